@@ -346,12 +346,14 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value, seed_for
-    from bench.run.recipe_file import entries
+    from bench.run.recipe_file import read
     from bench.run.recipes import choose, merge
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent
-    entry, _ = choose(entries(folder, cls.name), case.setting, "bert-base-uncased", case.variant)
+    entry, _ = choose(
+        read(folder, cls.name).recipes, case.setting, "bert-base-uncased", case.variant
+    )
     recipe = merge(cls, entry, case.variant, {}, trained=case.trained)
     values = (
         {key: tiny for key in MODELS if key in cls.defaults} | VALUES.get(cls.name, {}) | values

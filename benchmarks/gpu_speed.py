@@ -172,10 +172,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
         precision=precision,
         fingerprint="",
     )
-    with mock.patch(
-        "bench.run.estimates.seconds_on", lambda *_: None
-    ):  # it would clock products of matrices
-        guess = estimate(run, {}, place.device)
+    guess = estimate(run, {}, place.device)
     assert guess.memory_bytes is not None
     return guess.memory_bytes
 

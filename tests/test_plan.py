@@ -249,7 +249,7 @@ def test_a_wider_corpus_can_be_told_to_be_sentences(registry: Registry, triplets
         where = {"setting": "unsupervised", "corpus": triplets}
         return planned(registry, **where, overrides=overrides)[0]
 
-    with pytest.raises(BenchError, match="needs one column of sentences; nli.csv has sent0"):
+    with pytest.raises(BenchError, match="needs sentences; nli.csv has the columns sent0"):
         run()
     every, first = run(corpus_column="all"), run(corpus_column="sent0")
     assert every.corpus is not None and (every.corpus.kind, len(every.corpus)) == ("sentences", 6)

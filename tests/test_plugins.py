@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -12,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 from bench.method import Method
-from bench.run.plugins import check_name, discover, from_file, source_hash
+from bench.run.plugins import discover, from_file, source_hash
 
 GOOD = """
     import numpy as np
@@ -190,17 +189,3 @@ def test_the_hash_changes_with_the_code_and_with_the_parts_it_shares(
     with (package / "mine.py").open("a") as file:
         file.write("# a word\n")
     assert hashed() not in (first, second)
-
-
-def test_a_typo_is_known_before_torch_is_loaded() -> None:
-    for name in discover():
-        check_name(name)
-    code = "import sys; from bench.cli import main; main(['run', 'simsce'], standalone_mode=False)"
-    code += "\nprint('torch' in sys.modules)"
-    code = code.replace(
-        "main([", "import contextlib\nwith contextlib.suppress(BaseException): main(["
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.strip() == "False", done.stderr
-    with pytest.raises(UnknownName, match="nearest: simcse"):
-        check_name("simsce")

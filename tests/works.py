@@ -80,11 +80,11 @@ def case(row: Row, backbone: str, folder: Path) -> Case:
 def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
     """What the method says of the backbone before anything is loaded: the ``check`` that a plan calls."""
     from bench.run.plan import learns
-    from bench.run.recipe_file import entries
+    from bench.run.recipe_file import read
     from bench.run.recipes import choose, merge
 
     one = case(row, backbone, folder)
-    entry, _ = choose(entries(one.plugin.folder, row.method), row.setting, backbone, "")
+    entry, _ = choose(read(one.plugin.folder, row.method).recipes, row.setting, backbone, "")
     trained = learns(one.plugin.cls, row.setting)
     recipe = merge(one.plugin.cls, entry, "", one.overrides, trained=trained)
     try:

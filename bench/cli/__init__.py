@@ -165,10 +165,10 @@ def usage_error(error: click.UsageError) -> BenchError:
         {option for param in context.command.params for option in param.opts} if context else set()
     )
     if isinstance(error, click.NoSuchOption) and "--set" in options:
-        from bench.run.recipes import meant_by_option
+        from bench.run.recipes import setter
 
-        meant = meant_by_option(error.option_name)
-        if meant is not None and meant.split()[0] in options:
+        meant = setter(error.option_name)
+        if meant.partition(" ")[0] in options:
             return BenchError(message.partition(" (")[0], meant)
     return BenchError(message, hint)
 

@@ -11,7 +11,7 @@ from bench.cli.options import data_option, json_option, warn
 from bench.cli.suites import _check as check_suite
 from bench.run.plan_file import read_plan
 from bench.run.plugins import discover, from_file
-from bench.run.recipe_file import read_given
+from bench.run.recipe_file import read_custom
 from bench.run.recipes import check_values
 from bench.score.suites import suite_names
 
@@ -56,6 +56,6 @@ def _check_toml(file: Path) -> None:
     if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
         warn(f"{file}: a plan of {len(read_plan(file).runs)} [[run]]")
         return
-    recipe = read_given(file)
+    recipe = read_custom(file)
     check_values(discover()[recipe.method].cls, recipe.values, str(file))
     warn(f"{file}: a recipe of {recipe.method}")

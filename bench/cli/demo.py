@@ -63,13 +63,13 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     from bench.cli.progress import reporting
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.config import RunConfig
+    from bench.run.config import RunConfig, split_variant
     from bench.run.plugins import discover
     from bench.run.settle import settled
     from bench.runs import RunsFolder
 
     registry = discover()
-    classes = [registry[plan.split_variant(name)[0]].cls for name in comma_list(methods)]
+    classes = [registry[split_variant(name)[0]].cls for name in comma_list(methods)]
     with_pooler = any(POOLER.keys() <= cls.defaults.keys() for cls in classes)
     config = RunConfig(
         methods=comma_list(methods),

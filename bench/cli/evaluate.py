@@ -180,7 +180,7 @@ def evaluate(
         for i, model in enumerate(models)
     ]
     for encoder in encoders:
-        check_found(encoder, plugins)
+        check_found(encoder)
         if encoder.run is not None and fresh:
             raise BenchError(
                 f"--fresh: {encoder.given} is a run, which would be trained anew",
@@ -261,29 +261,18 @@ def check_words(
             raise UnknownName("task", name, known, "among what is scored", hint)
 
 
-def check_found(model: Model, plugins: Sequence[Path]) -> None:
-    """Raises BenchError, before torch is loaded, for a name, a folder or a setting that cannot be."""
-    from bench.run.config import RunConfig
+def check_found(model: Model) -> None:
+    """Raises NotAModel for a name that is neither a folder nor a name of the hub."""
+    from bench.backbones import resolve
     from bench.run.models import MODELS
-    from bench.run.plan import check_config
 
     if model.plugin is not None or model.run is not None:
         return
     try:
-        check_config(
-            RunConfig(
-                methods=(model.method,),
-                backbones=(model.backbone,),
-                overrides=model.overrides,
-                plugins=tuple(map(str, plugins)),
-            )
-        )
-    except UnknownName as error:
-        raise (
-            NotAModel(f"MODEL {model.given}: no such model", MODELS)
-            if error.kind == "backbone"
-            else error
-        ) from None
+        if not Path(model.backbone).expanduser().is_dir():  # its weights would be hashed
+            resolve(model.backbone)
+    except UnknownName:
+        raise NotAModel(f"MODEL {model.given}: no such model", MODELS) from None
 
 
 def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
 from bench.base.text import plural

@@ -13,7 +13,6 @@ from bench.cli.method_card import describe, show, show_shared_keys
 from bench.cli.options import json_option, json_text, parse_overrides, plugin_option
 from bench.cli.planning import known_methods
 from bench.run.config import split_variant
-from bench.run.plan import check_methods
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import variants_of
 from bench.show.grid import Column, grid
@@ -78,7 +77,6 @@ def methods(
             raise BenchError("--all and --backbone need a method", "bench methods NAME --all")
         _list(known_methods(plugins), as_json)
         return
-    check_methods([name], plugins)
     method, variant = split_variant(name)
     facts = describe(known_methods(plugins)[method], variant)
     if as_json:
@@ -122,7 +120,6 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
         known = discover([Path(name)]).plugins.values()
         checked = [plugin for plugin in known if plugin.package == str(Path(name))]
     else:
-        check_methods([name], plugins)
         checked = [discover(plugins)[name]]
     if not checked:
         raise BenchError(

@@ -20,7 +20,6 @@ from bench.run.estimates import (
     USABLE,
     Estimate,
     card_named,
-    corpus_rows,
     estimate,
     fitting_chunk,
     memory_here,
@@ -28,7 +27,6 @@ from bench.run.estimates import (
 )
 from bench.run.plan import PlannedRun, learns
 from bench.run.plugins import Registry, discover
-from bench.run.printed import aim, short_source
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid, terminal
@@ -280,9 +278,8 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
     lines = []
     for number, row in enumerate(rows, 1):
         run, guess, done = row.first, row.guess, len(row.runs) - row.pending
-        remarks = aim(run) if len(rows) == 1 else [run.remark]  # else the table has it
-        notes = dict.fromkeys([*remarks, *(note for one in row.runs for note in one.notes)])
-        marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes if note]
+        notes = dict.fromkeys(note for one in row.runs for note in one.notes)
+        marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
         line: dict[str, Cell | str] = {
             "": _number(number, rows),
             "method": Cell(text=run.method, marks=tuple(marks)),
@@ -358,8 +355,7 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     for number, row in enumerate(rows, 1):
         run, name = row.first, _number(number, rows)
         if run.corpus is not None:
-            count = corpus_rows(run)
-            size_text = "rows not counted yet" if count is None else f"{count:,} rows"
+            size_text = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, size_text))
         values = run.recipe.values_with_source()
         for key in values if everything else changed_keys(run):
@@ -367,7 +363,7 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
             source = value.source + (f" ({value.note})" if value.note else "")
             lines.append((name, key, json.dumps(value.value), source))
         if run.expect:
-            lines.append((name, "printed", printed_text(run), short_source(run.expect)))
+            lines.append((name, "printed", printed_text(run), run.expect["source"]))
     columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
     note = "with --all: the values that are defaults, with their sources"
     return grid(columns, lines, notes=[] if everything else [note])
@@ -431,7 +427,6 @@ def as_dict(
         "seed": run.seed,
         "corpus": run.corpus.name if run.corpus else None,
         "notes": list(run.notes),
-        "remark": run.remark,
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
         "text": run.text,
         "recipe": recipe,

@@ -21,7 +21,7 @@ from bench.data.sets import DataFolder
 from bench.run import jobs, settle
 from bench.run.config import ENGINES
 from bench.run.executors.torchrun import launch
-from bench.run.plan import check_config, make_all
+from bench.run.plan import make_all
 from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 from bench.score.suites import expand_suites
@@ -71,9 +71,7 @@ def run(
 
 
 def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
-    """The plan, settled. Raises BenchError for what is wrong with it before methods are loaded."""
-    for config in plan.runs:
-        check_config(config)
+    """The plan, settled. Raises BenchError for a device, an engine or a folder that cannot be."""
     if offline_now():
         plan = plan.replaced(offline=True)
     first = plan.runs[0]

@@ -206,7 +206,6 @@ def search(
         text = f"--method {methods}: a method stands there twice, and a search has one recipe per method"
         raise BenchError(text, "one search for each variant")
     space_options = parse_spaces(spaces, overrides)
-    plan.check_config(request)
     DataFolder(data).check_root()
     store = RunsFolder(runs)
     check_seeds(request.seeds, names, store)

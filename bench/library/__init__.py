@@ -107,7 +107,7 @@ def evaluate(
         values={k: str(v) for k, v in (settings or {}).items()},
         server=asked,
     )
-    check_found(found, files)
+    check_found(found)
     if fresh and found.run is not None:
         raise BenchError(
             f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out"
@@ -175,7 +175,6 @@ def train(
     except ValueError as error:
         raise BenchError(f"bench.train: {error}") from None
     config = replace(config, offline=config.offline or offline_now())
-    plan.check_config(config)
     DataFolder(folder).check_root()
     config = settled(config)
     planned = prepare(partial(plan.make, config, discover(files)), config, downloads())

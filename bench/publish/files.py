@@ -15,16 +15,17 @@ import jinja2
 from markupsafe import Markup
 
 from bench.base.text import plural, slug
-from bench.board.board import Board, BoardTable, PublishedRun
+from bench.board.board import PREVIEW, Board, BoardTable, PublishedRun
 from bench.board.names import link, method_page, run_file, run_page, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.compare.statistics.table import Table
 from bench.publish.versions import PLAN, Version
-from bench.references import results, tables
+from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
 from bench.runs.searches import search_bytes
 from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
+from bench.show.pages.board import changes_grid, overviews
 from bench.show.pages.board import render as render_board
 from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
 from bench.show.pages.method_page import render as render_method

@@ -43,7 +43,7 @@ from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
 from bench.run.plan import learns
 from bench.run.plugins import Plugin
-from bench.run.recipe_file import entries, read
+from bench.run.recipe_file import read
 from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
 from bench.run.search.space import space_of, with_values
 
@@ -68,7 +68,7 @@ def check(
     check_overrides(
         overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings)
     )
-    check_entries(plugin.cls, entries(plugin.folder, plugin.name))
+    check_entries(plugin.cls, read(plugin.folder, plugin.name).recipes)
     results: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(
@@ -186,7 +186,10 @@ class Case:
             else resolve(self.backbone)
         )
         entry, _ = choose(
-            entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, self.variant
+            read(self.plugin.folder, self.plugin.name).recipes,
+            self.setting,
+            self.backbone,
+            self.variant,
         )
         recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
@@ -455,7 +458,7 @@ Checks = tuple[tuple[str, Callable[[Case], str]], ...]
 def space_is_sound(case: Case) -> str:
     """Every value of every backbone's space is one that the method takes."""
     plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
-    named = [table.get("backbone") for table in read(plugin.folder, plugin.name).spaces]
+    named = [table.backbone for table in read(plugin.folder, plugin.name).spaces]
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
     backbones = {
         "builtin",

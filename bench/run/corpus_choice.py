@@ -1,4 +1,4 @@
-"""Which corpus a run trains on: the one that was asked for, or its recipe's own; checked against what the method needs."""
+"""Which corpus a run trains on: the one of ``--corpus``, or its recipe's; checked against what the method needs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, CorpusError, DataMissing
+from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import site
-from bench.data.sets import NotFetchedYet, Pending, data_sets, sources_of
+from bench.data.sets import DataSet, NotFetchedYet, Pending, data_sets, sources_of
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.method import Recipe
 from bench.run.plugins import Plugin
@@ -23,189 +23,126 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.score.suites.known import KnownTask
 
-EXPECTED = {
-    "sentences": "one column of sentences",
-    "pairs": "columns sent0, sent1",
-    "triplets": "columns sent0, sent1, hard_neg",
-    "labelled": "columns sent0, sent1, label",
-}
+COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
+NAMES = ("builtin", TARGET, *RECIPE_CORPORA)
 
 
 class AbsentCorpus(Corpus):
-    """A corpus that is only fetched later, in a plan: its columns, and how many rows it has where that is known."""
+    """A corpus that is only fetched later, in a plan: its columns, and how many rows it has, 0 where nobody knows."""
 
-    def __init__(self, name: str, columns: tuple[str, ...], known_rows: int | None) -> None:
-        self.name, self.columns, self.known_rows = name, columns, known_rows
+    def __init__(self, name: str, columns: tuple[str, ...], rows: int) -> None:
+        self.name, self.columns, self._facts = name, columns, ("unknown", rows)
 
     def only(self, column: str) -> AbsentCorpus:
         texts = [name for name in self.columns if name != "label"]
-        rows = self.known_rows and self.known_rows * (len(texts) if column == "all" else 1)
-        return AbsentCorpus(self.name, ("sentence",), rows)
-
-    def _survey(self) -> tuple[str, int]:
-        return "unknown", self.known_rows or 0
+        return AbsentCorpus(
+            self.name, ("sentence",), len(self) * (len(texts) if column == "all" else 1)
+        )
 
 
 class CorpusShelf:
-    """The corpora of one plan, each opened once."""
+    """The corpora of one plan, each opened once. ``requested``: the value of --corpus; None: that of the recipe."""
 
-    def __init__(self, asked: str | None, data: DataFolder, scored: Sequence[KnownTask]) -> None:
-        self._asked, self._data, self._scored = asked, data, scored
+    def __init__(
+        self, requested: str | None, data: DataFolder, scored: Sequence[KnownTask]
+    ) -> None:
+        self._requested, self._data, self._scored = requested, data, scored
         self._open: dict[str, Corpus] = {}
 
     def fitting(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
         """The corpus of one run. Raises DataMissing where it is not on this machine, BenchError where it is of another kind
         than the method needs."""
         needed = plugin.cls.needs(setting, recipe)
-        name = self._asked or ""
-        if name:
-            check_asked(name)
-        if name.startswith(BY_HASH):
-            name = str(found_by_hash(name, self._data))
-        elif not name or is_recipe_corpus(name):
-            try:
-                name = corpus_file(name or (entry.corpus if entry else None), self._data, needed)
-            except NotFetchedYet as later:
-                assert later.wanted is not None
-                columns = next(
-                    columns for columns, kind in KINDS.items() if kind == later.wanted.unit
-                )
-                name = later.wanted.files[0].name
-                self._open[name] = AbsentCorpus(name, columns, sum(later.wanted.items.values()))
+        name = self._requested or (entry.corpus if entry else None)
+        if name is None:
+            raise DataMissing("this method's recipes name no corpus", "--corpus FILE")
         if name not in self._open:
             self._open[name] = self._opened(name)
         corpus = self._open[name]
         if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
             corpus = corpus.only(str(recipe["corpus_column"]))
         if corpus.kind not in needed:
-            hint = "give another --corpus, or another --setting"
-            if "sentences" in needed:
-                hint = "--set corpus_column=sent0 trains on its first column, =all on every cell as a sentence"
-            elif corpus.kind == "sentences" and "unsupervised" in plugin.cls.settings:
-                hint = "--setting unsupervised trains on sentences; docs/corpora.md says how pairs, triplets and labels are written"
-            wanted = " or ".join(EXPECTED[kind] for kind in needed)
             raise BenchError(
-                f"{plugin.name} in the {setting} setting needs {wanted}; {corpus.name} has {', '.join(corpus.columns)}",
-                hint,
+                f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; {corpus.name} has the columns {', '.join(corpus.columns)}",
+                "docs/corpora.md has the columns of each kind; --set corpus_column=all, or the name of a column, takes sentences of a wider file",
             )
         return corpus
 
     def _opened(self, name: str) -> Corpus:
         later = self._data.later
         if name == TARGET:
-            return (
-                AbsentCorpus(TARGET, ("sentence",), None)
-                if later and later.pending
-                else target_corpus(self._scored)
-            )
-        if name.startswith(PREFIX) and later is not None and not is_here(name):
-            asked = HubName.of(name)
-            later.note(pending_corpus(name))
-            return AbsentCorpus(name, name_columns(asked.columns or ("text",)), asked.limit)
+            absent = later is not None and later.pending
+            return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(self._scored)
         if name.startswith(PREFIX):
-            path, full = hub_corpus(
-                name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None)
-            )
+            return self._of_hub(name)
+        if name.startswith(BY_HASH):
+            return open_corpus(found_by_hash(name, self._data))
+        if name == "builtin" or (self._requested and Path(name).expanduser().exists()):
+            return open_corpus(name)
+        if name not in RECIPE_CORPORA and self._requested:
+            raise DataMissing(f"no corpus at {name}", f"--corpus FILE, or {', '.join(NAMES)}")
+        return self._of_recipes(RECIPE_CORPORA.get(name, name))
+
+    def _of_hub(self, name: str) -> Corpus:
+        data = self._data
+        if data.later is None or is_here(name):
+            report = getattr(data.fetcher, "report", None)
+            path, full = hub_corpus(name, offline=data.offline, report=report)
             return Corpus(path, full, default_cache())
-        return open_corpus(name if name == "builtin" else Path(name))
+        wanted = HubName.of(name)
+        url = site("hub", wanted.repo, wanted.revision or "main", "").url
+        where = f"hub data set {wanted.repo}"
+        data.later.note(Pending(name=name, kind="corpus", where=where, urls=(url,)))
+        return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
+
+    def _of_recipes(self, file: str) -> Corpus:
+        """A corpus that recipes name, in train/ of the data folder, or fetched."""
+        known = set_of(file)
+        try:
+            path = self._data.corpus(file)
+        except NotFetchedYet:
+            assert known is not None
+            return AbsentCorpus(file, COLUMNS_OF[known.unit], sum(known.items.values()))
+        if path is not None:
+            return open_corpus(path)
+        root = f" --data {self._data.root}" if self._data.root else ""
+        fetch = f"bench data fetch {known.name}{root}; " if known and sources_of(known) else ""
+        raise DataMissing(
+            f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE"
+        )
 
 
-def pending_corpus(name: str) -> Pending:
-    """What fetching a data set of the hub as a corpus would bring. Raises CorpusError for what is no such name."""
-    asked = HubName.of(name)
-    url = site("hub", asked.repo, asked.revision or "main", "").url
-    return Pending(name=name, kind="corpus", where=f"hub data set {asked.repo}", urls=(url,))
-
-
-def is_recipe_corpus(asked: str) -> bool:
-    """Does --corpus name a corpus as recipes do ("wiki1m"), and no file that lies here?"""
-    return asked in RECIPE_CORPORA and not Path(asked).exists()
+def set_of(file: str) -> DataSet | None:
+    """The data set whose file is called so."""
+    return next((known for known in data_sets().values() if known.files[0].name == file), None)
 
 
 def is_text_of(corpus: Corpus, name: str) -> bool:
     """Is it the text that recipes call ``name``? Its number of rows decides where that is known (its hash is not), else its file's name."""
     file = RECIPE_CORPORA.get(name, name)
-    rows = next(
-        (
-            data_set.files[0].rows
-            for data_set in data_sets().values()
-            if data_set.files[0].name == file
-        ),
-        0,
-    )
-    if not rows:
+    known = set_of(file)
+    if known is None or not known.files[0].rows:
         return corpus.name == file
-    here = corpus.known_rows if isinstance(corpus, AbsentCorpus) else len(corpus)
-    return bool(here and here % rows == 0)  # with corpus_column "all", each of its columns is a row
+    # with corpus_column "all", each of its columns is a row
+    return len(corpus) > 0 and len(corpus) % known.files[0].rows == 0
 
 
-def check_asked(asked: str) -> None:
-    """Raises DataMissing where --corpus is neither a name that is known nor a file."""
-    names = ("builtin", TARGET, *RECIPE_CORPORA)
-    if asked in names or asked.startswith((PREFIX, BY_HASH)):
-        return
-    try:
-        open_corpus(Path(asked))
-    except DataMissing as error:
-        raise DataMissing(
-            error.message, f"--corpus FILE, with one sentence a line, or a name: {', '.join(names)}"
-        ) from None
-
-
-def found_by_hash(asked: str, data: DataFolder) -> Path:
+def found_by_hash(requested: str, data: DataFolder) -> Path:
     """The file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
 
-    Raises DataMissing where none has it. A file that is no corpus is passed over; hashes are kept from one time to the next.
+    Raises DataMissing where none has it. A file that is no corpus is passed over; hashes are cached.
     """
-    wanted = asked.removeprefix(BY_HASH).lower()
+    wanted = requested.removeprefix(BY_HASH).lower()
     folders = [Path(), *(root / "train" for root in data.roots)]
-    for path in (
-        path
-        for folder in folders
-        if folder.is_dir()
-        for path in sorted(folder.iterdir())
-        if path.is_file()
-    ):
-        with suppress(CorpusError):
-            if open_corpus(path).sha256 == wanted:
-                return path
-    looked = ", ".join(str(folder.resolve()) for folder in folders)
+    for folder in folders:
+        for path in sorted(folder.glob("*")):
+            with suppress(BenchError):
+                if open_corpus(path).sha256 == wanted:
+                    return path
     raise DataMissing(
-        f"no text with {asked} in {looked}",
+        f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",
         "put the file there under any name, or --corpus FILE with another text",
     )
-
-
-def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("sentences",)) -> str:
-    """Where a recipe's own corpus lies. Raises DataMissing, naming what else serves a method that takes the kinds ``needed``,
-    where it is not on this machine."""
-    if name in ("builtin", TARGET):
-        return name
-    own = "--corpus FILE with " + " or ".join(EXPECTED[kind] for kind in needed)
-    own += ", or --corpus builtin" if "sentences" in needed else ""
-    if name is None:
-        raise DataMissing("this method's recipes name no corpus", own)
-    file = RECIPE_CORPORA.get(name, name)
-    path = data.corpus(file)
-    if path is None:
-        looked = (
-            f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
-        )
-        source = next(
-            (
-                data_set
-                for data_set in data_sets().values()
-                if data_set.files[0].name == file and sources_of(data_set)
-            ),
-            None,
-        )
-        fetch = (
-            f"bench data fetch {source.name}{f' --data {data.root}' if data.root else ''}; "
-            if source
-            else ""
-        )
-        raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", fetch + own)
-    return str(path)
 
 
 def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
@@ -221,6 +158,3 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
     if not path.exists():
         write_whole(path, text)
     return Corpus(path, TARGET, cache)
-
-
-assert set(KINDS.values()) == set(EXPECTED)

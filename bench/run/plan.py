@@ -1,32 +1,31 @@
 """A config -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
 
-Nothing is trained or written here: ``bench run --dry-run`` prints this and stops. What is wrong with a config alone is an error before
-any method is imported (:func:`check_config`); :func:`make` checks everything.
+Nothing is trained or written here: ``bench run --dry-run`` prints this and stops.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
 from bench.backbones.families import own_dropout, shape
-from bench.base.contract import check_files, plugin_code
+from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.data.sets.manifest import TARGET, data_sets
 from bench.data.sets.sources import NotFetchedYet
+from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
-from bench.run.config import RunConfig, series, split_variant
-from bench.run.corpus_choice import AbsentCorpus, CorpusShelf, check_asked
-from bench.run.plugins import Plugin, Registry, check_name
-from bench.run.printed import expected
-from bench.run.recipe_file import Entry, GivenRecipe, entries, read_all_given
+from bench.run.config import RunConfig, series
+from bench.run.corpus_choice import AbsentCorpus, CorpusShelf, is_text_of
+from bench.run.plugins import Plugin, Registry
+from bench.run.recipe_file import CustomRecipe, Entry, read, read_all_custom
 from bench.run.recipes import (
     check_entries,
     check_overrides,
@@ -36,13 +35,16 @@ from bench.run.recipes import (
     whole_entry,
 )
 from bench.runs.record import fingerprint_of
+from bench.score.suites import Task, check_suite, expand_suites, suite
+from bench.score.suites.check import check_dev_task
+from bench.score.suites.known import KnownTask, survey, survey_files
+from bench.score.suites.sts import clean_dev_task
+from bench.score.suites.sts import dev_task as sts_dev_task
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
     from bench.data.sets import DataFolder, DataSet
     from bench.runs.record import RunRecord
-    from bench.score.suites import Task
-    from bench.score.suites.known import KnownTask
 
 NOT_TRAINED = "none"
 
@@ -63,16 +65,14 @@ class PlannedRun:
     precision: str = "fp32"
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
-    expect: Mapping[str, Any] | None = (
-        None  # the number that the paper prints for exactly this recipe: suite, task, value, source
-    )
-    remark: str = ""  # what the recipe file notes on the recipe of this backbone
-    given: GivenRecipe | None = None  # that its values are from: --recipe
-    determines: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what the fingerprint is of, beyond what the record says
-    missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
-    provisional: bool = False  # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
+    # the number that the paper prints for exactly this recipe: suite, task, value, source
+    expect: Mapping[str, Any] | None = None
+    custom: CustomRecipe | None = None  # that its values are from: --recipe
+    # what the fingerprint is of, beyond what the record says
+    determines: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[DataMissing, ...] = ()  # requested tasks whose data is not here
+    # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
+    provisional: bool = False
 
     @property
     def method(self) -> str:
@@ -104,7 +104,7 @@ def make_all(
     scored is refused before it is trained. A set that is not there is named by every run (``missing``), and the others go on.
     With data that is only fetched later (``data.later``) what is to be fetched is noted there, and such a plan is provisional.
     """
-    scored: dict[tuple[tuple[str, ...], str], _TaskData] = {}
+    scored: dict[tuple[tuple[str, ...], str], _Scored] = {}
     unique: dict[tuple[str, ...], PlannedRun] = {}
     for config in configs:
         check_names(config)
@@ -112,57 +112,35 @@ def make_all(
     trained = any(learns(cls, setting) for cls in classes for setting in cls.settings)
     for config in configs:
         check_overrides(config.values, classes, trained)
-        plugins = [registry[name] for name, _ in config.named]
         key = config.suites, config.text
         if key not in scored:
-            scored[key] = _task_data(config.suites, data, config.text.split(","))
+            scored[key] = _scored(*key, data)
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        planner = _Planner(config, scored[key], data, shelf, ready, read_all_given(config.recipes))
-        for plugin, (_, variant) in zip(plugins, config.named, strict=True):
+        planner = _Planner(config, scored[key], data, shelf, ready, read_all_custom(config.recipes))
+        for name, variant in config.named:
+            plugin = registry[name]
             for backbone in planner.backbones(plugin):
                 for overrides in series(config.values):
-                    with plugin_code(f"the method {plugin.name}"):
+                    with plugin_code(f"the method {name}"):
                         runs = planner.runs(plugin, variant, backbone, overrides)
                     for run in runs:
-                        name = run.backbone.name if run.provisional else ""
-                        unique[run.run_id, run.fingerprint, name] = run
+                        absent = run.backbone.name if run.provisional else ""
+                        unique[run.run_id, run.fingerprint, absent] = run
     return list(unique.values())
 
 
 def check_names(config: RunConfig) -> None:
-    """Raises BenchError where nothing is named, for a variant that is named twice, and for a text form or a suite that is none."""
-    from bench.score.suites import check_suite, expand_suites
-
-    for names, kind, hint in (
-        (config.methods, "method", "bench methods lists them"),
-        (config.backbones, "backbone", "bench doctor --backbone NAME says what one is"),
-        (config.suites, "suite", "bench suites lists them"),
-        (config.seeds, "seed", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9"),
-    ):
-        if not names:
-            raise BenchError(f"no {kind} was named", hint)
-    if config.names and (len(config.names), len(set(config.names))) != (len(config.backbones),) * 2:
+    """Raises BenchError where nothing is named, for a name of a backbone that cannot be, and for a text form or a suite that is none."""
+    for kind in ("methods", "backbones", "suites", "seeds"):
+        if not getattr(config, kind):
+            raise BenchError(f"no {kind} were named", "bench run --help")
+    if config.names and not len(config.names) == len(set(config.names)) == len(config.backbones):
         raise BenchError(
-            f"names {', '.join(config.names)}: {len(set(config.names))} names for {len(config.backbones)} backbones",
-            "one name for each backbone, in their order: --backbone a=A,b=B",
+            f"names {', '.join(config.names)}: expected another name for each of {', '.join(config.backbones)}",
+            "--backbone a=A,b=B",
         )
-    for name in config.names:
-        if name in KNOWN and name not in config.backbones:
-            raise BenchError(
-                f"--backbone {name}=...: another backbone is called that", "another name"
-            )
-    for name in config.methods:
-        method, variant = split_variant(name)
-        if variant and config.variant:
-            raise BenchError(
-                f"{name} and the variant {config.variant}: both name a variant",
-                f"{name}, or {method}+{config.variant}",
-            )
-        if name.endswith("+"):
-            raise BenchError(
-                f"--method {name}: no variant stands after the +",
-                f"--method {method}; bench methods {method} lists its variants",
-            )
+    if taken := set(config.names) & (KNOWN.keys() - set(config.backbones)):
+        raise BenchError(f"--backbone {min(taken)}=...: another backbone is called that")
     for text in config.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
@@ -170,70 +148,42 @@ def check_names(config: RunConfig) -> None:
         check_suite(name)
 
 
-def check_methods(names: Sequence[str], files: Sequence[Path]) -> None:
-    """Raises UnknownName for a method that is not installed, as far as that is known before methods are loaded, and BenchError
-    where a plugin file is missing. ``names``: METHOD or METHOD+VARIANT."""
-    check_files(files)
-    for name, _ in map(split_variant, names):
-        if not files:
-            check_name(name)
-
-
-def check_config(config: RunConfig) -> None:
-    """Raises BenchError for a method, suite, corpus file or backbone that does not exist, as far as that is known before methods are
-    loaded, which takes seconds; :func:`make` checks everything."""
-    check_names(config)
-    check_methods(config.methods, [Path(file) for file in config.plugins])
-    for name in config.backbones:
-        if not Path(name).expanduser().is_dir():  # hashing a folder's weights may take long
-            resolve(name)
-    if config.corpus is not None:
-        check_asked(config.corpus)
-
-
 @dataclass(frozen=True)
-class _TaskData:
-    """What the runs of a request will be scored on. ``data`` lacks the last of the tasks where their data is fetched later."""
+class _Scored:
+    """What the runs of a config will be scored on. ``data`` lacks the last of the tasks where their data is fetched later."""
 
     tasks: tuple[Task, ...]
     data: tuple[KnownTask, ...]
     missing: tuple[DataMissing, ...]
 
 
-def _task_data(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _TaskData:
-    """Every task in every text form that was asked for; what has only one form is there once. Raises DataMissing for nothing."""
-    from bench.score.suites import expand_suites, suite
-    from bench.score.suites.known import survey
-
+def _scored(suites: Sequence[str], text: str, data: DataFolder) -> _Scored:
+    """Every task in every requested text form; what has only one form is there once. Raises DataMissing where no set is here."""
     there: list[tuple[Task, KnownTask]] = []
     later: list[Task] = []
     missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
     for task in (task for name in expand_suites(suites) for task in suite(name).tasks):
         forms: dict[str | None, KnownTask] = {}
-        for text in texts:
+        for form in text.split(","):
             if None in forms:
                 break
             try:
-                known_task = survey(task, data, text)
+                known = survey(task, data, form)
+                forms.setdefault(known.form, known)
             except DataMissing as error:
                 missing[error.message] = error
             except NotFetchedYet:
                 later.append(task)
-            else:
-                forms.setdefault(known_task.form, known_task)
-        there += [(task, form) for form in forms.values()]
+        there += [(task, known) for known in forms.values()]
     if not there and not later:
         raise _all_missing(list(missing.values()))
-    return _TaskData(
-        (*(task for task, _ in there), *later),
-        tuple(one for _, one in there),
-        tuple(missing.values()),
-    )
+    tasks = (*(task for task, _ in there), *later)
+    return _Scored(tasks, tuple(known for _, known in there), tuple(missing.values()))
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
-    """The distinct sentences that scoring these suites asks for. Raises DataMissing where a set is not here."""
-    scored = _task_data(suites, data, text.split(","))
+    """The distinct sentences that scoring these suites encodes. Raises DataMissing where a set is not here."""
+    scored = _scored(suites, text, data)
     if scored.missing:
         raise _all_missing(scored.missing)
     return list(dict.fromkeys(sentence for task in scored.data for sentence in task.task.sentences))
@@ -242,10 +192,8 @@ def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> l
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
     """One line for all of them, and the one command that gets them, where there is one."""
     first, others = missing[0], len(missing) - 1
-    names = list(dict.fromkeys(error.name for error in missing if error.name))
-    hint = first.hint
-    if first.name and hint:
-        hint = hint.replace(f"bench data fetch {first.name}", f"bench data fetch {' '.join(names)}")
+    names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
+    hint = (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}")
     return DataMissing(first.message + (f"; nor are {others} other sets" if others else ""), hint)
 
 
@@ -254,43 +202,34 @@ class _Planner:
     """What all runs of a config share."""
 
     config: RunConfig
-    scored: _TaskData
+    scored: _Scored
     data: DataFolder
     corpora: CorpusShelf
     ready: Ready
-    recipes: Mapping[str, GivenRecipe]  # by method: --recipe
+    recipes: Mapping[str, CustomRecipe]  # by method: --recipe
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
-        """Those that were asked for, or the method's own."""
-        request, own = self.config, plugin.cls.own_backbone
-        if own:  # of a model that was given itself, its own name is asked for
-            return [
-                Reference(
-                    own,
-                    "unknown",
-                    None,
-                    title=request.names[0] if request.names and request.backbones == (own,) else "",
-                )
-            ]
+        """Those of the config, or the method's."""
+        config, brought = self.config, plugin.cls.own_backbone
+        if brought:  # a finished encoder may have a title
+            title = config.names[0] if config.names and config.backbones == (brought,) else ""
+            return [Reference(brought, "unknown", None, title=title)]
         references = [
-            self.ready(resolve(name, allow_pickle=request.allow_pickle))
-            for name in request.backbones
+            self.ready(resolve(name, allow_pickle=config.allow_pickle)) for name in config.backbones
         ]
-        if request.names:
-            references = [
-                replace(reference, title=title)
-                for reference, title in zip(references, request.names, strict=True)
-            ]
-        return references
+        titles = config.names or [reference.title for reference in references]
+        return [replace(one, title=title) for one, title in zip(references, titles, strict=True)]
 
     def runs(
         self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
     ) -> list[PlannedRun]:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
-        config, cls, recipes = self.config, plugin.cls, entries(plugin.folder, plugin.name)
-        setting, notes = _setting(plugin, variant, backbone, config.setting, recipes)
-        trained = learns(cls, setting)
+        config, cls, recipes = self.config, plugin.cls, read(plugin.folder, plugin.name).recipes
         check_entries(cls, recipes)
+        setting = config.setting or default_setting(cls, recipes, backbone.model, variant)
+        if setting not in cls.settings:
+            raise UnknownName("setting", setting, cls.settings, f"of {plugin.name}")
+        trained, custom = learns(cls, setting), self.recipes.get(plugin.name)
         entry, line = whole_entry(
             cls,
             recipes,
@@ -300,94 +239,92 @@ class _Planner:
             trained=trained,
             shape=shape(backbone.config()),
         )
-        notes += [line] if line else []
+        notes = [line] if line else []
+        if config.setting is None and len(cls.settings) > 1:
+            notes.append(f"setting {setting} (no --setting was given)")
         implied = {}
         if setting != NOT_TRAINED and config.suites == ("check",):
             implied = {"select_on": Value("captions dev", "only the suite check is scored")}
-        given = self.recipes.get(plugin.name)
-        if given is not None:
-            check_values(cls, given.values, f"--recipe {given.file}")
-            implied |= given.values
-            notes += given.check(config.seeds, plugin.sha256)
+        if custom is not None:
+            check_values(cls, custom.values, f"--recipe {custom.file}")
+            implied |= custom.values
+            notes += custom.check(config.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
-        vectors_here = True
-        try:
-            recipe = with_vectors(recipe, cls.places, self.data)
-            cls.check(recipe, backbone.path)
-        except NotFetchedYet:
-            vectors_here = False
+        printed = entry if entry and custom is None and entry.backbone == backbone.model else None
+        if printed and printed.note:
+            notes.append(printed.note)
+        recipe, places = self._vectors(cls, recipe, backbone)
+        absent = "unknown" in places.values()
         check_stored_prefix(backbone, cls.reads)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
-            backbone = replace(
-                backbone, revision=cls.own_revision(recipe) if vectors_here else "unknown"
-            )
+            revision = "unknown" if absent else cls.own_revision(recipe)
+            backbone = replace(backbone, revision=revision)
             if config.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name == TARGET:
             notes.append("transductive: trained on the text of the sets that are scored")
-        dev, later = (
-            None,
-            isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None),
-        )
+        absent |= isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
+        dev = None
         if trained and setting != NOT_TRAINED:
             try:
                 dev = dev_task(str(recipe["select_on"]), self.data)
             except NotFetchedYet:
-                later = True
+                absent = True
         seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else config.seeds
         if len(config.seeds) > len(seeds):
             notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
         precision = "fp32" if config.precision == "auto" else config.precision  # not settled: a CPU
-        by_ranks = _determined_by_ranks(cls, recipe, config.ranks) if trained else ""
-        notes += [by_ranks] if by_ranks else []
-        notes += ended_early(recipe)
-        places: dict[str, str | None] = dict.fromkeys(
-            (key for key in cls.places if key in recipe), "unknown"
-        )
-        if vectors_here:
-            places = {
-                key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
-                for key in places
-            }
-        determines = {
+        determines: dict[str, Any] = {
             "places": places,
             "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
-            **({"ranks": config.ranks} if by_ranks else {}),
         }
-        own = (
-            entry
-            if entry is not None and given is None and entry.backbone == backbone.model
-            else None
+        if trained and config.ranks > 1 and _ranks_matter(cls, recipe):
+            determines["ranks"] = config.ranks
+            notes.append(f"{config.ranks} processes make another run of {plugin.name} than one")
+        if budget := budget_of(recipe):
+            rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(budget.unit, 0)  # of a step
+            if 0 < (recipe.get("max_steps") or 0) * rows < budget.amount:
+                notes.append(f"max_steps={recipe.max_steps} ends the training before the budget")
+        run = PlannedRun(
+            plugin=plugin,
+            variant=variant,
+            setting=setting,
+            backbone=backbone,
+            seed=None,
+            recipe=recipe,
+            corpus=corpus,
+            tasks=self.scored.tasks,
+            task_data=self.scored.data,
+            dev=dev,
+            text=config.text,
+            precision=precision,
+            notes=tuple(notes),
+            expect=printed_value(cls, printed, recipe, corpus) if printed else None,
+            custom=custom,
+            determines=determines,
+            missing=self.scored.missing,
+            provisional=absent,
         )
-        return [
-            with_fingerprint(
-                PlannedRun(
-                    plugin=plugin,
-                    variant=variant,
-                    setting=setting,
-                    backbone=backbone,
-                    seed=seed,
-                    recipe=recipe,
-                    corpus=corpus,
-                    tasks=self.scored.tasks,
-                    task_data=self.scored.data,
-                    dev=dev,
-                    text=config.text,
-                    precision=precision,
-                    notes=tuple(notes),
-                    expect=expected(cls, own, recipe, corpus),
-                    remark=own.note if own else "",
-                    given=given,
-                    determines=determines,
-                    missing=self.scored.missing,
-                    provisional=later or "unknown" in places.values(),
-                )
-            )
-            for seed in seeds
-        ]
+        return [with_fingerprint(replace(run, seed=seed)) for seed in seeds]
+
+    def _vectors(
+        self, cls: type[Method], recipe: Recipe, backbone: Reference
+    ) -> tuple[Recipe, dict[str, str | None]]:
+        """The checked recipe with the files of word vectors in it, and key -> what names the content behind a value that is a file, a
+        folder or a backbone: "unknown" where it is yet to be fetched."""
+        keys = [key for key in cls.places if key in recipe]
+        try:
+            recipe = with_vectors(recipe, keys, self.data)
+            cls.check(recipe, backbone.path)
+        except NotFetchedYet:
+            return recipe, dict.fromkeys(keys, "unknown")
+        return recipe, {
+            key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
+            for key in keys
+        }
 
 
 def of_run(
@@ -400,7 +337,7 @@ def of_run(
 ) -> PlannedRun:
     """A finished run, to be scored on the suites of ``config`` too. Raises as :func:`make` where their data is not here."""
     check_names(config)
-    scored = _task_data(config.suites, data, config.text.split(","))
+    scored = _scored(config.suites, config.text, data)
     return PlannedRun(
         plugin=plugin,
         variant=record.variant,
@@ -417,29 +354,30 @@ def of_run(
     )
 
 
-def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:
-    """Why the number of processes makes another run of it, as a line; "" where it does not."""
-    if ranks > 1 and recipe.get("faithful", False):  # their number divides the gradient
-        return f"faithful: {ranks} processes, which divide the gradient, make another run than one"
-    if ranks > 1 and cls.fitted != "pass" and not cls.is_split():
-        return f"{cls.name} defines forward(batch) as a whole: {ranks} processes make another run than one"
-    return ""
+def _ranks_matter(cls: type[Method], recipe: Recipe) -> bool:
+    """Does the number of processes make another run of it? ``faithful``: their number divides the gradient. A method that defines
+    forward(batch) as a whole sees only the rows of its process."""
+    return bool(recipe.get("faithful")) or (cls.fitted != "pass" and not cls.is_split())
 
 
-def ended_early(recipe: Recipe) -> list[str]:
-    """A line where a limit of steps that nobody typed ends the training before its budget of steps or sentences does."""
-    budget, limit = budget_of(recipe), recipe.values_with_source().get("max_steps")
-    if budget is None or limit is None or limit.value is None or limit.source == "--set":
-        return []
-    rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(
-        budget.unit
-    )  # of the unit in a step; nobody knows of tokens and time
-    if rows is None or limit.value * rows >= budget.amount:
-        return []
-    needed = math.ceil(budget.amount / rows)
-    return [
-        f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --set max_steps={needed}"
-    ]
+def default_setting(
+    cls: type[Method], recipes: Sequence[Entry], backbone: str, variant: str
+) -> str:
+    """The setting that the paper prints on this backbone, or that has a recipe; else the first that is trained."""
+    if len(cls.settings) == 1:
+        return cls.settings[0]
+    known = settings_with_recipe(recipes, backbone, variant)
+    first = [setting for setting in known if setting in cls.settings]
+    return next(setting for setting in (*first, *cls.settings) if setting != NOT_TRAINED)
+
+
+def printed_value(
+    cls: type[Method], entry: Entry, recipe: Recipe, corpus: Corpus | None
+) -> Mapping[str, Any] | None:
+    """The number that a paper prints for an entry, where the recipe and the text are just those of the entry."""
+    same_text = corpus is None or entry.corpus is None or is_text_of(corpus, entry.corpus)
+    printed = merge(cls, entry, entry.variant, {}, trained=corpus is not None)
+    return entry.expect if same_text and dict(recipe) == dict(printed) else None
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
@@ -521,51 +459,16 @@ def content_name(
     )
 
 
-def _setting(
-    plugin: Plugin, variant: str, backbone: Reference, asked: str | None, recipes: Sequence[Entry]
-) -> tuple[str, list[str]]:
-    """The setting that was asked for, or the one that the paper prints on this backbone, or that has a recipe; and a line."""
-    offered = plugin.cls.settings
-    if asked is not None:
-        if asked not in offered:
-            raise UnknownName("setting", asked, offered, f"of {plugin.name}")
-        return asked, []
-    if len(offered) == 1:
-        return offered[0], []
-    with_recipe = [
-        s for s in settings_with_recipe(recipes, backbone.model, variant) if s in offered
-    ]
-    chosen, *others = with_recipe or [s for s in offered if s != NOT_TRAINED]
-    here = [e for e in recipes if e.backbone == backbone.model and e.variant in ("", variant)]
-    why = ""
-    if any(e.setting == chosen for e in here):
-        why = f": {plugin.name} has its recipe for {backbone.model} there"
-        why += (
-            f"; --setting {others[0]} has one, too"
-            if any(e.setting in others for e in here)
-            else ""
-        )
-    return chosen, [f"setting {chosen} (no --setting was given){why}"]
-
-
 def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     """The set on which checkpoints are selected; None for "last". Raises DataMissing, DataDamaged."""
-    from bench.score.suites.known import survey_files
-
+    sets: dict[str, tuple[Sequence[str], Callable[[], Any]]] = {
+        "captions dev": ((), check_dev_task),
+        "STS-B dev": (("STS-B",), partial(sts_dev_task, data)),
+        "sts-dev-clean": (STS_TASKS, partial(clean_dev_task, data)),
+    }
     if select_on == "last":
         return None
-    if select_on == "captions dev":
-        from bench.score.suites.check import check_dev_task
-
-        return survey_files(select_on, (), data, "any", check_dev_task)
-    if select_on == "STS-B dev":
-        from bench.score.suites.sts import dev_task as sts_dev_task
-
-        return survey_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
-    if select_on == "sts-dev-clean":
-        from bench.data.sets.sts import STS_TASKS
-        from bench.score.suites.sts import clean_dev_task
-
-        return survey_files(select_on, STS_TASKS, data, "any", lambda: clean_dev_task(data))
-    names = ["STS-B dev", "sts-dev-clean", "captions dev", "last"]
-    raise UnknownName("selection set", select_on, names, "of recipe key select_on")
+    if select_on not in sets:
+        raise UnknownName("selection set", select_on, [*sets, "last"], "of recipe key select_on")
+    files, read_task = sets[select_on]
+    return survey_files(select_on, files, data, "any", read_task)

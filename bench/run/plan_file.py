@@ -26,7 +26,7 @@ from typing import Any
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.run.config import RunConfig, from_table, series, to_table
-from bench.run.recipe_file import read_all_given
+from bench.run.recipe_file import read_all_custom
 
 SHARED = ("device", "on", "chunk", "compile", "fresh", "offline", "data", "runs", "plugins")
 """Fields that are of the command: the same in all runs of a plan."""
@@ -145,7 +145,7 @@ def with_recipes(config: RunConfig, typed: Container[str]) -> RunConfig:
     """
     if not config.recipes:
         return config
-    given = read_all_given(config.recipes)
+    given = read_all_custom(config.recipes)
     named = dict(config.named)
     if strange := [name for name in given if named and name not in named]:
         raise BenchError(

@@ -26,7 +26,6 @@ from bench.runs.record import Code
 
 GROUP = "bench.methods"  # of the entry points
 BUILT_IN = "sentence-bench"  # the distribution of this package's methods
-NAME = re.compile(r'^    name(?:, \w+)* = "([^"]+)"', re.M)  # in the class of a method
 
 
 @dataclass(frozen=True)
@@ -98,22 +97,6 @@ def entry_points() -> list[importlib.metadata.EntryPoint]:
 
 def distribution(point: importlib.metadata.EntryPoint) -> str:
     return point.dist.name if point.dist else "?"
-
-
-def check_name(name: str) -> None:
-    """Raises UnknownName for a method that is not installed, without importing torch where only this package's methods are installed:
-    their names stand in their files as ``name = "..."``."""
-    spec = importlib.util.find_spec("methods")
-    if (
-        spec is None
-        or spec.origin is None
-        or any(distribution(p) != BUILT_IN for p in entry_points())
-    ):
-        return  # the registry knows when it is loaded
-    sources = [file.read_text(encoding="utf-8") for file in Path(spec.origin).parent.glob("*.py")]
-    names = {name for text in sources for name in NAME.findall(text)}
-    if name not in names:
-        raise UnknownName("method", name, names, hint="bench methods")
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:

@@ -44,37 +44,35 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from bench.base.errors import BenchError, UnknownName
-from bench.method.contract import SETTINGS, Value
+import msgspec
 
-MALFORMED = (
-    tomllib.TOMLDecodeError,
-    KeyError,
-    AttributeError,
-    TypeError,
-    ValueError,
-    RecursionError,
-)
-"""What reading a file that is not a recipe raises."""
+from bench.base.errors import BenchError
+from bench.method.contract import Value
+
+NO_SOURCE = "no source"  # of a value of which the file does not say where it comes from
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a file raises that is not a recipe."""
+Names = str | list[str] | None
+Setting = Literal["unsupervised", "supervised", "none"]
+Settings = Setting | list[Setting] | None
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One recipe of a method's file, with what it shares."""
 
-    setting: str
+    setting: Setting
     backbone: str
     variant: str
-    values: Mapping[str, Value]
-    corpus: str | None
-    expect: Mapping[str, Any] | None
+    values: dict[str, Value] = {}
+    corpus: str | None = None
+    expect: dict[str, Any] | None = None
     note: str = ""
-    facts: Mapping[str, Value] = field(default_factory=dict)
+    facts: dict[str, Value] = {}
     file: str = ""  # where it stands
 
     @property
@@ -93,22 +91,27 @@ class Disagreement:
     use: str
 
 
-@dataclass(frozen=True)
-class RecipeFile:
+class Space(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """:mod:`bench.run.search.space` says what the values mean."""
+
+    setting: Settings = None
+    backbone: Names = None
+    variant: Names = None
+    values: dict[str, Any] = {}
+
+
+class RecipeFile(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"recipes": "recipe", "disagreements": "disagreement", "spaces": "space"},
+):
     recipes: tuple[Entry, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
-    printed: Mapping[str, Any] = field(default_factory=dict)
+    printed: dict[Literal["method", "variants"], Any] = {}
     family: str = ""
-    spaces: tuple[
-        Mapping[str, Any], ...
-    ] = ()  # as they stand there: bench.run.search.space says what they mean
-    variants: Mapping[str, Mapping[str, Value]] = field(
-        default_factory=dict
-    )  # beside those that the class declares
-
-
-KEYS = {field.name for field in fields(Entry)} - {"file"}
-NO_SOURCE = "no source"  # of a value of which the file does not say where it comes from
+    spaces: tuple[Space, ...] = ()
+    variants: dict[str, dict[str, Value]] = {}
 
 
 @cache
@@ -119,194 +122,99 @@ def read(folder: Path, method: str) -> RecipeFile:
         return RecipeFile()
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        common, own = tables.pop("common", []), tables.pop("recipe", [])
-        disagreements = tuple(Disagreement(**table) for table in tables.pop("disagreement", []))
-        printed, family, spaces = (
-            tables.pop("printed", {}),
-            tables.pop("family", ""),
-            tables.pop("space", []),
-        )
-        variants = {name: _values(table) for name, table in tables.pop("variants", {}).items()}
-        unknown = set(tables).union(*common, *own, *spaces) - KEYS | set(printed) - {
-            "method",
-            "variants",
-        }
-        if unknown:
-            raise ValueError(f"unknown table or key {', '.join(sorted(unknown))}")
-        for table in (*common, *own, *spaces):
-            _check_settings(table.get("setting"), file)
-        for table in own:
-            if missing := {"setting", "backbone"} - table.keys():
-                raise ValueError(f"a [[recipe]] says no {' and no '.join(sorted(missing))}")
-        if not isinstance(family, str):
-            raise ValueError(f"family is {family!r}, not a word")
-        return RecipeFile(
-            tuple(_entry(table, common, str(file)) for table in own),
-            disagreements,
-            printed,
-            family,
-            tuple(spaces),
-            variants,
-        )
-    except MALFORMED as error:
-        raise BenchError(f"{file} is no recipe file: {_reason(error)}") from None
+        common = tables.pop("common", [])
+        msgspec.convert([table.get("setting") for table in common], list[Settings])
+        tables["recipe"] = [_whole(one, common, str(file)) for one in tables.get("recipe", [])]
+        variants = tables.get("variants", {})
+        tables["variants"] = {name: _sourced(values) for name, values in variants.items()}
+        return msgspec.convert(tables, RecipeFile)
+    except UNREADABLE as error:
+        raise BenchError(f"{file} is no recipe file: {error}") from None
 
 
-def _reason(error: Exception) -> str:
-    """A ValueError of this file is a sentence; of other errors the type says most."""
-    return (
-        str(error)
-        if type(error) in (ValueError, tomllib.TOMLDecodeError)
-        else f"{type(error).__name__}: {error}"
-    )
+def _whole(
+    recipe: Mapping[str, Any], common: Sequence[Mapping[str, Any]], file: str
+) -> dict[str, Any]:
+    """A recipe's table over those of ``common`` that are for it; later ones win."""
+    recipe = {"variant": "", **recipe}
+    shared = [
+        table
+        for table in common
+        if all(fits(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant"))
+    ]
+    whole: dict[str, Any] = {"values": {}, "facts": {}}
+    for table in (*shared, recipe):
+        both = {key: whole[key] | _sourced(table.get(key, {})) for key in ("values", "facts")}
+        whole |= {**table, **both}
+    return {**whole, "file": file}
 
 
-def _check_settings(wanted: object, file: Path) -> None:
-    for setting in wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]:
-        if setting not in SETTINGS:
-            raise UnknownName("setting", str(setting), SETTINGS, f"in {file}")
-
-
-def _entry(table: Mapping[str, Any], common: list[Mapping[str, Any]], file: str) -> Entry:
-    here = {"variant": "", **table}
-    which = {key: here[key] for key in ("setting", "backbone", "variant")}
-    values: dict[str, Value] = {}
-    facts: dict[str, Value] = {}
-    merged: dict[str, Any] = {"corpus": None, "expect": None, "note": ""}
-    for layer in [
-        *(
-            shared
-            for shared in common
-            if all(fits(shared.get(key), name) for key, name in which.items())
-        ),
-        here,
-    ]:
-        values |= _values(layer.get("values", {}))
-        facts |= _values(layer.get("facts", {}))
-        merged |= {key: layer[key] for key in merged if key in layer}
-    return Entry(**which, values=values, facts=facts, file=file, **merged)
-
-
-def _values(table: Mapping[str, Any]) -> dict[str, Value]:
-    """Of ``key = { value, source, note }``, or ``key = value``. Raises ValueError for anything else; the kind of a value is that of the
-    method's default (bench.run.recipes.check_values)."""
-    if not isinstance(table, Mapping):
-        raise ValueError(f"expected a table of recipe values, found {table!r}")
+def _sourced(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """``key = value`` as ``key = { value, source, note }``, whole."""
     values = {}
     for key, given in table.items():
-        entry = given if isinstance(given, Mapping) else {"value": given}
-        if unknown := entry.keys() - {"value", "source", "note"}:
-            raise ValueError(
-                f"{key} has {', '.join(sorted(unknown))}; expected {{ value, source, note }}, or a value"
-            )
-        source = entry.get("source", NO_SOURCE)
-        if not isinstance(source, str):
-            raise ValueError(f"the source of {key} is {source!r}, not a text")
-        values[key] = Value(entry.get("value"), source, entry.get("note"))
+        entry = given if isinstance(given, dict) else {"value": given}
+        values[key] = {"value": None, "source": NO_SOURCE, "note": None, **entry}
+        if len(values[key]) > 3:
+            raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")
     return values
 
 
-def fits(wanted: str | list[str] | None, name: str) -> bool:
-    """Is a table that says ``wanted`` of its setting, backbone or variant for ``name``?"""
-    return wanted is None or name == wanted or (isinstance(wanted, list) and name in wanted)
+def fits(names: Names, name: str) -> bool:
+    """Is a table that has ``names`` as its setting, backbone or variant for ``name``?"""
+    return names is None or name in ([names] if isinstance(names, str) else names)
 
 
-def entries(folder: Path, method: str) -> tuple[Entry, ...]:
-    """The recipes that lie beside a method. Raises BenchError, naming the file, where one is malformed."""
-    return read(folder, method).recipes
+# --- one recipe that was written elsewhere: what `bench run --recipe FILE` takes ---
 
 
-def with_file_variants(
-    declared: Mapping[str, Mapping[str, Any]], folder: Path, method: str
-) -> dict[str, Mapping[str, Any]]:
-    """The variants that a method ``declared``, and those of its recipe file. Raises BenchError for a name that both have."""
-    of_file = read(folder, method).variants
-    if twice := sorted(declared.keys() & of_file.keys()):
-        raise BenchError(
-            f"{folder / 'recipes' / f'{method}.toml'}: [variants.{twice[0]}]: {method} declares a variant of that name itself",
-            "another name",
-        )
-    return {**declared, **of_file}
-
-
-# --- one recipe that was found or written elsewhere: what `bench run --recipe FILE` takes ---
-
-
-@dataclass(frozen=True)
-class GivenRecipe:
-    """A file with ``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, where a search found them,
-    ``[search]``: what is left out is as the command or the method has it."""
+class CustomRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, where a search found them,
+    ``[search]``: what is missing is as the command or the method has it."""
 
     method: str
-    values: Mapping[str, Value]
-    setting: str | None = None
+    values: dict[str, Value]
+    setting: Setting | None = None
     variant: str = ""
     backbone: str | None = None
     corpus: str | None = None
-    search: Mapping[str, Any] = field(default_factory=dict)
+    search: dict[str, Any] = {}
     file: str = ""  # where it stands
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
         """Notes on what a search found, ``plugin`` being the hash of the method's code today. Raises BenchError for a seed of the search:
         its dev score chose the values."""
-        name, used = self.search.get("name", "the search"), self.search.get("seeds", [])
-        if own := [seed for seed in seeds if seed in used]:
+        name = self.search.get("name", "the search")
+        if used := set(seeds).intersection(self.search.get("seeds", [])):
             raise BenchError(
-                f"seed {own[0]} is one on which {name} chose these values, so that its score would be the best of many",
+                f"seed {min(used)} is one on which {name} chose these values, so that its score would be the best of many",
                 "--seeds 1-5, or others that the search did not use",
             )
-        before = str(self.search.get("plugin", plugin))
-        return (
-            []
-            if before == plugin
-            else [
-                f"the code of {self.method} has changed since {name}: {before[:8]} then, {plugin[:8]} now"
-            ]
-        )
+        changed = self.search.get("plugin", plugin) != plugin
+        return [f"the code of {self.method} has changed since {name}"] if changed else []
 
 
-def read_given(file: Path) -> GivenRecipe:
+def read_custom(file: Path) -> CustomRecipe:
     """Raises BenchError, naming the file, for one that is none."""
-    hint = "bench search writes one for each method; docs/search.md has its form"
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-        if unknown := content.keys() - {
-            "method",
-            "setting",
-            "variant",
-            "backbone",
-            "corpus",
-            "values",
-            "search",
-        }:
-            raise ValueError(f"unknown key {', '.join(sorted(unknown))}")
-        if missing := {"method", "values"} - content.keys():
-            raise ValueError(f"it has no {' and no '.join(sorted(missing))}")
-        _check_settings(content.get("setting"), file)
-        given = GivenRecipe(values=_values(content.pop("values")), file=str(file), **content)
-        for key in ("method", *(key for key in content if key != "search")):
-            if not isinstance(getattr(given, key), str):
-                raise ValueError(f"{key} is no text")
-        if not isinstance(given.search, Mapping) or not isinstance(
-            given.search.get("seeds", []), list
-        ):
-            raise ValueError("search is no table of a search")
-    except OSError as error:
-        raise BenchError(f"--recipe {file}: {error.strerror or error}", hint) from None
-    except MALFORMED as error:
-        raise BenchError(f"--recipe {file} is no recipe: {_reason(error)}", hint) from None
-    return given
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table |= {"values": _sourced(table["values"]), "file": str(file)}
+        recipe = msgspec.convert(table, CustomRecipe)
+        msgspec.convert(recipe.search.get("seeds", []), list[int])
+    except UNREADABLE as error:
+        hint = "bench search writes one for each method; docs/search.md has its form"
+        raise BenchError(f"--recipe {file} is no recipe: {error}", hint) from None
+    return recipe
 
 
-def read_all_given(files: Sequence[str]) -> dict[str, GivenRecipe]:
+def read_all_custom(files: Sequence[str]) -> dict[str, CustomRecipe]:
     """By method. Raises BenchError for two of one method."""
-    by_method: dict[str, GivenRecipe] = {}
+    by_method: dict[str, CustomRecipe] = {}
     for file in files:
-        given = read_given(Path(file))
-        if given.method in by_method:
+        recipe = read_custom(Path(file))
+        if by_method.setdefault(recipe.method, recipe) is not recipe:
             raise BenchError(
-                f"--recipe {file}: another file is of {given.method}, too",
+                f"--recipe {file}: another file is of {recipe.method}, too",
                 "one recipe a method; the other in a command of its own",
             )
-        by_method[given.method] = given
     return by_method

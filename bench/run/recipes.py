@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, structs
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.method.budget import canonical
-from bench.run.recipe_file import Entry, entries, with_file_variants
+from bench.run.recipe_file import Entry, read
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 BACKBONES = (
@@ -95,19 +99,23 @@ def choose(
     exact = [e for e in fitting if e.backbone == backbone]
     if exact:
         return max(exact, key=lambda e: e.variant == variant), None
-    fitting = [
-        e for e in fitting if e.values or e.corpus
-    ]  # else it says only what a paper prints for its own backbone
-    if not fitting:
-        return None, None
+    # one without values says only what a paper prints for its own backbone
+    fitting = [e for e in fitting if e.values or e.corpus]
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
-    def distance(entry: Entry) -> tuple[bool, int, bool]:
+    def distance(entry: Entry) -> tuple[bool, bool, int, bool]:
         other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
-        return (other_family != family, abs(other_size - size), entry.variant != variant)
+        far = abs(other_size - size)
+        small = entry.backbone == "builtin"  # the last resort
+        return (small, other_family != family, far, entry.variant != variant)
 
-    nearest = min((e for e in fitting if e.backbone != "builtin"), key=distance, default=fitting[0])
-    return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
+    nearest = min(fitting, key=distance, default=None)
+    return nearest, nearest and f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
+
+
+def _guess(backbone: str) -> tuple[str, int]:
+    name = backbone.lower()
+    return ("roberta" if "roberta" in name else "bert"), (1024 if "large" in name else 768)
 
 
 def whole_entry(
@@ -120,32 +128,24 @@ def whole_entry(
     trained: bool,
     shape: tuple[str, int] | None = None,
 ) -> tuple[Entry | None, str | None]:
-    """The recipe that :func:`choose` finds; of what is trained above the backbone's own values, which stand alone where it finds none."""
-    entry, line = choose(recipes, setting, backbone, variant, shape)
-    beneath, line_beneath = (
-        of_backbone(method, setting, backbone, shape) if trained else (None, None)
-    )
-    if entry is None or beneath is None:
-        return (entry, line) if beneath is None else (beneath, line_beneath)
-    return replace(entry, values={**beneath.values, **entry.values}), line
+    """The recipe that :func:`choose` finds, and a line where it is of another backbone.
 
-
-def of_backbone(
-    method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None
-) -> tuple[Entry | None, str | None]:
-    """What belongs to the backbone (or to the nearest), but for the keys of which the method itself says something.
-
-    So that two methods are not told apart by their learning rates. None, as the line, where the method trains with none of them.
+    What is trained has the backbone's own values beneath it, but for keys of which the method itself says something: so two methods do
+    not differ in their learning rates alone.
     """
-    keys = [key for key in harness_keys(method, trained=True) if key not in method.defaults]
-    entry, line = choose(entries(BACKBONES, "backbones"), setting, backbone, "", shape)
-    values = {key: value for key, value in entry.values.items() if key in keys} if entry else {}
-    return (replace(entry, values=values), line) if entry and values else (None, None)
-
-
-def _guess(backbone: str) -> tuple[str, int]:
-    name = backbone.lower()
-    return ("roberta" if "roberta" in name else "bert"), (1024 if "large" in name else 768)
+    entry, line = choose(recipes, setting, backbone, variant, shape)
+    if not trained:
+        return entry, line
+    beneath, line_beneath = choose(
+        read(BACKBONES, "backbones").recipes, setting, backbone, "", shape
+    )
+    keys = set(harness_keys(method, trained=True)) - method.defaults.keys()
+    values = {key: beneath.values[key] for key in beneath.values if key in keys} if beneath else {}
+    if beneath is None or not values:
+        return entry, line
+    if entry is None:
+        return structs.replace(beneath, values=values), line_beneath
+    return structs.replace(entry, values=values | entry.values), line
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
@@ -162,11 +162,8 @@ def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) 
     return sorted(settings, key=lambda setting: setting not in printed)
 
 
-ONE_PASS = (
-    "max_seq_length",
-    "dropout",
-    "corpus_column",
-)  # what a method reads that looks at its corpus once
+# what a method reads that looks at its corpus once
+ONE_PASS = ("max_seq_length", "dropout", "corpus_column")
 
 
 def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
@@ -191,97 +188,39 @@ def merge(
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= _sourced(method.defaults, f"{method.name}'s default")
-    on_request = {
-        **(ON_REQUEST if "epochs" in values else {}),
-        **_sourced(method.optional, f"{method.name}'s default"),
-    }
-    known = {*values, *on_request}
-    layers: list[Mapping[str, Value]] = [entry.values] if entry else []
+    on_request = _sourced(method.optional, f"{method.name}'s default")
+    known = {**(ON_REQUEST if "epochs" in values else {}), **on_request, **values}
+    layers = [entry.values if entry else {}, plan]
     if variant:
         check_variant(method, variant)
-        layers.append(_sourced(variants_of(method)[variant], f"variant {variant}"))
-    for layer in [*layers, plan]:
-        for key, value in layer.items():
+        layers.insert(1, _sourced(variants_of(method)[variant], f"variant {variant}"))
+    for layer in layers:
+        for key in layer:
             if key not in known:
-                place = (
-                    f"in variant {variant}"
-                    if value.source == f"variant {variant}"
-                    else "in a recipe"
-                )
+                place = f"in {layer[key].source}" if variant else "in a recipe"
                 raise UnknownName("recipe key", key, known, f"{place} of {method.name}")
-            values[key] = value
+        values |= layer
     for key, text in overrides.items():
         if key in known:
-            example = (values[key] if key in values else on_request[key]).value
-            values[key] = Value(parse(key, text, example), "--set")
+            like = {**known, **values}[key].value
+            values[key] = Value(parse(key, text, like), "--set")
     return Recipe(_budgeted(values, overrides))
 
 
-def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
-    """Raises BenchError, naming the file, for a recipe of a setting or variant that the method lacks, and for a wrong value."""
-    for entry in recipes:
-        if entry.setting not in method.settings:
-            raise UnknownName(
-                "setting", entry.setting, method.settings, f"of {method.name} in {entry.file}"
-            )
-        if entry.variant and entry.variant not in variants_of(method):
-            raise UnknownName(
-                "variant", entry.variant, variants_of(method), f"of {method.name} in {entry.file}"
-            )
-        check_values(method, entry.values, entry.where)
-
-
-def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
-    """Raises BenchError, beginning with ``where``, for a key that no default has, or a value of another kind or out of range."""
-    defaults = _sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
-    for key, value in values.items():
-        if key not in defaults:
-            raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
-        if wrong := wrong_kind(key, value.value, defaults[key].value):
-            raise BenchError(
-                f"{where}: {key}: {wrong}",
-                f"for example {key} = {{ value = {_example(key, defaults[key].value)}, source = ... }}",
-            )
-
-
-def _example(key: str, like: Any) -> str:
-    like = (
-        {
-            "max_steps": 1000,
-            "dropout": 0.1,
-            "max_length": 64,
-            "patience": 3,
-            "budget": "500steps",
-        }.get(key)
-        if like is None
-        else like
-    )
-    return json.dumps(like)
-
-
-def wrong_kind(key: str, value: Any, like: Any) -> str:
-    """What is wrong with a value from a file, of which ``like`` is the default: as for ``--set``, but no text stands for a number there."""
-    if value is None and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
-        return ""
-    if isinstance(like, bool):
-        fits, kind = isinstance(value, bool), "true or false"
-    elif isinstance(like, str) or key == "budget":
-        fits, kind = isinstance(value, str), "a word"
-    elif isinstance(like, int | float) or key in NUMBERS:
-        whole = key in WHOLE or (isinstance(like, int) and key not in NUMBERS)
-        fits, kind = (
-            isinstance(value, int | float) and not isinstance(value, bool),
-            "a whole number" if whole else "a number",
+def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
+    """The values, where a budget takes the place of the epochs. Raises BenchError where the command line gives both."""
+    budget = values.pop("budget", Value(None, ""))
+    if budget.value is None or ("epochs" in overrides and "budget" not in overrides):
+        return values
+    if "epochs" in overrides:
+        raise BenchError(
+            f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
+            "give one",
         )
-    else:
-        return ""
-    if not fits:
-        return f"expected {kind}, found {value!r}"
-    try:
-        parse(key, str(value), like)
-    except BenchError as error:
-        return f"{error.message.partition(': ')[2].removeprefix(f'{key} ')}, found {value}"
-    return ""
+    return values | {
+        "budget": replace(budget, value=canonical(str(budget.value))),
+        "epochs": Value(None, "the budget says how long"),
+    }
 
 
 def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
@@ -301,7 +240,13 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
         folder = Path(inspect.getfile(method)).parent
     except (TypeError, OSError):  # typed into an interpreter
         return method.variants
-    return with_file_variants(method.variants, folder, method.name)
+    of_file = read(folder, method.name).variants
+    if twice := sorted(method.variants.keys() & of_file.keys()):
+        raise BenchError(
+            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name itself",
+            "another name",
+        )
+    return {**method.variants, **of_file}
 
 
 def check_variant(method: type[Method], variant: str) -> None:
@@ -310,85 +255,66 @@ def check_variant(method: type[Method], variant: str) -> None:
         raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
 
 
-def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
-    """The values, where a budget takes the place of the epochs. Raises BenchError where the command line gives both."""
-    given = values.get("budget")
-    if (
-        given is None
-        or given.value is None
-        or ("epochs" in overrides and "budget" not in overrides)
-    ):
-        return {key: value for key, value in values.items() if key != "budget"}
-    if "epochs" in overrides:
-        raise BenchError(
-            f"--budget {given.value} and --set epochs={overrides['epochs']}: each says how long to train",
-            "give one",
-        )
-    return values | {
-        "budget": replace(given, value=canonical(str(given.value))),
-        "epochs": Value(None, "the budget says how long"),
-    }
+# --- checks ---
+
+
+def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
+    """Raises BenchError, naming the file, for a recipe of a setting or variant that the method lacks, and for a wrong value."""
+    for entry in recipes:
+        where = f"of {method.name} in {entry.file}"
+        if entry.setting not in method.settings:
+            raise UnknownName("setting", entry.setting, method.settings, where)
+        if entry.variant and entry.variant not in variants_of(method):
+            raise UnknownName("variant", entry.variant, variants_of(method), where)
+        check_values(method, entry.values, entry.where)
+
+
+def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
+    """Raises BenchError, beginning with ``where``, for a key that no default has, or a value of another kind or out of range."""
+    defaults = _sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
+    for key, value in values.items():
+        if key not in defaults:
+            raise UnknownName("recipe key", key, defaults, f"of {method.name} in {where}")
+        if wrong := wrong_kind(key, value.value, defaults[key].value):
+            raise BenchError(f"{where}: {key}: {wrong}", f"bench methods {method.name}")
 
 
 def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
-    """A key of ``--set`` must be known to at least one of the methods that it is meant for; one that other tools use for the same
-    thing is translated in the message."""
-    known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
+    """A key of ``--set`` must be known to at least one of the methods that it is meant for."""
+    known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
-        known |= {*method.defaults, *method.optional}
-    of = f"of {', '.join(m.name for m in methods)}"
+        known |= _sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
-        if key in known:
-            _check_decimal_comma(key, text, methods)
-            continue
-        meant = meant_key(key, known)
-        if meant is not None and meant.startswith("--"):
-            hint = meant if " " in meant else f"{meant} {text}"
-            raise BenchError(f"unknown recipe key '{key}' {of}; that is an option", hint)
-        if meant is not None:
-            text = f"unknown recipe key '{key}' {of}; here it is called {meant}"
-            raise BenchError(text, f"--set {meant}={overrides[key]}")
-        raise UnknownName("recipe key", key, known, of, f"bench methods {methods[0].name}")
-
-
-def _check_decimal_comma(key: str, text: str, methods: Sequence[type[Method]]) -> None:
-    """Raises BenchError for "0,05" where a comma separates the values of a series.
-
-    A decimal comma is two whole numbers of which the first is 0 or the second begins with 0 ("0,05", "1,05"), for a key whose value is a
-    fraction: "0,1" is a series of true and false, or of two counts, for any other. "0.03,0.05", "1,2,4" and "0.0,1" stay series.
-    """
-    first, _, second = text.partition(",")
-    if not (first.isdigit() and second.isdigit()) or not (first == "0" or second[0] == "0"):
-        return
-    defaults = [
-        getattr(value, "value", value)
-        for method in methods
-        if (value := {**method.defaults, **method.optional}.get(key)) is not None
-    ]
-    if (key in NUMBERS and key not in WHOLE) or any(isinstance(value, float) for value in defaults):
-        raise BenchError(
-            f"--set {key}={text}: is a decimal point meant? A comma separates the values of a series",
-            f"--set {key}={first}.{second}; a series is --set {key}={first}.0,{int(second)}",
-        )
+        if key not in known:
+            of = f"of {', '.join(method.name for method in methods)}"
+            hint = setter(key) or f"bench methods {methods[0].name}"
+            raise UnknownName("recipe key", key, known, of, hint)
+        fraction = key in FRACTIONS or isinstance(known[key].value, float)
+        if fraction and re.fullmatch(r"0,\d+|\d+,0\d*", text):
+            raise BenchError(
+                f"--set {key}={text}: is a decimal point meant? A comma separates the values of a series",
+                f"--set {key}={text.replace(',', '.')}; a series has a point in each number",
+            )
 
 
 OTHER_NAMES: Mapping[str, str] = {
-    "lr": "learning_rate",
-    "bs": "batch_size",
-    "steps": "max_steps",
-    "maxlen": "max_seq_length",
-    "wd": "weight_decay",
-    "tau": "temperature",
-    "seed": "--seeds",
-    "model": "--backbone",
-    "dataset": "--corpus",
+    "lr": "--set learning_rate=VALUE",
+    "bs": "--set batch_size=VALUE",
+    "steps": "--set max_steps=VALUE",
+    "maxlen": "--set max_seq_length=VALUE",
+    "wd": "--set weight_decay=VALUE",
+    "tau": "--set temperature=VALUE",
+    "seed": "--seeds N",
+    "model": "--backbone NAME",
+    "dataset": "--corpus FILE",
     "fp16": "--precision bf16",
     "gpus": "--on torchrun:N",
-    "outputdir": "--runs",
+    "outputdir": "--runs FOLDER",
 }
-"""What other tools call it, without underscores -> our recipe key or option."""
+"""What other tools call it, as :func:`plain_key` -> what sets it here."""
+OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")  # what bench evaluate --set takes
 
 
 def plain_key(key: str) -> str:
@@ -396,102 +322,73 @@ def plain_key(key: str) -> str:
     return "".join(c for c in key.lower() if c.isalnum())
 
 
-def meant_key(key: str, known: Collection[str]) -> str | None:
-    """The recipe key among ``known`` that is written differently, or the key or option that other tools call ``key``."""
-    plain = plain_key(key)
-    other = OTHER_NAMES.get(plain, "")
-    same = (name for name in sorted(known) if plain == plain_key(name))
-    return next(same, other if other.startswith("--") or other in known else None)
+def setter(name: str) -> str:
+    """What sets a thing that other tools, or a slip, call ``name``: "--set learning_rate=VALUE", "--seeds N"; "" where nothing is near."""
+    known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *OF_ENCODERS)}
+    near = difflib.get_close_matches(plain_key(name), known, 1, 0.8)
+    return OTHER_NAMES.get(plain_key(name)) or (f"--set {known[near[0]]}=VALUE" if near else "")
 
 
-def meant_by_option(option: str) -> str | None:
-    """The nearest to an unknown option: "--set learning_rate=VALUE" for --lr, "--seeds" for --seed; None where nothing is near."""
-    of_encoders = ("pooling", "padding", "max_length", "dtype")  # what bench evaluate --set takes
-    known = {*TRAINING, *ON_REQUEST, *OTHER_NAMES.values(), *of_encoders}
-    name = option.lstrip("-").replace("-", "_")
-    near = meant_key(name, known) or next(iter(difflib.get_close_matches(name, known, 1, 0.8)), "")
-    if not near or near.startswith("--"):
-        return near or None
-    return f"--set {near}=VALUE"
+# --- what a recipe value may be ---
 
-
-# the smallest sensible value of each number
-NUMBERS = {
-    "batch_size": 1,
-    "learning_rate": 0,
-    "epochs": 0,
-    "max_steps": 1,
-    "max_seq_length": 3,
-    "eval_steps": 1,
-    "warmup_steps": 0,
-    "weight_decay": 0,
-    "max_grad_norm": 0,
-    "dropout": 0,
-    "max_length": 3,
-    "warmup_ratio": 0,
-    "patience": 1,
+WHOLE: Mapping[str, Any] = {
+    "batch_size": Annotated[int, Meta(ge=1)],
+    "max_steps": Annotated[int, Meta(ge=1)] | None,
+    "max_seq_length": Annotated[int, Meta(ge=3)],
+    "eval_steps": Annotated[int, Meta(ge=1)],
+    "warmup_steps": Annotated[int, Meta(ge=0)],
+    "max_length": Annotated[int, Meta(ge=3)] | None,
+    "patience": Annotated[int, Meta(ge=1)] | None,
 }
-WHOLE = {
-    "batch_size",
-    "max_steps",
-    "max_seq_length",
-    "eval_steps",
-    "warmup_steps",
-    "max_length",
-    "patience",
+FRACTIONS: Mapping[str, Any] = {
+    "learning_rate": Annotated[float, Meta(ge=0)],
+    "epochs": Annotated[float, Meta(ge=0)],
+    "weight_decay": Annotated[float, Meta(ge=0)],
+    "max_grad_norm": Annotated[float, Meta(ge=0)] | None,
+    "dropout": Annotated[float, Meta(ge=0, lt=1)] | None,
+    "warmup_ratio": Annotated[float, Meta(ge=0, lt=1)],
 }
-MAY_BE_NONE = {
-    "budget",
-    "max_steps",
-    "max_grad_norm",
-    "dropout",
-    "max_length",
-    "patience",
-}  # of the numbers
+KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, "budget": str | None}
+"""The types of msgspec; of any other key the kind is that of its default."""
+IN_ENGLISH = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+}
+
+
+def _kind(key: str, like: Any) -> Any:
+    of_default = str | None if isinstance(like, str) else Any if like is None else type(like)
+    return KINDS.get(key, of_default)
 
 
 def parse(key: str, text: str, like: Any) -> Any:
-    """The value that ``text`` means, of the kind of the value that it replaces. Raises BenchError where it is none."""
-    if text.lower() in {"none", "null", ""} and (
-        like is None or isinstance(like, str) or key in MAY_BE_NONE
-    ):
+    """The value that ``text`` means, of the kind of ``like``, the value that it replaces. Raises BenchError where it is none."""
+    kind = _kind(key, like)
+    if text.lower() in {"none", "null", ""} and not _wrong(None, kind):
         return None
-    if key == "budget":
-        return canonical(text)
+    if kind is Any:
+        with suppress(ValueError):
+            return msgspec.convert(text, int | float, strict=False)
+        return text
+    if wrong := _wrong(text, kind, strict=False):
+        hint = None if like is None else f"for example --set {key}={like}"
+        raise BenchError(f"--set {key}={text}: {wrong}", hint)
+    return msgspec.convert(text, kind, strict=False)
+
+
+def wrong_kind(key: str, value: Any, like: Any) -> str:
+    """What is wrong with a value from a file, of which ``like`` is the default; "" where nothing is."""
+    wrong = _wrong(value, _kind(key, like))
+    return f"{wrong}, found {value!r}" if wrong else ""
+
+
+def _wrong(value: Any, kind: Any, *, strict: bool = True) -> str:
     try:
-        if like is None and key not in NUMBERS:
-            return _number_or_text(text)
-        if isinstance(like, bool):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
-                text.lower()
-            ]
-        if key in WHOLE or (isinstance(like, int) and key not in NUMBERS):
-            value: Any = int(text)
-        elif key in NUMBERS or isinstance(like, float):
-            value = float(text)
-            if not math.isfinite(value):
-                raise ValueError
-        else:
-            return text
-    except (ValueError, KeyError):
-        kind = "a whole number" if key in WHOLE else "a number"
-        if isinstance(like, bool):
-            kind = "true or false"
-        raise BenchError(
-            f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}"
-        ) from None
-    if key in NUMBERS and value < NUMBERS[key]:
-        raise BenchError(f"--set {key}={text}: {key} must be at least {NUMBERS[key]}")
-    if key in {"dropout", "warmup_ratio"} and value >= 1:
-        raise BenchError(f"--set {key}={text}: {key} must be less than 1")
-    return value
-
-
-def _number_or_text(text: str) -> Any:
-    """What a text means where the value that it replaces says nothing of its kind."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+        converted = msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        expected = str(error).partition(", got")[0].replace(" | null", "").replace("`", "")
+        return re.sub(r"\w+", lambda word: IN_ENGLISH.get(word[0], word[0].lower()), expected)
+    finite = not isinstance(converted, float) or math.isfinite(converted)
+    return "" if finite else "expected a number"

@@ -191,7 +191,7 @@ def test_a_series_stays_a_series(key: str, values: str) -> None:
         ("empty.txt", b"", "empty"),
         ("later.txt", b"good\n" * 9 + b"\xff\n", "line 10"),
         ("columns.csv", b"a,b,c\n1,2,3\n", "columns"),
-        ("pairs.csv", b"sent0,sent1\na,b\n", "one column"),
+        ("pairs.csv", b"sent0,sent1\na,b\n", "needs sentences"),
         ("cut.txt.gz", b"\x1f\x8b\x08\x00", "cut.txt.gz"),
     ],
 )

@@ -338,7 +338,7 @@ def test_a_dry_run_shows_the_space_and_warns_of_unequal_budgets(tmp_path: Path) 
         return notes, [json.loads(line) for line in done.stdout.splitlines()]
 
     notes, methods = shown("--budget", "100steps")
-    assert "mirror-bert: the recipe ends after 50 steps" in notes[0]
+    assert "mirror-bert: max_steps=50 ends the training" in notes[0]
     assert "rows in a step: 200 in mirror-bert, 64 in simcse" in notes[1] and len(notes) == 2
     rate = methods[1]["space"]["learning_rate"]
     assert (rate["low"], rate["high"], rate["scale"]) == (1e-5, 1e-3, "log") and rate["source"]

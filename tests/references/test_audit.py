@@ -245,7 +245,7 @@ def test_shares_of_trained_parameters(backbone: str) -> None:
 def test_the_tenth_of_a_percent_of_dcpcse() -> None:
     """Each of its seven rows; prompts of the lengths that its recipes have."""
     from bench.run.plugins import discover
-    from bench.run.recipe_file import entries
+    from bench.run.recipe_file import read
 
     claims = [r for r in audit() if r.kind == "claim" and not r.task]
     told = {(r.cell.setting, r.cell.label): r.why for r in claims}
@@ -255,7 +255,9 @@ def test_the_tenth_of_a_percent_of_dcpcse() -> None:
     assert "32 %" in told["unsupervised", "DCPCSE-RoBERTa-base"]
     plugin = discover(())["dcpcse"]
     known = [
-        entry for entry in entries(plugin.folder, plugin.name) if "prompt_length" in entry.values
+        entry
+        for entry in read(plugin.folder, plugin.name).recipes
+        if "prompt_length" in entry.values
     ]
     first = [row.first for row in rows() if row.first.paper == "dcpcse"]
     backbones = {(one.setting, one.label): one.backbone for one in first}

@@ -150,11 +150,11 @@ def _keep(
 
 def _of_file(run: PlannedRun) -> Facts:
     """What the record keeps of a file of --recipe: the keys of its values, which no recipe of bench has, and the search that found them."""
-    if run.given is None:
+    if run.custom is None:
         return {}
     return {
-        "recipe_file": tuple(sorted(run.given.values)),
-        **({"search": dict(run.given.search)} if run.given.search else {}),
+        "recipe_file": tuple(sorted(run.custom.values)),
+        **({"search": dict(run.custom.search)} if run.custom.search else {}),
     }
 
 

@@ -28,7 +28,7 @@ from bench.references.ours import SUITES, Meaning, meaning
 from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, learns
 from bench.run.plugins import Registry
-from bench.run.recipe_file import Entry, entries
+from bench.run.recipe_file import Entry, read
 from bench.run.recipes import (
     ON_REQUEST,
     check_overrides,
@@ -344,7 +344,7 @@ def recipe_of(run: TableRun, registry: Registry) -> tuple[Recipe, Entry | None]:
     """The recipe of a run as ``bench run`` would have it, and where it comes from."""
     plugin = registry[run.method]
     trained = learns(plugin.cls, run.setting)
-    known = entries(plugin.folder, plugin.name)
+    known = read(plugin.folder, plugin.name).recipes
     entry, _ = whole_entry(
         plugin.cls, known, run.setting, run.backbone, run.variant, trained=trained
     )

@@ -124,14 +124,13 @@ def space_of(
     for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
         file = folder / "recipes" / f"{name}.toml"
         for table in read(folder, name).spaces:
-            bounds_by_key = table.get("values")
-            if not isinstance(bounds_by_key, Mapping) or not bounds_by_key:
+            if not table.values:
                 raise BenchError(
                     f"{file}: a [[space]] is empty", "[space.values] with a line per key"
                 )
-            if not all(fits(table.get(axis), value) for axis, value in which.items()):
+            if not all(fits(getattr(table, axis), value) for axis, value in which.items()):
                 continue
-            for key, bounds in bounds_by_key.items():
+            for key, bounds in table.values.items():
                 if name == plugin.name:
                     check_key(key, recipe, plugin, f"in a space of {name} ({file})")
                 if recipe.get(key) is not None or name == plugin.name:
