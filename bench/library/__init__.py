@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -22,8 +21,9 @@ from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.cli.evaluate import check_found, check_words, folder_of, plan_model
 from bench.cli.options import comma_list
-from bench.cli.planning import prepare
+from bench.cli.planning import plan_runs
 from bench.cli.progress import downloads, reporting
+from bench.cli.run import checked
 from bench.cli.run_all import outcome
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
@@ -32,13 +32,12 @@ from bench.compare.tables import compare_runs as judged_tables
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
-from bench.run import plan, trained_run
+from bench.run import trained_run
 from bench.run.config import RunConfig, from_table
 from bench.run.executors.local import execute
 from bench.run.models import ServerOptions, check_model, find_model
-from bench.run.plugins import discover
+from bench.run.plan_file import Plan
 from bench.run.recipes import plain_key
-from bench.run.settle import check_chunks, settled
 from bench.runs import frame as tidy
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.run import Run
@@ -155,7 +154,7 @@ def train(
     """
     backbone, corpus = os.fspath(backbone), None if corpus is None else os.fspath(corpus)
     files, folder = _files(plugins), _data_folder(data)
-    table = {
+    table = options | {
         "methods": [method],
         "backbones": [backbone],
         "seeds": list(seeds),
@@ -165,17 +164,14 @@ def train(
         "command": f"bench.train({method!r}, backbone={backbone!r}, corpus={corpus!r}, seeds={list(seeds)})",
         "corpus": corpus,
         "data": folder and str(folder),
-        "offline": options.pop("offline", False) or offline_now(),
     }
     try:
-        config = from_table(options | table)
+        config = from_table(table)
     except ValueError as error:
         raise BenchError(f"bench.train: {error}") from None
-    plan.check_config(config)
-    config = settled(config)
-    planned = prepare(partial(plan.make, config, discover(files)), config, downloads())
-    check_chunks(planned.runs, config.chunk)
-    return Results(_execute(planned.runs, RunsFolder(_path(runs)), config, progress))
+    plan = checked(Plan((config,)))
+    runs_planned = plan_runs(plan, downloads()).runs
+    return Results(_execute(runs_planned, RunsFolder(_path(runs)), plan.runs[0], progress))
 
 
 def compare_runs(
