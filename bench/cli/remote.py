@@ -19,13 +19,12 @@ from bench.base.files import write_or_fail
 from bench.base.signals import stop_signals
 from bench.base.text import plural
 from bench.cli.options import warn
-from bench.data.corpora.token_cache import tokenise
 from bench.method import SilentReporter
 from bench.run import jobs
 from bench.run.executors import ray, slurm
+from bench.run.executors.build import tokenised
 from bench.run.executors.local import forget, is_finished
 from bench.run.plan_file import Plan
-from bench.run.provenance import tokenizer_key
 from bench.runs import RunsFolder
 
 if TYPE_CHECKING:
@@ -83,16 +82,18 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jo
     """The batch of these runs, on the disk. Corpora are tokenised here: no worker holds a GPU while it does that."""
     config = plan.runs[0]
     corpora = {
-        (run.corpus.sha256, run.corpus.columns, run.corpus.column, run.backbone.revision): run
+        (run.corpus.sha256, run.corpus.columns, run.corpus.column, run.backbone.revision): (
+            run.corpus,
+            run.backbone,
+        )
         for run in planned
         if run.corpus is not None
         and getattr(run.plugin.cls, "trains_on", None) == "ids"
         and run.plugin.cls.own_backbone is None
     }
-    for run in corpora.values():
-        warn(f"tokenises the corpus for {run.backbone.name}, unless that was done before")
-        tokenizer = (backbone := load(run.backbone, offline=True)).tokenizer
-        tokenise(run.corpus, backbone.ids, tokenizer_key(tokenizer), len(tokenizer))
+    for corpus, backbone in corpora.values():
+        warn(f"tokenises {corpus.name} for {backbone.name}, unless that was done before")
+        tokenised(corpus, load(backbone, offline=True))
     batch = jobs.new_batch(store, [run.run_id for run in planned], config.target)
     gpus = config.target.gpus or 1
     batch.write(

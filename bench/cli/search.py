@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,13 +190,12 @@ def search(
 
 def run_trials(worker: Worker, reporter: RunReporter) -> None:
     """All trials that no other process works on, one after the other."""
-    while True:
-        with ExitStack() as stack:
-            if (trial := worker.claim(stack)) is None:
-                return
-            number = f"trial {trial.number}" if trial.number else "recipe as it is"
-            place = worker.order().index((trial.method, trial.number)) + 1
-            reporter.start(f"{trial.method} {number}", place)
+    for place, (method, number) in enumerate(worker.order(), 1):
+        with worker.claimed(method, number) as trial:
+            if trial is None:
+                continue
+            label = f"trial {number}" if number else "recipe as it is"
+            reporter.start(f"{method} {label}", place)
             reporter.note(values_text(trial))
             trial = worker.run(trial, reporter)
             result = trial.error or f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -321,24 +321,14 @@ class Tables:
         return pd.DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
 
 
-class Results(Sequence["Result"]):
+class Results(tuple["Result", ...]):
     """Several runs, in their order. ``results[0]`` is the first, ``results["RUN"]`` the one whose id, or name, that is."""
 
-    def __init__(self, results: Sequence[Result]) -> None:
-        self._results = tuple(results)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    @overload
-    def __getitem__(self, which: int | str) -> Result: ...
-    @overload
-    def __getitem__(self, which: slice) -> Results: ...
-    def __getitem__(self, which: int | str | slice) -> Result | Results:
+    def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
-            return Results(self._results[which])
-        if isinstance(which, int):
-            return self._results[which]
+            return Results(super().__getitem__(which))
+        if not isinstance(which, str):
+            return super().__getitem__(which)
         for result in self:
             if which in (result.run_id, result.name):
                 return result

@@ -88,8 +88,10 @@ def execute(
             record = _new_record(run, config)
             store.write(record)  # from here on it is known, however this process ends
         else:
-            before, record = record, _updated(record, run)
-            if record != before:
+            backbone = record.provenance.backbone
+            if run.backbone.title not in ("", backbone.title):
+                titled = replace(backbone, title=run.backbone.title)
+                record = with_provenance(record, backbone=titled)
                 store.write(record)
             needs_weights = _needs_weights(run, record, folder, reporter)
             tasks = _unscored(run, record, folder, reporter)
@@ -247,7 +249,7 @@ def _note_forgotten(run: PlannedRun, record: RunRecord, reporter: Reporter) -> N
 
 
 def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
-    corpus = run.corpus
+    corpus, given = run.corpus, run.given
     return RunRecord(
         run_id=run.run_id,
         fingerprint=run.fingerprint,
@@ -257,7 +259,10 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
         setting=run.setting,
         backbone=run.backbone.name,
         seed=run.seed,
-        recipe=_recorded_recipe(run),
+        recipe={
+            key: RecipeValue(**asdict(value))
+            for key, value in run.recipe.values_with_source().items()
+        },
         scores=(),
         cost=Cost(),
         provenance=Provenance(
@@ -278,33 +283,12 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
                 name=run.backbone.name, revision=run.backbone.revision, title=run.backbone.title
             ),
             determines=run.determines,
-            execution=HowExecuted(**_of_file(run)),
+            execution=HowExecuted(
+                recipe_file=tuple(sorted(given.values)) if given else (),
+                search=dict(given.search) if given else {},
+            ),
         ),
     )
-
-
-def _recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
-    return {
-        key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()
-    }
-
-
-def _of_file(run: PlannedRun) -> dict[str, Any]:
-    """What the record keeps of a recipe file: the keys of its values, and the search that found them."""
-    if run.given is None:
-        return {}
-    search = {"search": dict(run.given.search)} if run.given.search else {}
-    return {"recipe_file": tuple(sorted(run.given.values)), **search}
-
-
-def _updated(record: RunRecord, run: PlannedRun) -> RunRecord:
-    """The record with what the fingerprint does not hold: the backbone's title, and the recipe file of the same values."""
-    backbone = record.provenance.backbone
-    title = run.backbone.title or backbone.title
-    record = with_provenance(record, backbone=replace(backbone, title=title))
-    if run.given is None:
-        return record
-    return with_execution(replace(record, recipe=_recorded_recipe(run)), _of_file(run))
 
 
 def with_provenance(record: RunRecord, **facts: Any) -> RunRecord:

@@ -69,9 +69,10 @@ class Dimension(
 
         if self.values:
             return distributions.CategoricalDistribution(self.values)
-        whole = isinstance(self.low, int)
-        kind = distributions.IntDistribution if whole else distributions.FloatDistribution
-        return kind(self.low, self.high, log=self.scale == "log")
+        log = self.scale == "log"
+        if isinstance(self.low, int):
+            return distributions.IntDistribution(self.low, int(self.high), log=log)
+        return distributions.FloatDistribution(self.low, self.high, log=log)
 
     def rounded(self, value: Any) -> Any:
         """A value from a range with three digits, within the range; one of ``values`` as it is."""

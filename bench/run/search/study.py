@@ -262,8 +262,13 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
         },
         **{key: {"value": value, "source": source} for key, value in best.values.items()},
     }
-    head = {"method": method, "setting": of.setting, "variant": of.variant}
-    head |= {"backbone": of.backbone, "corpus": _corpus(of.corpus) if of.corpus else None}
+    head = {
+        "method": method,
+        "setting": of.setting,
+        "variant": of.variant,
+        "backbone": of.backbone,
+        "corpus": _corpus(of.corpus) if of.corpus else None,
+    }
     lines = [
         f"# The values that {study.name} found for {method}, for bench run --recipe.",
         *toml_lines(head),

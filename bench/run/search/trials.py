@@ -11,9 +11,9 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from itertools import chain, product
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from bench.runs.searches import (
     FINISHED,
     PRUNED,
     RECIPE,
+    RUNNING,
     Search,
     Study,
     Trial,
@@ -118,9 +119,7 @@ class Worker:
                 )
                 for method in jobs
             }
-            search = self.write()
-        for trial in chain.from_iterable(search.trials.values()):
-            self._remove_weights(trial)  # a process may have been killed before it did this
+            self.write()
 
     def write(self) -> Search:
         """Write all trials as they stand into the summary."""
@@ -136,23 +135,25 @@ class Worker:
         """The first trial of every method comes before the second of any: a search that is stopped has treated all alike."""
         return [(method, n) for n in range(self.study.trials + 1) for method in self.jobs]
 
-    def claim(self, stack: ExitStack) -> Trial | None:
-        """The next trial that no process works on, locked until ``stack`` is closed; None where there is none."""
+    @contextmanager
+    def claimed(self, method: str, number: int) -> Iterator[Trial | None]:
+        """A trial, which is this process's while open; None where it has ended or another process works on it."""
+        folder, study = self.trial_folder(method, number), self.studies[method]
+        lock = FileLock(folder / ".lock")
         with self.lock:
-            for method, number in self.order():
-                trials = self.studies[method].get_trials(deepcopy=False)
-                if number < len(trials) and trials[number].state.is_finished():
-                    continue
-                folder = self.trial_folder(method, number)
-                folder.mkdir(parents=True, exist_ok=True)
-                try:
-                    stack.enter_context(FileLock(folder / ".lock", timeout=0))
-                except Timeout:
-                    continue
-                if number == len(trials):
-                    self._draw(method, number)
-                return self.write().trials[method][number]
-        return None
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(Timeout):
+                lock.acquire(timeout=0)
+            if lock.is_locked and number == len(study.get_trials(deepcopy=False)):
+                self._draw(method, number)
+                self.write()
+            trial = self._trial(method, study.get_trials(deepcopy=False)[number])
+        if trial.state != RUNNING:
+            self._remove_weights(trial)  # a process may have been killed before it did this
+        try:
+            yield trial if lock.is_locked and trial.state == RUNNING else None
+        finally:
+            lock.release()
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed; its result is on the disk when this returns. Raises Interrupted, after which the same command
