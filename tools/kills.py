@@ -288,14 +288,12 @@ def sound(folder: Path) -> str | None:
 
 
 def worked_on(folder: Path, process: int) -> bool:
-    """Whether a run is locked by this process (``bench.runs.store``)."""
+    """Whether a run, also one of a search, is locked by this process (``bench.runs.store``)."""
     from bench.runs import RunsFolder
 
-    store = RunsFolder(folder / "runs")
-    holders = [store.worked_on_by(path.name) for path in (folder / "runs").glob("*-*")]
-    return any(
-        holder is not None and holder.startswith(f"process {process} ") for holder in holders
-    )
+    runs = [*folder.glob("runs/*-*"), *folder.glob("runs/*/trials/*/*/*-*")]
+    holders = [RunsFolder(run.parent).worked_on_by(run.name) for run in runs]
+    return any(holder is not None and holder.endswith(f":{process}") for holder in holders)
 
 
 def steps_done(folder: Path) -> float:

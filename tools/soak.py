@@ -84,13 +84,13 @@ RUN = """
 import sys
 import bench.run.executors.local as local
 from bench.cli import main
-done, finish = open(sys.argv.pop(1), "a", buffering=1), local.Execution.finish
-def noted(self, *given):
+done, execute = open(sys.argv.pop(1), "a", buffering=1), local.execute
+def noted(*given, **options):
     try:
-        return finish(self, *given)
+        return execute(*given, **options)
     finally:
         done.write("x\\n")
-local.Execution.finish = noted
+local.execute = noted
 main(sys.argv[1:])
 """
 """``bench``, with a line in a file for every run."""

@@ -87,7 +87,6 @@ def encode(
     from bench.base.signals import stop_signals
     from bench.base.text import size
     from bench.cli.progress import reporting
-    from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
 
@@ -104,13 +103,12 @@ def encode(
     device = devices.choose_device(device)
     with reporting(plain or as_json or total is None) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
-        counting = EncodingReporter(shown)
         method = load_run(
-            run, device=device, offline=offline, reporter=counting, should_stop=should_stop
+            run, device=device, offline=offline, reporter=shown, should_stop=should_stop
         )
-        with counting.encoding(total):
-            texts = list(sentences)
-            vectors = _vectors(method, texts, run.record.run_id)
+        shown.phase("encode", total)
+        texts = list(sentences)
+        vectors = _vectors(method, texts, run.record.run_id)
         facts = write_vectors(out, texts, vectors, _about(run))
         shown.label = ""
         shown.done(

@@ -25,9 +25,11 @@ from bench.run.estimates import (
     memory_here,
     speeds_of_earlier_runs,
 )
-from bench.run.plan import PlannedRun, learns
+from bench.run.plan import PlannedRun, learns, make_all
+from bench.run.plan_file import Plan
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
+from bench.run.settle import check_chunks
 from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 
@@ -80,6 +82,15 @@ def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = 
     announce(later.pending, report, fetched_folder())
     folder = DataFolder(data, fetcher=Fetcher(fetched_folder(), report))
     return Planned(tuple(make(folder, ready)))
+
+
+def plan_runs(plan: Plan, report: Report, *, only_look: bool = False) -> Planned:
+    """The runs of a settled plan, see :func:`prepare`. Raises BenchError also where a method cannot take batches in parts."""
+    config = plan.runs[0]
+    make = partial(make_all, plan.runs, known_methods(config.plugins))
+    planned = prepare(make, config, report, only_look=only_look)
+    check_chunks(planned.runs, config.chunk)
+    return planned
 
 
 def _noted(later: Later, reference: Reference) -> Reference:

@@ -9,16 +9,21 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from bench.backbones import load
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.base.signals import stop_signals
 from bench.base.text import plural
 from bench.cli.options import warn
+from bench.method import SilentReporter
 from bench.run import jobs
+from bench.run.executors import ray, slurm
+from bench.run.executors.build import tokenised
+from bench.run.executors.local import forget, is_finished
 from bench.run.plan_file import Plan
 from bench.runs import RunsFolder
 
@@ -44,19 +49,8 @@ def run_elsewhere(
         batch = jobs.new_batch(store, [run.run_id for run in planned], target)
         click.echo(jobs.engine(target.name).script(batch), nl=False)
         return 0
-    gpus = target.gpus or 1
-    plugins = jobs.copy_plugins(config.plugins, store.path / jobs.FOLDER / "plugins")
-    plan = plan.replaced(
-        on=f"torchrun:{gpus}" if gpus > 1 else "here",
-        offline=True,
-        fresh=False,
-        plugins=plugins,
-        command=shlex.join(["bench", *sys.argv[1:]]),
-    )
     if target.name == "commands":
-        prepare_corpora(planned)
-        batch = jobs.new_batch(store, [run.run_id for run in planned], target)
-        batch.write(plan)
+        batch = prepared(plan, planned, store)
         lines = "".join(f"{batch.shell_line(run)}\n" for run in batch.runs)
         if target.file is None:
             click.echo(lines, nl=False)
@@ -64,95 +58,77 @@ def run_elsewhere(
             write_or_fail(Path(target.file), lines.encode(), "leave file= out: they are printed")
         return 0
     with ExitStack() as driving:
-        with jobs.submitting(store):
+        with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
             remaining, others = to_submit(planned, store, config.fresh)
             if not remaining:
                 warn(f"nothing to submit: {others}")
                 return 0
-            prepare_corpora(remaining)
-            if config.fresh:
-                start_afresh(remaining, store)
-            batch = jobs.new_batch(store, [run.run_id for run in remaining], target)
-            batch.write(plan)
+            for run in remaining if config.fresh else ():  # now: a run that is requeued goes on
+                with store.lock(run.run_id):
+                    forget(run, store, SilentReporter())
+            batch, where = prepared(plan, remaining, store), ""
             if target.name == "slurm":
-                from bench.run.executors import slurm
-
-                where = f"as job {', '.join(slurm.submit(batch))}"
+                where = f" as job {', '.join(slurm.submit(batch))}"
             else:
                 driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
-                where = "and stays with them; Ctrl-C cancels them"
-        count, more = plural(len(remaining), "run"), f"; {others}" if others else ""
-        warn(f"submitted {count} to {target.name} {where}{more}")
+        more = f"; {others}" if others else ""
+        warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}{more}")
         folder = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
         warn(f"next: bench runs{folder}")
         return 0 if target.name == "slurm" else stay(batch)
 
 
-def prepare_corpora(planned: Sequence[PlannedRun]) -> None:
-    """Tokenise each corpus once for each tokenizer, here: no worker holds a GPU while it does that, or waits for another that does."""
-    from bench.backbones import load
-    from bench.data.corpora.token_cache import as_text, tokenise
-    from bench.run.provenance import tokenizer_key
-
-    done: set[tuple[str, str, str]] = set()
-    for run in planned:
-        cls: Any = run.plugin.cls
-        kind = getattr(cls, "trains_on", None)
-        if run.corpus is None or kind is None or (kind == "ids" and cls.own_backbone is not None):
-            continue
-        columns = ",".join(run.corpus.columns) + str(run.corpus.column)
-        key = run.corpus.sha256, columns, "text" if kind == "text" else run.backbone.revision
-        if key in done:
-            continue
-        done.add(key)
-        if kind == "text":
-            as_text(run.corpus)
-            continue
-        warn(f"tokenises {run.corpus.name} for {run.backbone.name}, unless that was done before")
-        tokenizer = (backbone := load(run.backbone, offline=True)).tokenizer
-        tokenise(run.corpus, backbone.ids, tokenizer_key(tokenizer), len(tokenizer))
+def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jobs.Batch:
+    """The batch of these runs, on the disk. Corpora are tokenised here: no worker holds a GPU while it does that."""
+    config = plan.runs[0]
+    corpora = {
+        (run.corpus.sha256, run.corpus.columns, run.corpus.column, run.backbone.revision): (
+            run.corpus,
+            run.backbone,
+        )
+        for run in planned
+        if run.corpus is not None
+        and getattr(run.plugin.cls, "trains_on", None) == "ids"
+        and run.plugin.cls.own_backbone is None
+    }
+    for corpus, backbone in corpora.values():
+        warn(f"tokenises {corpus.name} for {backbone.name}, unless that was done before")
+        tokenised(corpus, load(backbone, offline=True))
+    batch = jobs.new_batch(store, [run.run_id for run in planned], config.target)
+    gpus = config.target.gpus or 1
+    batch.write(
+        plan.replaced(
+            on=f"torchrun:{gpus}" if gpus > 1 else "here",
+            offline=True,
+            fresh=False,
+            plugins=jobs.copy_plugins(config.plugins, batch.folder / "plugins"),
+            command=shlex.join(["bench", *sys.argv[1:]]),
+        )
+    )
+    return batch
 
 
 def to_submit(
     planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
 ) -> tuple[list[PlannedRun], str]:
     """The runs that are neither finished nor queued, and what the others are. Raises BenchError for --fresh of a queued one."""
-    from bench.run.executors.local import is_finished
-
     queued = jobs.queue(store)
     going = [run for run in planned if run.run_id in queued]
     if fresh and going:
         engine, job = queued[going[0].run_id]
-        more = f", and {len(going) - 1} more" if len(going) > 1 else ""
-        raise BenchError(
-            f"--fresh: {going[0].run_id} is {job.state}: {job.describe(engine)}{more}",
-            f"cancel first: {job.cancel}",
-        )
+        text = f"--fresh: {going[0].run_id} is {job.state}: {job.describe(engine)}"
+        raise BenchError(text, f"cancel first: {job.cancel}")
     others = [run for run in planned if run.run_id not in queued]
     remaining = [run for run in others if fresh or not is_finished(run, store)]
-    finished = len(others) - len(remaining)
-    parts = [
-        f"{finished} finished already" if finished else "",
-        f"{len(going)} queued or running already" if going else "",
-    ]
-    return remaining, "; ".join(filter(None, parts))
-
-
-def start_afresh(planned: Sequence[PlannedRun], store: RunsFolder) -> None:
-    """``--fresh``: once, before anything is queued, so that a run that is started again goes on."""
-    from bench.cli.progress import RunReporter
-    from bench.run.executors.local import forget
-
-    for run in planned:
-        if store.folder(run.run_id).exists():
-            with store.lock(run.run_id):
-                forget(run, store, RunReporter())
+    counts = {
+        "finished already": len(others) - len(remaining),
+        "queued or running already": len(going),
+    }
+    return remaining, "; ".join(f"{count} {what}" for what, count in counts.items() if count)
 
 
 def stay(batch: jobs.Batch) -> int:
     """Until the runs of Ray have ended: the exit code is 1 where one failed, 130 where some were cancelled."""
-    from bench.run.executors import ray
-
     with stop_signals(insistent=False) as should_stop:
         ended = Counter(ray.follow(batch, partial(click.echo, err=True), should_stop).values())
     parts = [f"{count} {outcome}" for outcome, count in sorted(ended.items())]

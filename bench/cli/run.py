@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.planning import check_nothing_to_fetch, known_methods, prepare, show_plan
+from bench.cli.planning import check_nothing_to_fetch, plan_runs, show_plan
 from bench.cli.progress import downloads, reporting
 from bench.cli.rank_process import rank_process
 from bench.cli.remote import run_elsewhere
@@ -21,7 +21,6 @@ from bench.data.sets import DataFolder
 from bench.run import jobs, settle
 from bench.run.config import ENGINES
 from bench.run.executors.torchrun import launch
-from bench.run.plan import make_all
 from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 from bench.score.suites import expand_suites
@@ -89,12 +88,10 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
     if only is not None:
         jobs.stop_with_parent()
         settle.check_worker(config)
-    make = partial(make_all, plan.runs, known_methods(config.plugins))
-    fetched = partial(prepare, make, config, downloads(plain))
-    planned = (ranks.in_turn(fetched) if ranks else fetched()).runs
+    make = partial(plan_runs, plan, downloads(plain))
+    planned = (ranks.in_turn(make) if ranks else make()).runs
     if only is not None:
         planned = (jobs.only(planned, only),)
-    settle.check_chunks(planned, config.chunk)
     if config.ranks > 1 and not ranks:
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
@@ -114,9 +111,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
     typed, plan = plan, checked(plan, only_look=dry_run)
     config = plan.runs[0]
-    make = partial(make_all, plan.runs, known_methods(config.plugins))
-    whole = prepare(make, config, downloads(True), only_look=dry_run)
-    settle.check_chunks(whole.runs, config.chunk)
+    whole = plan_runs(plan, downloads(True), only_look=dry_run)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
     if to is not None:
         write_plan(to, typed.single())

@@ -214,6 +214,12 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def shared_options(*names: str) -> list[click.Parameter]:
+    """These options of ``bench run``, for a verb where they mean the same."""
+    of_run = click.command()(run_options(lambda **_: None))
+    return [param for param in of_run.params if param.name in names]
+
+
 def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str, Any]) -> Plan:
     """The plan that the arguments and the options of ``bench run`` mean. Raises BenchError."""
     source = click.get_current_context().get_parameter_source

@@ -1,4 +1,4 @@
-"""What ``import bench`` offers: evaluate, train, compare_runs, load_runs, load_run.
+"""What ``import bench`` offers: evaluate, train, compare_runs, load_runs, load_run, frame.
 
 Each does what the verb of its name does on the command line, with the same code, the same records and the same messages: what a user
 did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, with what to do in its ``hint``.
@@ -6,39 +6,62 @@ did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, wit
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
+from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.cli.evaluate import check_found, check_words, folder_of, plan_model
+from bench.cli.options import comma_list
+from bench.cli.planning import plan_runs
+from bench.cli.progress import downloads, reporting
+from bench.cli.run import checked
+from bench.cli.run_all import outcome
+from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
+from bench.compare.tables import TableOptions
+from bench.compare.tables import compare_runs as judged_tables
+from bench.data.fetching import offline_now
+from bench.data.sets import DataFolder
+from bench.method import SilentReporter
+from bench.run import trained_run
+from bench.run.config import RunConfig, from_table
+from bench.run.executors.local import execute
+from bench.run.models import ServerOptions, check_model, find_model
+from bench.run.plan_file import Plan
 from bench.run.recipes import plain_key
 from bench.runs import frame as tidy
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.run import Run
+from bench.runs.store import RunsFolder, read_record
+from bench.score.suites import check_vectors, split_names, use_files
+from bench.show.grid import as_html
+from bench.show.tables.data import HEADING, cell_rows
+from bench.show.tables.scores import drawn, render, score_grid
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
     from bench.method import Method
-    from bench.run.config import RunConfig
     from bench.run.plan import PlannedRun
-    from bench.runs.store import RunsFolder
 
 __all__ = [
-    "Comparison",
     "LoadedRun",
     "Result",
     "Results",
     "Tables",
     "compare_runs",
     "evaluate",
+    "frame",
     "load_run",
     "load_runs",
     "train",
@@ -76,55 +99,37 @@ def evaluate(
     The same call again repeats nothing: an object is known by its weights (a SentenceTransformer) or by its answers to fixed sentences.
     Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
     """
-    from bench.base import devices
-    from bench.cli.evaluate import check_found, check_words, folder_of, plan_model
-    from bench.cli.options import comma_list
-    from bench.cli.progress import downloads
-    from bench.data.fetching import offline_now
-    from bench.data.sets import DataFolder
-    from bench.run.config import RunConfig
-    from bench.run.models import ServerOptions, check_model, find_model
-
     offline = offline or offline_now()
-    files = _files(plugins)
-    wanted, forms = _suites(suites), ",".join(comma_list(text))
-    check_words(("model",), (), wanted, forms, list((prompts or {}).items()), None)
-    folder = _path(data, "BENCH_DATA")
-    DataFolder(folder).check_root()
-    store = _store(runs)
-    try:
-        asked = None if server is None else ServerOptions(**server)
-    except TypeError:
-        raise BenchError(
-            f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env"
-        ) from None
-    found = find_model(
+    files, store, folder = _files(plugins), RunsFolder(_path(runs)), _data_folder(data)
+    names, forms = _suites(suites), ",".join(comma_list(text))
+    check_words(("model",), (), names, forms, list((prompts or {}).items()), None)
+    encoder = find_model(
         model,
         runs=store,
         name=name,
         prompt=prefix,
         prompts=prompts,
-        values={k: str(v) for k, v in (settings or {}).items()},
-        server=asked,
+        values={key: str(value) for key, value in (settings or {}).items()},
+        server=None if server is None else ServerOptions(**server),
     )
-    check_found(found)
-    if fresh and found.run is not None:
-        raise BenchError(
-            f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out"
-        )
+    check_found(encoder)
+    if fresh and encoder.run is not None:
+        text = f"fresh=True: {encoder.given} is a run, which would be trained anew"
+        raise BenchError(text, "leave fresh out")
     (run,) = plan_model(
-        found, wanted, forms, folder, downloads(), offline=offline, plugins=files
+        encoder, names, forms, folder, downloads(), offline=offline, plugins=files
     ).runs
-    note = check_model(run)
-    given, named = (
-        found.given if isinstance(model, str | os.PathLike) else type(model).__name__,
-        f", name={name!r}" if name else "",
-    )
-    command = f"bench.evaluate({given}, suites={list(wanted)}{named})"
+    if note := check_model(run):
+        run = replace(run, notes=(note, *run.notes))
+    label = encoder.given if isinstance(model, str | os.PathLike) else type(model).__name__
+    named = f", name={name!r}" if name else ""
     config = RunConfig(
-        device=devices.choose_device(device), offline=offline, fresh=fresh, command=command
+        device=devices.choose_device(device),
+        offline=offline,
+        fresh=fresh,
+        command=f"bench.evaluate({label}, suites={list(names)}{named})",
     )
-    return _execute([run], folder_of(found, store), config, progress, note)[0]
+    return _execute([run], folder_of(encoder, store), config, progress)[0]
 
 
 def train(
@@ -147,19 +152,8 @@ def train(
     ``chunk``, ``text``, ``device``, ``fresh``, ``offline``. What is finished is not repeated, what was interrupted goes on.
     Raises BenchError, for the first run that fails.
     """
-    from functools import partial
-
-    from bench.cli.planning import prepare
-    from bench.cli.progress import downloads
-    from bench.data.fetching import offline_now
-    from bench.data.sets import DataFolder
-    from bench.run import plan
-    from bench.run.config import from_table
-    from bench.run.plugins import discover
-    from bench.run.settle import check_chunks, settled
-
     backbone, corpus = os.fspath(backbone), None if corpus is None else os.fspath(corpus)
-    files, folder = _files(plugins), _path(data, "BENCH_DATA")
+    files, folder = _files(plugins), _data_folder(data)
     table = options | {
         "methods": [method],
         "backbones": [backbone],
@@ -168,84 +162,47 @@ def train(
         "set": {key: str(value) for key, value in (settings or {}).items()},
         "plugins": [str(file) for file in files],
         "command": f"bench.train({method!r}, backbone={backbone!r}, corpus={corpus!r}, seeds={list(seeds)})",
+        "corpus": corpus,
+        "data": folder and str(folder),
     }
-    table |= {"corpus": corpus, "data": None if folder is None else str(folder)}
     try:
         config = from_table(table)
     except ValueError as error:
         raise BenchError(f"bench.train: {error}") from None
-    config = replace(config, offline=config.offline or offline_now())
-    DataFolder(folder).check_root()
-    config = settled(config)
-    planned = prepare(partial(plan.make, config, discover(files)), config, downloads())
-    check_chunks(planned.runs, config.chunk)
-    return Results(_execute(planned.runs, _store(runs), config, progress))
+    plan = checked(Plan((config,)))
+    runs_planned = plan_runs(plan, downloads()).runs
+    return Results(_execute(runs_planned, RunsFolder(_path(runs)), plan.runs[0], progress))
 
 
 def compare_runs(
-    what: Sequence[Result | Results | str | os.PathLike[str]]
-    | Results
-    | Result
-    | str
-    | os.PathLike[str],
+    what: Any,
     baseline: str | Result | None = None,
     *,
     together: bool = False,
     statistics: str = "auto",
     runs: PathLike = None,
-) -> Comparison:
-    """Runs side by side, with intervals, which rows are better than the baseline, and which may be the best.
+) -> Tables:
+    """Runs side by side: means over seeds, intervals, which rows are better than the baseline, and which may be the best.
 
-    ``what``: results, or ids (their beginnings) and folders of runs, or names of evaluated models; or one of these. ``baseline``: a method, a model's name, or one of the results. The rest is as
-    ``bench compare`` has it. Raises BenchError for a run that is not there or not finished, UnknownName for a baseline that is none.
+    ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of these, or several. ``baseline``: a
+    method, a model's name, or one of the results. The rest is as ``bench compare`` has it (docs/statistics.md). Raises BenchError for a
+    run that is not there or not finished, UnknownName for a baseline that is none.
     """
-    from bench.compare.tables import TableOptions
-    from bench.compare.tables import compare_runs as tables_of
-
-    store = _store(runs)
-    results: dict[str, Result] = {}
-    for given in [what] if isinstance(what, Result | str | os.PathLike) else what:
-        if isinstance(given, Result):
-            results[given.run_id] = given
-        else:
-            results |= {
-                result.run_id: result
-                for result in (
-                    given if isinstance(given, Results) else _named(os.fspath(given), store)
-                )
-            }
-    unfinished = [
-        result.run_id for result in results.values() if result.record.status != "finished"
-    ]
+    results = {result.run_id: result for result in _results(what, RunsFolder(_path(runs)))}
+    unfinished = [run for run, result in results.items() if result.record.status != "finished"]
     if unfinished or not results:
-        raise BenchError(
-            f"not finished: {', '.join(unfinished)}"
-            if unfinished
-            else "there is nothing to compare",
-            "finished runs",
-        )
-
-    def compared(name: str | None) -> Comparison:
-        options = TableOptions(
-            baseline=name,
-            together=together,
-            statistics=statistics,
-        )
-        return Comparison(
-            tables_of([Run(result.record, result.folder) for result in results.values()], options)
-        )
-
-    if not isinstance(baseline, Result):
-        return compared(baseline)
-    record = baseline.record
-    with contextlib.suppress(UnknownName):  # its run stands in no row
-        return compared(record.run_id)
-    return compared(record.label)
+        problem = f"not finished: {', '.join(unfinished)}" if unfinished else "no run was named"
+        raise BenchError(problem, "finished runs")
+    if isinstance(baseline, Result):
+        here = baseline.run_id in results
+        baseline = baseline.run_id if here else baseline.record.label
+    options = TableOptions(baseline=baseline, together=together, statistics=statistics)
+    return Tables(judged_tables([result.run for result in results.values()], options))
 
 
 def load_runs(folder: PathLike = None) -> Results:
-    """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a record that is damaged is told of and left out."""
-    store = _store(folder)
+    """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a damaged record is a warning and left out."""
+    store = RunsFolder(_path(folder))
     records, damaged = store.records()
     for error in damaged:
         warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)
@@ -269,11 +226,8 @@ def load_run(
 
     Raises BenchError where there is no such run, or it kept no model (an object, vectors or a server were scored).
     """
-    from bench.base import devices
-    from bench.run import trained_run
-
     reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    trained = trained_run.find_run(reference, _store(runs), [Path(plugin) for plugin in plugins])
+    trained = trained_run.find_run(reference, RunsFolder(_path(runs)), _files(plugins))
     for note in trained.notes:
         warnings.warn(note, stacklevel=2)
     method = trained_run.load_run(trained, device=devices.choose_device(device), offline=offline)
@@ -281,69 +235,57 @@ def load_run(
 
 
 def _execute(
-    planned: Sequence[PlannedRun],
-    store: RunsFolder,
-    config: RunConfig,
-    progress: bool,
-    first: str | None = None,
+    planned: Sequence[PlannedRun], store: RunsFolder, config: RunConfig, progress: bool
 ) -> list[Result]:
     """Every run in turn; the first that fails is raised, and what was done before it stays."""
-    from bench.cli.progress import reporting
-    from bench.cli.run_all import outcome
-    from bench.method import SilentReporter
-    from bench.run.executors.local import execute
-
     for message in dict.fromkeys(error.message for run in planned for error in run.missing):
         warnings.warn(f"left out: {message}", stacklevel=3)
-    if not progress:
-        return [
-            Result(execute(run, store, config, SilentReporter())[0], store.folder(run.run_id))
-            for run in planned
-        ]
     results = []
-    with reporting(False) as shown:
-        shown.plan(planned)
+    with reporting(False) if progress else nullcontext() as shown:
+        if shown:
+            shown.plan(planned)
         for i, run in enumerate(planned, 1):
-            shown.start(run.run_id, i)
-            for note in ((first,) if first and i == 1 else ()) + run.notes:
-                shown.note(note)
-            record, worked = execute(run, store, config, shown)
-            shown.done(outcome(record, worked))
+            if shown:
+                shown.start(run.run_id, i)
+                for note in run.notes:
+                    shown.note(note)
+            record, worked = execute(run, store, config, shown or SilentReporter())
+            if shown:
+                shown.done(outcome(record, worked))
             results.append(Result(record, store.folder(record.run_id)))
     return results
 
 
 def _suites(suites: Sequence[str] | str) -> tuple[str, ...]:
-    from bench.score.suites import split_names
-
     return split_names(suites if isinstance(suites, str) else ",".join(suites))
 
 
 def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The plugin files; their suites are known from now on."""
-    from bench.score.suites import use_files
-
     files = [Path(plugin) for plugin in plugins]
     if files:
         use_files(files)
     return files
 
 
-def _path(place: PathLike, variable: str) -> Path | None:
-    named = os.environ.get(variable) if place is None else os.fspath(place)
-    return Path(named).expanduser() if named else None
+def _path(path: PathLike) -> Path | None:
+    return None if path is None else Path(path).expanduser()
 
 
-def _store(place: PathLike) -> RunsFolder:
-    from bench.runs.store import RunsFolder
+def _data_folder(path: PathLike) -> Path | None:
+    """The folder, or that of $BENCH_DATA. Raises BenchError where it is no folder with data."""
+    folder = _path(path or os.environ.get("BENCH_DATA") or None)
+    DataFolder(folder).check_root()
+    return folder
 
-    return RunsFolder(_path(place, "BENCH_RUNS"))
 
-
-def _named(reference: str, store: RunsFolder) -> list[Result]:
-    from bench.runs.store import read_record
-
-    return [Result(read_record(file), file.parent) for file in store.record_files(reference)]
+def _results(what: Any, store: RunsFolder) -> list[Result]:
+    if isinstance(what, Result):
+        return [what]
+    if isinstance(what, str | os.PathLike):
+        files = store.record_files(os.fspath(what))
+        return [Result(read_record(file), file.parent) for file in files]
+    return [result for one in what for result in _results(one, store)]
 
 
 # --- what the public functions return: scores with a table, an HTML form and a pandas frame. All of it is read from records ---
@@ -352,94 +294,76 @@ WIDTH = 120  # characters of a table where nobody says how wide the terminal is
 STYLE = "<style>th, td { text-align: left } th.number, td.number { text-align: right }</style>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tables:
     """Score tables to look at: drawn by rich in a terminal, HTML in a notebook, text by ``print``."""
 
     tables: tuple[Table, ...]
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        from bench.show.tables.scores import drawn
-
         yield drawn(self.tables, options.max_width, console.encoding, styled=console.is_terminal)
 
-    def __str__(self) -> str:
-        from rich.console import Console
-
-        drawn = io.StringIO()
-        Console(file=drawn, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
-        return "\n".join(line.rstrip() for line in drawn.getvalue().rstrip("\n").split("\n"))
-
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
+        return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
 
     def _repr_html_(self) -> str:
-        from bench.show.grid import as_html
-        from bench.show.tables.scores import score_grid
-
         return STYLE + "\n".join(as_html(score_grid(table)) for table in self.tables)
 
     def markdown(self) -> str:
         """The tables as Markdown."""
-        from bench.show.tables.scores import render
-
         return render(self.tables, "md")
 
+    def frame(self) -> pd.DataFrame:
+        """One row a cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``. Needs pandas."""
+        import pandas as pd
 
-class Results(Sequence["Result"]):
+        return pd.DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
+
+
+class Results(tuple["Result", ...]):
     """Several runs, in their order. ``results[0]`` is the first, ``results["RUN"]`` the one whose id, or name, that is."""
 
-    def __init__(self, results: Sequence[Result]) -> None:
-        self._results = tuple(results)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    @overload
-    def __getitem__(self, which: int | str) -> Result: ...
-    @overload
-    def __getitem__(self, which: slice) -> Results: ...
-    def __getitem__(self, which: int | str | slice) -> Result | Results:
+    def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
-            return Results(self._results[which])
-        if isinstance(which, int):
-            return self._results[which]
-        named = [result for result in self if which in (result.run_id, result.name)]
-        named += [result for result in self if result.run_id.startswith(which)]
-        if not named:
-            raise UnknownName(
-                "run", which, [result.run_id for result in self], "among these", begins=True
-            )
-        return named[0]
+            return Results(super().__getitem__(which))
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        for result in self:
+            if which in (result.run_id, result.name):
+                return result
+        raise UnknownName("run", which, [result.run_id for result in self], "among these")
 
     def table(self) -> Tables:
         """The tables that these runs make, as the papers print them: a row is a method, its value the mean over seeds. In a script
         ``print(results.table())`` shows them."""
-        from bench.compare.statistics.summary import summarise
-
         return Tables(summarise([result.record for result in self]))
 
     def frame(self) -> pd.DataFrame:
         """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and what it cost. Needs pandas."""
-        rows = tidy.frame(Run(result.record, result.folder) for result in self)
-        return _pandas().DataFrame(rows, columns=list(tidy.COLUMNS))
+        import pandas as pd
+
+        rows = tidy.frame(result.run for result in self)
+        return pd.DataFrame(rows, columns=list(tidy.COLUMNS))
 
     def __repr__(self) -> str:
-        return (
-            str(self.table())
-            if any(result.record.scores for result in self)
-            else f"{len(self)} runs, none with a score"
-        )
+        return str(self.table()) or f"{len(self)} runs, none with a score"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """One run: its record, and the folder with its predictions. ``result["STS-B"].value`` is a score on the papers' scale (x 100)."""
 
     record: RunRecord
     folder: Path
+
+    @property
+    def run(self) -> Run:
+        return Run(self.record, self.folder)
 
     @property
     def run_id(self) -> str:
@@ -464,40 +388,31 @@ class Result:
 
         "stsb" is "STS-B", too: case and punctuation may be left out. The first text form where none is named. Raises UnknownName.
         """
-        what, _, text = task.partition("@")
-        scores = [score for score in self.scores if text in ("", score.text)]
-        for same in (str, plain_key):  # a name as it is before one that is only written differently
-            for score in scores:
-                if same(what) in (same(score.task), same(f"{score.suite}/{score.task}")):
-                    return score
-        known = [
-            f"{score.suite}/{AVERAGE}" if score.task == AVERAGE else score.task
+        name, _, text = task.partition("@")
+        named = [
+            (label, score)
             for score in self.scores
+            if text in ("", score.text)
+            for label in (score.task, f"{score.suite}/{score.task}")
         ]
+        for same in (str, plain_key):  # a name as it is before one that is only written differently
+            for label, score in named:
+                if same(name) == same(label):
+                    return score
+        known = [label for label, score in named if ("/" in label) == (score.task == AVERAGE)]
         raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
     def predictions(self, task: str) -> dict[str, np.ndarray]:
         """What the run said of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and what
         else the suite keeps, in the data's order. Raises UnknownName; DataMissing for an average, or where the file is gone."""
-        from bench.runs.store import RunsFolder
-
-        score, folder = self[task], self.folder.resolve()
+        score = self[task]
         if score.task == AVERAGE:
-            raise DataMissing(
-                f"{AVERAGE} is a mean over tasks and has no predictions",
-                "the name of a task: result.predictions(...)",
-            )
-        return RunsFolder(folder.parent).read_predictions(
-            folder.name, score.task, score.text, score.suite
-        )
+            raise DataMissing(f"{AVERAGE} is a mean over tasks and has no predictions", "a task")
+        return self.run.predictions(score.key)
 
     def table(self) -> Tables:
         """Its scores, one table a suite, protocol and text form. In a script ``print(result.table())`` shows it."""
         return Results([self]).table()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One mapping a score, with the columns of :meth:`frame`."""
-        return tidy.frame([Run(self.record, self.folder)])
 
     def frame(self) -> pd.DataFrame:
         """One row a score, see :meth:`Results.frame`."""
@@ -510,55 +425,19 @@ class Result:
         return self.table()._repr_html_()
 
 
-class Comparison:
-    """Runs side by side: means over seeds, 95 % intervals, and what is better than the baseline (docs/statistics.md)."""
-
-    def __init__(self, tables: tuple[Table, ...]) -> None:
-        self.tables = tables
-
-    def table(self) -> Tables:
-        return Tables(self.tables)
-
-    def frame(self) -> pd.DataFrame:
-        """One row a cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``."""
-        from bench.show.tables.data import HEADING, cell_rows
-
-        return _pandas().DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
-
-    def __repr__(self) -> str:
-        return str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
-
+@dataclass(frozen=True, repr=False)
 class LoadedRun:
     """A finished run's model, ready to encode."""
 
-    def __init__(self, result: Result, method: Method) -> None:
-        self.result, self._method = result, method
+    result: Result
+    method: Method
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, d) float32, row i for sentence i: the vectors that the run was scored with."""
-        from bench.score.suites import check_vectors
-
-        if isinstance(sentences, str):
-            raise BenchError("encode takes a list of sentences, not one string", 'encode(["..."])')
+        if isinstance(sentences, str) or not len(sentences):
+            raise BenchError("encode takes a list of sentences, at least one", 'encode(["..."])')
         texts = list(sentences)
-        if not texts:
-            raise BenchError("there is no sentence to encode", 'encode(["..."])')
-        return check_vectors(self._method.encode(texts), texts, self.result.run_id)
+        return check_vectors(self.method.encode(texts), texts, self.result.run_id)
 
     def __repr__(self) -> str:
         return f"{self.result.run_id}, ready to encode"
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise BenchError(
-            "a frame needs pandas, which is not installed",
-            "pip install pandas; or rows() for plain mappings",
-        ) from None
-    return pandas

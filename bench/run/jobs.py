@@ -4,6 +4,7 @@ An engine (``slurm``, ``ray``) gets one job a run; ``--on commands`` prints a co
 
     runs.txt           the ids of the runs, one a line
     plan.toml          what the workers are handed: the config of these runs
+    plugins/           copies of plugin files
     logs/RUN.log       the output of a run's workers, from the first attempt to the last
     job.sh             Slurm's script
     ended.txt          Ray: the ids of the runs that its driver has seen end
@@ -14,7 +15,6 @@ who works on it, and the engine what is queued.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import secrets
@@ -23,16 +23,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any
 
-from bench.base.errors import BenchError, RunLocked
+from bench.base.errors import BenchError
 from bench.base.files import default_cache, write_or_fail
 from bench.base.package import PLACE
+from bench.base.text import list_names
 from bench.run.config import ENGINES, Target
 from bench.run.plan import PlannedRun
 from bench.run.plan_file import Plan, write_plan
@@ -107,21 +107,14 @@ class EngineSilent(BenchError):
     """An engine that did not answer: what it has is unknown."""
 
 
-class Engine(Protocol):
-    """A module of an engine. It knows commands and resources, and nothing of methods."""
+def engine(name: str) -> Any:
+    """The module of an engine, which knows commands and resources, and nothing of methods. It has
 
-    def check(self, target: Target, connect: bool = True) -> None:
-        """Raises BenchError for options that the engine lacks; with ``connect`` also where there is no engine here."""
-
-    def script(self, batch: Batch) -> str:
-        """What would be submitted, for ``--dry-run``."""
-
-    def queue(self, batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
-        """Run id -> job, of all that is queued or running of batches (folder -> ids). Raises EngineSilent."""
-
-
-def engine(name: str) -> Engine:
-    return cast("Engine", importlib.import_module(f"bench.run.executors.{name}"))
+    - ``check(target, connect=True)``: raises BenchError for options that the engine lacks; with ``connect`` also where none is here
+    - ``script(batch) -> str``: what would be submitted, for ``--dry-run``
+    - ``queue(batches) -> {run id: Job}``: all that is queued or running of batches (folder -> ids); raises EngineSilent
+    """
+    return importlib.import_module(f"bench.run.executors.{name}")
 
 
 def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> Batch:
@@ -152,18 +145,6 @@ def queue(store: RunsFolder) -> dict[str, tuple[str, Job]]:
     }
 
 
-@contextmanager
-def submitting(store: RunsFolder) -> Iterator[None]:
-    """One process at a time looks at what is queued and adds to it. Raises BenchError where another one does so for minutes."""
-    try:
-        with RunsFolder(store.path / FOLDER).lock("submission", wait_seconds=300):
-            yield
-    except RunLocked as error:
-        raise BenchError(
-            f"another command is submitting to {store.path}: {error.message}"
-        ) from None
-
-
 # --- workers ---
 
 
@@ -172,9 +153,8 @@ def only(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
     for run in planned:
         if run.run_id == run_id:
             return run
-    some = ", ".join(run.run_id for run in planned[:3]) + (", ..." if len(planned) > 3 else "")
     raise BenchError(
-        f"--only {run_id}: the plan has no such run here; it has {some}",
+        f"--only {run_id}: the plan has no such run here; it has {list_names(r.run_id for r in planned)}",
         "the same plugin, backbone, corpus, precision and version as where the plan was made",
     )
 
@@ -188,12 +168,10 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
         and "TOKEN" not in name.replace("TOKENIZERS", "")
         and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
     }
-    folders = [
-        Path(word).absolute() for word in variables.get("PYTHONPATH", "").split(os.pathsep) if word
-    ]
-    folders = [PLACE, *folders]
-    variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(map(str, folders)))
-    variables["BENCH_CACHE"] = str(default_cache().absolute())
+    folders = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+    absolute = dict.fromkeys([str(PLACE), *map(os.path.abspath, folders)])
+    variables |= {"PYTHONPATH": os.pathsep.join(absolute)}
+    variables |= {"BENCH_CACHE": str(default_cache().absolute())}
     return variables | ({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)})
 
 
@@ -218,17 +196,12 @@ def _stop_with(parent: int) -> None:
 
 
 def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Copies of plugin files, and of the recipes next to them, below ``folder`` by their hash: editing one changes no queued run."""
+    """Copies of plugin files, and of the recipes next to them, below ``folder``: editing one changes no queued run."""
     copies = []
-    for file in map(Path, files):
-        recipes = sorted((file.parent / "recipes").glob("*.toml"))
-        digest = hashlib.sha256()
-        for path in (file, *recipes):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-        copy = folder / digest.hexdigest()[:16] / file.name
-        if not copy.is_file():
-            for recipe in recipes:
-                write_or_fail(copy.parent / "recipes" / recipe.name, recipe.read_bytes())
-            write_or_fail(copy, file.read_bytes())
-        copies.append(str(copy.absolute()))
+    for number, file in enumerate(map(Path, files)):
+        copy = folder.absolute() / str(number) / file.name
+        write_or_fail(copy, file.read_bytes())
+        for recipe in (file.parent / "recipes").glob("*.toml"):
+            write_or_fail(copy.parent / "recipes" / recipe.name, recipe.read_bytes())
+        copies.append(str(copy))
     return tuple(copies)

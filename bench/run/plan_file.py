@@ -124,14 +124,18 @@ def write_plan(file: Path, plan: Plan) -> None:
     for heading, table in [("[common]", common), *(("[[run]]", table) for table in tables)]:
         rest = {key: table[key] for key in table if heading == "[common]" or key not in common}
         if rest or heading == "[[run]]":
-            lines += [heading, *(f"{key} = {_toml(value)}" for key, value in rest.items()), ""]
+            lines += [heading, *toml_lines(rest), ""]
     write_or_fail(file, "\n".join(lines).encode())
 
 
+def toml_lines(values: Mapping[str, Any]) -> list[str]:
+    """Lines of TOML, which writes texts, numbers, truth values and lists as JSON does. None is left out."""
+    return [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
+
+
 def _toml(value: Any) -> str:
-    """A value of a table; JSON's texts, numbers and lists are TOML, too."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
+        return f"{{ {', '.join(toml_lines(value))} }}"
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -129,17 +129,16 @@ class Encoder:
         from bench.method import SilentReporter, task_prompt
         from bench.run.config import RunConfig
         from bench.run.executors.build import build
-        from bench.run.executors.scoring import Stores
+        from bench.run.executors.scoring import RunVectors
 
         options = RunConfig(device=self.device, offline=self.offline)
         with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's own folder
             method = build(planned, options, SilentReporter(), Path(folder))
             method.load(run.checkpoint)
-            stores = Stores()
+            stores = RunVectors(method, SilentReporter())
 
             def encode(prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
-                stores(prompt).add(sentences, partial(method.encode_with, prompt))
-                return stores(prompt)(sentences)
+                return stores.of(prompt, sentences)(sentences)
 
             by_prompt: dict[str | None, list[ScoreKey]] = {}
             for key in tasks:

@@ -13,8 +13,6 @@ import pytest
 from click.testing import Result
 from commands import argv, bench, error_line, the_run, tree
 
-from bench.method.torch_method import TorchMethod
-
 Hurt = Callable[[Path], None]
 
 
@@ -60,27 +58,13 @@ def record(runs: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vectors", [True, False])
 @HURTS
-def test_predictions_come_again_from_vectors_or_by_encoding(
-    runs: Path, command: tuple[Any, ...], hurt: Hurt, vectors: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoded: list[int] = []
-    real = TorchMethod.encode
-
-    def counted(self: TorchMethod, some: Any) -> Any:
-        encoded.append(len(some))
-        return real(self, some)
-
-    monkeypatch.setattr(TorchMethod, "encode", counted)
+def test_damaged_predictions_come_again(runs: Path, command: tuple[Any, ...], hurt: Hurt) -> None:
     before, whole = record(runs), content(the_run(runs))
     hurt(the_run(runs) / "predictions" / "captions.npz")
-    if not vectors:
-        shutil.rmtree(the_run(runs) / "vectors")
     assert bench("verify", "--runs", runs).exit_code == 1
     done = bench(*command, "--runs", runs)
     assert done.exit_code == 0 and "predictions are made again: captions (" in done.stderr
-    assert bool(encoded) is not vectors, "what is stored is not encoded"
     after = record(runs)
     for key in ("scores", "training", "status"):
         assert after[key] == before[key]
@@ -126,22 +110,6 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
     assert again.exit_code == 0, again.stderr
     changed = {name for name, (_, sha) in tree(runs).items() if before[name][1] != sha}
     assert changed <= {f"{the_run(runs).name}/{one}" for one in ("run.json", "curve.jsonl")}
-
-
-def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(
-    runs: Path, command: tuple[Any, ...]
-) -> None:
-    before = record(runs)["scores"]
-    shutil.rmtree(the_run(runs) / "checkpoint")
-    (the_run(runs) / "predictions" / "captions.npz").unlink()
-    assert "checkpoint is missing" in error_line(bench(*command, "--runs", runs), 1)
-    assert record(runs)["scores"] == before and record(runs)["status"] == "finished"
-    assert bench("verify", "--runs", runs).exit_code == 0
-    shutil.rmtree(the_run(runs) / "vectors")
-    cut(the_run(runs) / "predictions" / "captions.npz")
-    damaged = tree(runs)
-    assert "checkpoint is missing" in error_line(bench(*command, "--runs", runs), 1)
-    assert tree(runs) == damaged
 
 
 @pytest.mark.slow

@@ -330,16 +330,16 @@ def test_mistakes_in_spaces_and_options_are_one_line(
 
 
 def test_a_dry_run_shows_the_space_and_warns_of_unequal_budgets(tmp_path: Path) -> None:
-    def shown(*more: str) -> tuple[list[str], list[dict[str, Any]]]:
+    def shown(*more: str) -> tuple[list[str], dict[str, Any]]:
         command = ["search", "--method", "simcse,mirror-bert", "--suite", "check", "--dry-run"]
         done = bench(*command, "--json", "--runs", tmp_path / "runs", *more)
         assert done.exit_code == 0 and not (tmp_path / "runs").exists(), done.output
         notes = [line for line in done.stderr.splitlines() if "steps" in line]
-        return notes, [json.loads(line) for line in done.stdout.splitlines()]
+        return notes, json.loads(done.stdout)["methods"]
 
     notes, methods = shown("--budget", "100steps")
     assert "mirror-bert: max_steps=50 ends the training" in notes[0]
     assert "rows in a step: 200 in mirror-bert, 64 in simcse" in notes[1] and len(notes) == 2
-    rate = methods[1]["space"]["learning_rate"]
+    rate = methods["simcse"]["space"]["learning_rate"]
     assert (rate["low"], rate["high"], rate["scale"]) == (1e-5, 1e-3, "log") and rate["source"]
     assert shown("--budget", "6400sentences")[0] == []

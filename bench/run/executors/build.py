@@ -15,6 +15,7 @@ from bench.run.executors.scoring import dev_scorer
 from bench.run.plan import PlannedRun, learns
 
 if TYPE_CHECKING:
+    from bench.backbones.model import Backbone
     from bench.data.corpora import Corpus
     from bench.data.corpora.token_cache import TokenisedCorpus
     from bench.method.ranks import Alone
@@ -70,7 +71,7 @@ def trains_in_steps(cls: type[Method]) -> bool:
 
 def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
     """The corpus as the method trains on it: as token ids, or as text."""
-    from bench.data.corpora.token_cache import as_text, tokenise
+    from bench.data.corpora.token_cache import as_text
 
     context, backbone = method.context, method.backbone
 
@@ -84,10 +85,15 @@ def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
     context.reporter.phase("tokenise")
     if method.trains_on == "text":
         return as_text(corpus, progress=progress)
-    return tokenise(
-        corpus,
-        backbone.ids,
-        provenance.tokenizer_key(backbone.tokenizer),
-        len(backbone.tokenizer),
-        progress=progress,
-    )
+    return tokenised(corpus, backbone, progress)
+
+
+def tokenised(
+    corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
+) -> TokenisedCorpus:
+    """The corpus as token ids, from the cache where it was tokenised before."""
+    from bench.data.corpora.token_cache import tokenise
+
+    tokenizer = backbone.tokenizer
+    key = provenance.tokenizer_key(tokenizer)
+    return tokenise(corpus, backbone.ids, key, len(tokenizer), progress=progress)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from bench.runs import RunsFolder
 LOOK_EVERY = 1.0
 ENDS_WITHIN = 60.0  # seconds that a worker has to save its state after it was asked to stop
 HEAD_EVERY = 10.0  # seconds between two looks at the cluster's head
-UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+UNITS = {"K": 2**10, "": 2**20, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 class WorkerKilled(Exception):
@@ -47,24 +48,21 @@ def check(target: Target, connect: bool = True) -> None:
             "pip install 'sentence-bench[ray]', in the version of the cluster",
         ) from None
     address = os.environ.get("RAY_ADDRESS") or "this machine"
-    if not ray.is_initialized():
-        _check_port(address)
-        try:
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        if port.isdigit():  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=5).close()
+        if not ray.is_initialized():
             ray.init(log_to_driver=False, logging_level=logging.ERROR, namespace="bench")
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise BenchError(
-                f"the Ray cluster at {address} cannot be used: {one_line(error, 200)}",
-                "RAY_ADDRESS=HOST:PORT of its head; the same Ray and Python here as there",
-            ) from None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BenchError(
+            f"the Ray cluster at {address} cannot be used: {one_line(error, 200)}",
+            "RAY_ADDRESS=HOST:PORT of its head; the same Ray and Python here as there",
+        ) from None
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(all(node.get(key, 0) >= n for key, n in requested.items()) for node in nodes):
-        most = {key: max((node.get(key, 0) for node in nodes), default=0) for key in requested}
-        lacking = next((key for key, n in requested.items() if most[key] < n), "CPU")
-        raise BenchError(
-            f"--on ray: no node of the Ray cluster has {requested[lacking]:,} {lacking} for one run; "
-            f"the largest node has {most[lacking]:,.0f}",
-            "ask for less, or add a node",
-        )
+        needs = ", ".join(f"{n:,} {key}" for key, n in requested.items())
+        raise BenchError(f"--on ray: no node of the cluster has {needs} for a run", "ask for less")
 
 
 def _requested(target: Target) -> dict[str, int]:
@@ -72,39 +70,17 @@ def _requested(target: Target) -> dict[str, int]:
     requested = {"CPU": target.cpus or 1, "GPU": target.gpus or 0}
     if target.memory is None:
         return requested
-    unit = UNITS.get(target.memory[-1:].upper())
-    number = target.memory[:-1] if unit else target.memory
-    if not number.isdigit():
-        raise BenchError(
-            f"--on ray:memory={target.memory}: expected a number with K, M, G or T", "memory=16G"
-        )
-    return {**requested, "memory": int(number) * (unit or 2**20)}
-
-
-def _check_port(address: str) -> None:
-    """Raises BenchError where nobody listens there: Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit():
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except OSError as error:
-        raise BenchError(
-            f"no Ray cluster at {address}: {error.strerror or error}",
-            "RAY_ADDRESS=HOST:PORT of its head, or unset it",
-        ) from None
+    if not (match := re.fullmatch("([0-9]+)([KMGT]?)", target.memory)):
+        text = f"--on ray:memory={target.memory}: expected a number with K, M, G or T"
+        raise BenchError(text, "memory=16G")
+    return {**requested, "memory": int(match[1]) * UNITS[match[2]]}
 
 
 def _options(target: Target) -> dict[str, Any]:
     """Of the task of one run."""
-    requested = _requested(target)
-    memory = {"memory": requested["memory"]} if "memory" in requested else {}
-    return {
-        "num_cpus": requested["CPU"],
-        "num_gpus": requested["GPU"],
-        "max_retries": target.retries,
-        **memory,
-    }
+    names = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
+    resources = {names[key]: n for key, n in _requested(target).items()}
+    return {**resources, "max_retries": target.retries}
 
 
 def script(batch: Batch) -> str:
@@ -161,62 +137,53 @@ def follow(
     """
     import ray
 
-    task = ray.remote(work)
-    options = {**_options(batch.target), "retry_exceptions": [WorkerKilled]}
-    store, logs = RunsFolder(batch.folder.parents[1]), batch.folder / "logs"
-    waiting, going, ended = list(batch.runs), dict[Any, str](), dict[str, str]()
-    most, until, look = batch.target.parallel or len(waiting), float("inf"), time.monotonic()
-    while waiting or going:
-        now = time.monotonic()
-        if now > look:
+    task, options = ray.remote(work), _options(batch.target)
+    logs, ended = batch.folder / "logs", dict[str, str]()
+    waiting, going = list(batch.runs), dict[Any, str]()
+    most, look = batch.target.parallel or len(waiting), time.monotonic()
+    while (waiting or going) and not should_stop():
+        if time.monotonic() > look:
             check_head()
-            look = now + HEAD_EVERY
-        if should_stop() and until == float("inf"):
-            until = now + ENDS_WITHIN
-            ended |= dict.fromkeys(waiting, "cancelled")
-            waiting = []
-            for ref in going:
-                ray.cancel(ref)
+            look = time.monotonic() + HEAD_EVERY
         while waiting and len(going) < most:
             run_id = waiting.pop(0)
-            command, log = batch.command(run_id), f"{logs}/{run_id}.log"
-            named = task.options(name=run_id, **options)
-            going[named.remote(command, dict(batch.environment), batch.directory, log)] = run_id
-        ready, _ = ray.wait(list(going), num_returns=1, timeout=LOOK_EVERY) if going else ([], [])
-        for ref in ready:
-            run_id = going.pop(ref)
-            ended[run_id], why = _outcome(ref)
-            with contextlib.suppress(OSError), open(batch.folder / "ended.txt", "a") as file:
-                file.write(f"{run_id}\n")
-            record = store.get(run_id)
-            why = (
-                record and record.status == "failed" and record.error
-            ) or f"{why}; see {logs}/{run_id}.log"
-            failed = f": {why}" if ended[run_id] == "failed" else ""
-            say(f"{run_id}: {ended[run_id]}{failed} ({len(ended)} of {len(batch.runs)})")
-        if now > until:
-            for ref in going:
-                ray.cancel(ref, force=True)
-            return ended | dict.fromkeys(going.values(), "cancelled")
-    return ended
+            named = task.options(name=run_id, retry_exceptions=[WorkerKilled], **options)
+            arguments = (batch.command(run_id), dict(batch.environment), batch.directory)
+            going[named.remote(*arguments, f"{logs}/{run_id}.log")] = run_id
+        for ref in ray.wait(list(going), num_returns=1, timeout=LOOK_EVERY)[0]:
+            _note_end(batch, run_id := going.pop(ref), ref, ended)
+            log = f"; see {logs}/{run_id}.log" if ended[run_id] == "failed" else ""
+            say(f"{run_id}: {ended[run_id]} ({len(ended)} of {len(batch.runs)}){log}")
+    for ref in going:
+        ray.cancel(ref)
+    for ref in (
+        ray.wait(list(going), num_returns=len(going), timeout=ENDS_WITHIN)[0] if going else ()
+    ):
+        _note_end(batch, going.pop(ref), ref, ended)
+    for ref in going:
+        ray.cancel(ref, force=True)
+    return ended | dict.fromkeys([*waiting, *going.values()], "cancelled")
 
 
-def _outcome(ref: Any) -> tuple[str, str]:
-    """How a task ended, and why."""
+def _note_end(batch: Batch, run_id: str, ref: Any, ended: dict[str, str]) -> None:
+    ended[run_id] = _outcome(ref)
+    with contextlib.suppress(OSError), open(batch.folder / "ended.txt", "a") as file:
+        file.write(f"{run_id}\n")
+
+
+def _outcome(ref: Any) -> str:
+    """How a task ended. Why a run failed stands in its record, or in its log."""
     import ray
 
     try:
         code = ray.get(ref)
     except ray.exceptions.TaskCancelledError:
-        return "cancelled", ""
+        return "cancelled"
     except Exception as error:  # the last of its retries
         cause = getattr(error, "cause", error)
-        if isinstance(cause, KeyboardInterrupt) or "KeyboardInterrupt" in type(error).__name__:
-            return "cancelled", ""
-        return "failed", one_line(cause, 160)
-    if code == 130:
-        return "cancelled", ""
-    return ("failed" if code else "finished"), f"exit code {code}"
+        names = type(error).__name__, type(cause).__name__
+        return "cancelled" if any("KeyboardInterrupt" in name for name in names) else "failed"
+    return {0: "finished", 130: "cancelled"}.get(code, "failed")
 
 
 def check_head() -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from bench.base.errors import BenchError
 from bench.base.package import PLACE
 from bench.base.signals import signal_name
-from bench.base.text import plural
 from bench.run.config import Target
 
 TAIL = 20  # lines of the log of a rank that ended on its own
@@ -35,24 +34,20 @@ def process_count(target: Target, device: str) -> int:
         return int(os.environ["WORLD_SIZE"])
     if target.name != "torchrun":
         return 1
-    if not device.startswith("cuda"):
-        cores = cores_here()
-        if target.gpus is None or device != "cpu":
-            hint = "--device cpu --on torchrun:2 makes two on the CPU"
-            raise BenchError(f"--on torchrun on {device}: how many processes?", hint)
-        if target.gpus > cores:
-            text = f"--on torchrun:{target.gpus}: more processes than the {plural(cores, 'core')} of this CPU"
-            raise BenchError(text, f"--on torchrun:{cores}")
-        return target.gpus
-    if ":" in device:
-        hint = "--device cuda --on torchrun:N takes the first N"
-        raise BenchError(f"--device {device} is one GPU", hint)
+    if device not in ("cpu", "cuda") or (device == "cpu" and target.gpus is None):
+        hint = "--device cuda --on torchrun:N, or --device cpu --on torchrun:2"
+        raise BenchError(f"--on torchrun on {device}: how many processes?", hint)
+    most = cores_here() if device == "cpu" else gpus_here()
+    if (target.gpus or 0) > most:
+        text = f"--on torchrun:{target.gpus}: more processes than the {most} cores or GPUs here"
+        raise BenchError(text, f"--on torchrun:{most}")
+    return target.gpus or most
+
+
+def gpus_here() -> int:
     import torch
 
-    here = torch.cuda.device_count()
-    if (target.gpus or 0) > here:
-        raise BenchError(f"--on torchrun:{target.gpus}: {here} are here", f"--on torchrun:{here}")
-    return target.gpus or here
+    return torch.cuda.device_count()
 
 
 def cores_here() -> int:

@@ -65,18 +65,14 @@ class Dimension(
     factor: float | None = None
 
     def distribution(self) -> BaseDistribution:
-        from optuna.distributions import (
-            CategoricalDistribution,
-            FloatDistribution,
-            IntDistribution,
-        )
+        from optuna import distributions
 
         if self.values:
-            return CategoricalDistribution(self.values)
+            return distributions.CategoricalDistribution(self.values)
         log = self.scale == "log"
-        if isinstance(self.low, int) and isinstance(self.high, int):
-            return IntDistribution(self.low, self.high, log=log)
-        return FloatDistribution(self.low, self.high, log=log)
+        if isinstance(self.low, int):
+            return distributions.IntDistribution(self.low, int(self.high), log=log)
+        return distributions.FloatDistribution(self.low, self.high, log=log)
 
     def rounded(self, value: Any) -> Any:
         """A value from a range with three digits, within the range; one of ``values`` as it is."""
@@ -122,19 +118,17 @@ def space_of(
     which = {"setting": setting, "backbone": backbone, "variant": variant}
     space: dict[str, Dimension] = {}
     for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
-        file = folder / "recipes" / f"{name}.toml"
+        label, common = f"{folder / 'recipes' / name}.toml", name != plugin.name
         for table in read(folder, name).spaces:
             if not table.values:
-                raise BenchError(
-                    f"{file}: a [[space]] is empty", "[space.values] with a line per key"
-                )
+                raise BenchError(f"{label}: a [[space]] is empty", "[space.values]: a line per key")
             if not all(fits(getattr(table, axis), value) for axis, value in which.items()):
                 continue
             for key, bounds in table.values.items():
-                if name == plugin.name:
-                    check_key(key, recipe, plugin, f"in a space of {name} ({file})")
-                if recipe.get(key) is not None or name == plugin.name:
-                    space[key] = dimension(key, bounds, recipe, f"{file}: space of {key}")
+                if common and recipe.get(key) is None:
+                    continue
+                check_key(key, recipe, plugin, f"in a space of {name} ({label})")
+                space[key] = dimension(key, bounds, recipe, f"{label}: space of {key}")
     for key, text in (options or {}).items():
         if key in recipe:  # one of several methods may lack it
             check_key(key, recipe, plugin, f"of {plugin.name}")
@@ -147,28 +141,23 @@ def check_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
     if key not in recipe:
         raise UnknownName("recipe key", key, recipe, where)
     if key in NOT_SEARCHED or key in plugin.cls.places:
-        why = "all trials share it" if key in NOT_SEARCHED else "it names a file"
-        raise BenchError(
-            f"recipe key '{key}' cannot be searched {where}: {why}",
-            "--set gives it one value for all trials",
-        )
+        text = f"recipe key '{key}' cannot be searched {where}: all trials share it"
+        raise BenchError(text, "--set gives it one value for all trials")
 
 
 def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
     """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``. Raises BenchError for anything else."""
     scale, _, ends = text.rpartition(":")
     low, dots, high = ends.partition("..")
-    bounds: dict[str, Any] = {"source": "--space"}
+    label, bounds = f"--space {key}={text}", dict[str, Any](source="--space")
     try:
         if dots:
             bounds |= {"low": float(low), "high": float(high), "scale": scale or "uniform"}
         else:
             bounds["values"] = [parse(key, part.strip(), recipe[key]) for part in text.split(",")]
-    except (ValueError, BenchError) as error:
-        reason = error.message if isinstance(error, BenchError) else "expected numbers"
-        reason = reason.partition(": ")[2] or reason
-        raise BenchError(f"--space {key}={text}: {reason}", EXAMPLE) from None
-    return dimension(key, bounds, recipe, f"--space {key}={text}")
+    except (ValueError, BenchError):
+        raise BenchError(f"{label}: values of another kind than {recipe[key]}", EXAMPLE) from None
+    return dimension(key, bounds, recipe, label)
 
 
 def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
@@ -176,32 +165,29 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
     by it to the value times it. Raises BenchError, beginning with ``label``, where they are wrong."""
     try:
         return _checked(key, msgspec.convert(bounds, Dimension), recipe[key])
-    except ValueError as error:  # msgspec's errors are ValueErrors
-        raise BenchError(
-            f"{label}: {error}", EXAMPLE if label.startswith("--space") else IN_A_FILE
-        ) from None
+    except (ValueError, TypeError) as error:  # msgspec's errors are ValueErrors
+        hint = EXAMPLE if label.startswith("--space") else IN_A_FILE
+        raise BenchError(f"{label}: {error}", hint) from None
 
 
 def _checked(key: str, axis: Dimension, current: Any) -> Dimension:
     whole = key in WHOLE or (isinstance(current, int) and not isinstance(current, bool))
     low, high, scale = axis.low, axis.high, axis.scale
     if axis.factor is not None:
-        if isinstance(current, bool | str | None) or current <= 0 or not 1 < axis.factor < math.inf:
-            text = f"the recipe has {current}, factor is {axis.factor:g}"
-            raise ValueError(f"expected a factor above 1 of a positive number; {text}")
+        if not isinstance(current, int | float):
+            raise ValueError(f"a factor needs a number in the recipe, found {current}")
         low, high, scale = current / axis.factor, current * axis.factor, "log"
         low, high = (max(1, round(low)), round(high)) if whole else (low, high)
-    if not axis.values and not (0 if scale == "log" else -math.inf) < low < high < math.inf:
-        text = f"low is {short(low)}, high is {short(high)}, scale is {scale}"
-        raise ValueError(f"expected values, or low below high (above 0 on a log scale); {text}")
     if not axis.values:
+        if not (0 if scale == "log" else -math.inf) < low < high < math.inf:
+            raise ValueError(
+                f"expected values, or low below high (above 0 on a log scale); found {low:g} to {high:g}"
+            )
         kind = int if whole and low == int(low) and high == int(high) else float
         low, high = kind(low), kind(high)
     for value in axis.values or (low, high):
         if reason := wrong_kind(key, value, current):
             raise ValueError(reason)
-    if len(set(map(str, axis.values))) < len(axis.values):
-        raise ValueError("a value stands there twice")
     return msgspec.structs.replace(axis, low=low, high=high, scale=scale, factor=None)
 
 

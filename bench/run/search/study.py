@@ -23,6 +23,7 @@ from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
 from bench.run.plan import PlannedRun, with_fingerprint
+from bench.run.plan_file import toml_lines
 from bench.run.search.space import Space, space_of, with_values
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
@@ -43,15 +44,21 @@ if TYPE_CHECKING:
     from bench.runs import RunsFolder
 
 
+UNEQUAL_STEPS = (
+    "the methods differ in batch_size, so that equal steps are not equal training; "
+    "--set batch_size=N or a budget of sentences makes it equal"
+)
+
+
 @dataclass(frozen=True)
 class Job:
-    """One method of a search: a run for each seed, with the values that its trials share, and what they differ in."""
+    """One method of a search: a run for each seed, without test scores, and what its trials differ in."""
 
     runs: tuple[PlannedRun, ...]
     space: Space
 
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
-        """The runs of a trial, without test scores. Raises RunFailed where the method refuses the values."""
+        """The runs of a trial. Raises RunFailed where the method refuses the values."""
         made = []
         for run in self.runs:
             recipe = with_values(run.recipe, values, source)
@@ -59,8 +66,7 @@ class Job:
                 run.plugin.cls.check(recipe, run.backbone.path)
             except BenchError as error:
                 raise RunFailed(error.message) from None
-            unscored = replace(run, recipe=recipe, tasks=(), task_data=(), missing=(), expect=None)
-            made.append(with_fingerprint(unscored))
+            made.append(with_fingerprint(replace(run, recipe=recipe)))
         return made
 
 
@@ -72,22 +78,21 @@ def jobs_of(
     keys = {key for run in planned for key in run.recipe}
     for key in spaces.keys() - keys:
         raise UnknownName("recipe key", key, keys, "of these methods")
+    for key in spaces.keys() & fixed:
+        raise BenchError(f"--space {key}: it has one value for all trials", "no --set of that key")
+    unscored = [replace(r, tasks=(), task_data=(), missing=(), expect=None) for r in planned]
     return {
-        method: _job(tuple(run for run in planned if run.method == method), spaces, fixed)
-        for method in sorted({run.method for run in planned})
+        method: _job(tuple(run for run in unscored if run.method == method), spaces, fixed)
+        for method in sorted({run.method for run in unscored})
     }
 
 
 def _job(runs: tuple[PlannedRun, ...], spaces: Mapping[str, str], fixed: Collection[str]) -> Job:
     run = runs[0]
     if run.dev is None or run.seed is None:
-        select_on = run.recipe.get("select_on", "none")
-        trained = run.corpus is not None and select_on not in ("last", "none")
-        reason = (
-            f"{select_on} is not on this machine" if trained else f"{select_on} gives no dev score"
-        )
+        dev = run.recipe.get("select_on", "none")
         raise BenchError(
-            f"{run.method} cannot be searched: {reason}",
+            f"{run.method} cannot be searched: {dev} gives no dev score here",
             "--data DIR, --select 'captions dev' (in the package), or leave the method out",
         )
     space = space_of(
@@ -108,16 +113,13 @@ def _job(runs: tuple[PlannedRun, ...], spaces: Mapping[str, str], fixed: Collect
 
 
 def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
-    """The plan's notes on each method, and where a budget of steps is more training for one method than for another."""
-    recipes = {method: job.runs[0].recipe for method, job in jobs.items()}
-    lines = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
-    sizes = {method: recipe.batch_size for method, recipe in recipes.items()}
-    in_steps = (budget := budget_of(next(iter(recipes.values())))) and budget.unit == STEPS
-    if in_steps and len({*sizes.values()}) > 1:
-        each = ", ".join(f"{size} in {method}" for method, size in sizes.items())
-        hint = "--set batch_size=N or a budget of sentences makes it equal"
-        lines.append(f"rows in a step: {each}, so equal steps are not equal training; {hint}")
-    return lines
+    """The plan's notes on each method, and whether a budget of steps is more training for one method than for another."""
+    recipes = [job.runs[0].recipe for job in jobs.values()]
+    notes = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
+    budget = budget_of(recipes[0])
+    if budget and budget.unit == STEPS and len({recipe.batch_size for recipe in recipes}) > 1:
+        notes.append(UNEQUAL_STEPS)
+    return notes
 
 
 def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
@@ -126,9 +128,10 @@ def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
     name, pairs = run.dev.name, f"{run.dev.name}: {run.dev.n:,} pairs"
     if name == "captions dev":
         return f"{pairs}; it shares no caption and no image with the suite check"
-    counts = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
-    if "sts" not in suites or counts is None:
-        return pairs + "; its overlap with the suite sts is not known" * ("sts" in suites)
+    if "sts" not in suites:
+        return pairs
+    if (counts := dev_test_pairs(name, run.dev.sha256, STS_TASKS)) is None:
+        return f"{pairs}; its overlap with the suite sts is not known"
     share = f"{counts[0]:,} of its {counts[1]:,} pairs ({100 * counts[0] / counts[1]:.1f} %)"
     return f"{name}: {share} are test pairs of the suite sts"
 
@@ -191,21 +194,18 @@ def _searched(job: Job) -> Searched:
 
 
 def _identity(study: Study) -> dict[str, Any]:
-    """What the commands of one search have in common, flat, as JSON has it."""
+    """What the commands of one search have in common, as JSON has it."""
+    differing = ("name", "trials", "created", "command", "overlap", "suites")
     content = json.loads(msgspec.json.encode(study))
-    for key in ("name", "trials", "created", "command", "overlap", "suites"):
-        del content[key]
-    methods = content.pop("methods")
-    facts = {f"{name}.{key}": fact for name, of in methods.items() for key, fact in of.items()}
-    return {**content, **facts, "methods": sorted(methods)}
+    return {key: value for key, value in content.items() if key not in differing}
 
 
 def continued(before: Study, now: Study, folder: Path) -> Study:
     """The search in the folder, with more trials where there are more now. Raises BenchError where it is another search."""
     old, new = _identity(before), _identity(now)
-    if differing := sorted(key for key in old | new if old.get(key) != new.get(key)):
+    if differing := [key for key in old if old[key] != new[key]]:
         raise BenchError(
-            f"{folder} holds another search: what differs is {', '.join(differing[:5])}",
+            f"{folder} holds another search: what differs is {', '.join(differing)}",
             f"--name NEW begins another one; {SUMMARY} in the folder has its values",
         )
     return structs.replace(before, trials=max(before.trials, now.trials))
@@ -255,12 +255,13 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
         return None
     of, name = study.methods[method], study.name.removeprefix("search-")
     source = f"search {name}, {plural(study.trials, 'trial')}, {study.select_on} {best.score:.2f}"
+    shared = {key: of.recipe[key] for key in study.fixed if key in of.recipe}
     values = {
-        key: {"value": of.recipe[key], "source": source + AS_ALL_TRIALS}
-        for key in study.fixed
-        if key in of.recipe
+        **{
+            key: {"value": value, "source": source + AS_ALL_TRIALS} for key, value in shared.items()
+        },
+        **{key: {"value": value, "source": source} for key, value in best.values.items()},
     }
-    values |= {key: {"value": value, "source": source} for key, value in best.values.items()}
     head = {
         "method": method,
         "setting": of.setting,
@@ -270,14 +271,14 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     }
     lines = [
         f"# The values that {study.name} found for {method}, for bench run --recipe.",
-        *_lines(head),
+        *toml_lines(head),
         "",
         "[values]",
-        *_lines(values),
+        *toml_lines(values),
         *(["# no trial was better than the recipe as it is"] if best.number == RECIPE else []),
         "",
         "[search]",
-        *_lines(search_facts(search, method)),
+        *toml_lines(search_facts(search, method)),
     ]
     return write_result(folder, f"{method}.toml", ("\n".join(lines) + "\n").encode())
 
@@ -286,14 +287,3 @@ def _corpus(label: str) -> str:
     """The corpus as ``--corpus`` takes it anywhere: by its name if recipes know it, else by its hash."""
     name, _, sha256 = label.rpartition("@")
     return name if name in ("builtin", TARGET, *RECIPE_CORPORA) else f"{BY_HASH}{sha256}"
-
-
-def _lines(values: Mapping[str, Any]) -> list[str]:
-    """Lines of TOML: it writes texts, numbers, truth values and lists as JSON does. None is left out."""
-    return [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(_lines(value)) + " }"
-    return json.dumps(value, ensure_ascii=False)

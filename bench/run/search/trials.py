@@ -8,10 +8,11 @@ continues. ``NAME/search.json`` is the summary that boards and figures read.
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ from bench.runs.searches import (
     FINISHED,
     PRUNED,
     RECIPE,
+    RUNNING,
     Search,
     Study,
     Trial,
@@ -63,23 +65,17 @@ class Pruned(Interrupted):
     """The pruner ended a training."""
 
 
-class JournalLock:
+class JournalLock(FileLock):
     """The lock of Optuna's journal. The kernel releases it when its process dies, unlike Optuna's own, which others wait 30 s for."""
 
-    def __init__(self, journal: Path) -> None:
-        self.journal, self.lock = journal, FileLock(f"{journal}.lock")
-
-    def acquire(self) -> bool:
+    def acquire(self, *args: Any, **options: Any) -> Any:
         """Wait for the lock, and cut off a last line that a kill or a full disk left unfinished."""
-        self.lock.acquire()
-        content = self.journal.read_bytes()
+        acquired = super().acquire(*args, **options)
+        journal = Path(self.lock_file).with_name(JOURNAL)
+        content = journal.read_bytes()
         if content and not content.endswith(b"\n"):
-            with self.journal.open("r+b") as file:
-                file.truncate(content.rfind(b"\n") + 1)
-        return True
-
-    def release(self) -> None:
-        self.lock.release()
+            os.truncate(journal, content.rfind(b"\n") + 1)
+        return acquired
 
 
 class SeededByKey(RandomSampler):
@@ -105,14 +101,13 @@ class Worker:
         """Begins the search, or continues the one in the folder. Raises BenchError where the folder holds another one."""
         self.folder, self.jobs, self.options = folder, jobs, options
         self.seed = seed_for(0, "search", *study.seeds) % 2**32
-        self.busy = 0  # trials that other processes worked on when none was left to claim
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         folder.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(folder / ".lock")
         with self.lock:
             before = read_search(folder)
             self.study = continued(before.study, study, folder) if before else study
-            lock: Any = JournalLock(folder / JOURNAL)
+            lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL), lock))
             self.studies = {
                 method: optuna.create_study(
@@ -124,41 +119,41 @@ class Worker:
                 )
                 for method in jobs
             }
-            search = self._write()
-        for trial in (trial for trials in search.trials.values() for trial in trials):
-            self._remove_weights(trial)  # a process may have been killed before it did this
+            self.write()
 
-    def search(self) -> Search:
-        """All trials as they stand."""
+    def write(self) -> Search:
+        """Write all trials as they stand into the summary."""
         trials = {
             method: tuple(self._trial(method, state) for state in study.get_trials(deepcopy=False))
             for method, study in self.studies.items()
         }
-        return Search(study=self.study, trials=trials)
+        search = Search(study=self.study, trials=trials)
+        write_search(self.folder, search)
+        return search
 
     def order(self) -> list[tuple[str, int]]:
         """The first trial of every method comes before the second of any: a search that is stopped has treated all alike."""
         return [(method, n) for n in range(self.study.trials + 1) for method in self.jobs]
 
-    def claim(self, stack: ExitStack) -> Trial | None:
-        """The next trial that no process works on, locked until ``stack`` is closed; None where there is none."""
+    @contextmanager
+    def claimed(self, method: str, number: int) -> Iterator[Trial | None]:
+        """A trial, which is this process's while open; None where it has ended or another process works on it."""
+        folder, study = self.trial_folder(method, number), self.studies[method]
+        lock = FileLock(folder / ".lock")
         with self.lock:
-            self.busy = 0
-            for method, number in self.order():
-                trials = self.studies[method].get_trials(deepcopy=False)
-                if number < len(trials) and trials[number].state.is_finished():
-                    continue
-                folder = self.trial_folder(method, number)
-                folder.mkdir(parents=True, exist_ok=True)
-                try:
-                    stack.enter_context(FileLock(folder / ".lock", timeout=0))
-                except Timeout:
-                    self.busy += 1
-                    continue
-                if number == len(trials):
-                    self._draw(method, number)
-                return self._write().trials[method][number]
-        return None
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(Timeout):
+                lock.acquire(timeout=0)
+            if lock.is_locked and number == len(study.get_trials(deepcopy=False)):
+                self._draw(method, number)
+                self.write()
+            trial = self._trial(method, study.get_trials(deepcopy=False)[number])
+        if trial.state != RUNNING:
+            self._remove_weights(trial)  # a process may have been killed before it did this
+        try:
+            yield trial if lock.is_locked and trial.state == RUNNING else None
+        finally:
+            lock.release()
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed; its result is on the disk when this returns. Raises Interrupted, after which the same command
@@ -170,9 +165,12 @@ class Worker:
         try:
             source = f"{self.study.name}, trial {trial.number}"
             runs = self.jobs[trial.method].trial_runs(trial.values, source)
+            watch: Reporter = reporter
+            if self.study.pruner != "none" and trial.number != RECIPE:
+                watch = PruningReporter(reporter, self._open(trial.method, trial.number))
             for run in runs:
-                watch = reporter if dev else self._pruning(trial, reporter)
                 record, _ = execute(run, store, self.options, watch)
+                watch = reporter  # the pruner sees the first seed
                 done = record.training
                 if done is None or done.dev_score is None or not math.isfinite(done.dev_score):
                     raise RunFailed("it has no dev score")
@@ -198,11 +196,6 @@ class Worker:
 
     def trial_folder(self, method: str, number: int) -> Path:
         return self.folder / "trials" / method / f"{number:03d}"
-
-    def _write(self) -> Search:
-        search = self.search()
-        write_search(self.folder, search)
-        return search
 
     def _open(self, method: str, number: int) -> optuna.Trial:
         study = self.studies[method]
@@ -238,21 +231,14 @@ class Worker:
         with self.lock:
             facts = msgspec.to_builtins(trial)
             self._open(trial.method, trial.number).set_user_attr(RESULT, facts)
-            study = self.studies[trial.method]
-            study.tell(trial.number, trial.score, state=STATES[trial.state])
-            self._write()
+            self.studies[trial.method].tell(trial.number, trial.score, state=STATES[trial.state])
+            self.write()
 
     def _remove_weights(self, trial: Trial) -> None:
         """Remove what an ended trial trained: nobody uses it, and it is as large as the model."""
         folder = self.trial_folder(trial.method, trial.number)
         for run_id, name in product(trial.runs, (CHECKPOINT, VECTORS, "state")):
             shutil.rmtree(folder / run_id / name, ignore_errors=True)
-
-    def _pruning(self, trial: Trial, reporter: Reporter) -> Reporter:
-        """Never of the recipe as it is: every method has its score."""
-        if self.study.pruner == "none" or trial.number == RECIPE:
-            return reporter
-        return PruningReporter(reporter, self._open(trial.method, trial.number))
 
 
 class PruningReporter:
