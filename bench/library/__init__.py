@@ -76,28 +76,42 @@ def evaluate(
     The same call again repeats nothing: an object is known by its weights (a SentenceTransformer) or by its answers to fixed sentences.
     Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
     """
+    from functools import partial
+
     from bench.base import devices
-    from bench.cli.evaluate import check_found, check_words, folder_of, plan_model
     from bench.cli.options import comma_list
+    from bench.cli.planning import prepare
     from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.config import RunConfig
-    from bench.run.models import ServerOptions, check_model, find_model
+    from bench.run.models import (
+        ServerOptions,
+        check_model,
+        check_prompts,
+        find_model,
+        plan_model,
+    )
 
-    offline = offline or offline_now()
-    files = _files(plugins)
-    wanted, forms = _suites(suites), ",".join(comma_list(text))
-    check_words(("model",), (), wanted, forms, list((prompts or {}).items()), None)
-    folder = _path(data, "BENCH_DATA")
+    files, folder, store = _files(plugins), _path(data, "BENCH_DATA"), _store(runs)
     DataFolder(folder).check_root()
-    store = _store(runs)
     try:
         asked = None if server is None else ServerOptions(**server)
     except TypeError:
         raise BenchError(
             f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env"
         ) from None
+    config = RunConfig(
+        suites=_suites(suites),
+        text=",".join(comma_list(text)),
+        names=(name,) if name else (),
+        plugins=tuple(map(str, files)),
+        device=devices.choose_device(device),
+        fresh=fresh,
+        offline=offline or offline_now(),
+        data=None if folder is None else str(folder),
+    )
+    check_prompts(prompts or {}, config.suites)
     found = find_model(
         model,
         runs=store,
@@ -107,24 +121,12 @@ def evaluate(
         values={k: str(v) for k, v in (settings or {}).items()},
         server=asked,
     )
-    check_found(found, files)
-    if fresh and found.run is not None:
-        raise BenchError(
-            f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out"
-        )
-    (run,) = plan_model(
-        found, wanted, forms, folder, downloads(), offline=offline, plugins=files
-    ).runs
-    note = check_model(run)
-    given, named = (
-        found.given if isinstance(model, str | os.PathLike) else type(model).__name__,
-        f", name={name!r}" if name else "",
-    )
-    command = f"bench.evaluate({given}, suites={list(wanted)}{named})"
-    config = RunConfig(
-        device=devices.choose_device(device), offline=offline, fresh=fresh, command=command
-    )
-    return _execute([run], folder_of(found, store), config, progress, note)[0]
+    (run,) = prepare(partial(plan_model, found, config), config, downloads()).runs
+    given = found.given if isinstance(model, str | os.PathLike) else type(model).__name__
+    named = f", name={name!r}" if name else ""
+    command = f"bench.evaluate({given}, suites={list(config.suites)}{named})"
+    config = replace(config, command=command)
+    return _execute([run], found.store(store), config, progress, check_model(run))[0]
 
 
 def train(
