@@ -11,7 +11,7 @@ from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
-from bench.method import Method, Recipe
+from bench.method import Method
 from bench.references import (
     FORMULA,
     SCORES,
@@ -26,22 +26,15 @@ from bench.references import (
 from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
 from bench.references.ours import SUITES, Meaning, meaning
 from bench.run.config import RunConfig, series
-from bench.run.plan import NOT_TRAINED, learns
+from bench.run.plan import NOT_TRAINED, PlannedRun, learns
 from bench.run.plugins import Registry
-from bench.run.recipe_file import Entry, entries
-from bench.run.recipes import (
-    ON_REQUEST,
-    check_overrides,
-    merge,
-    variants_of,
-    whole_entry,
-)
+from bench.run.recipes import ON_REQUEST, check_overrides, harness_keys, variants_of
 
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote that leaves something open which a run must settle."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class TableRun:
     """One run, of every seed, and the printed rows that it stands for."""
 
@@ -60,6 +53,8 @@ class TableRun:
     title: str = ""  # of what cannot be run and has no rows
     why_not: str = ""  # why it cannot be run; then the rest may be empty
     open: tuple[str, ...] = ()  # what the print leaves open
+    planned: tuple[PlannedRun, ...] = ()  # one a seed, once it is planned
+    error: BenchError | None = None  # why it could not be planned
 
     @property
     def name(self) -> str:
@@ -81,6 +76,11 @@ class TableRun:
         scored = ("the authors' released checkpoint is scored and nothing is trained",)
         return (*(scored if self.checkpoint else ()), *self.open)
 
+    @property
+    def left_out(self) -> str:
+        """Why it is not run; "" where it is."""
+        return self.why_not or (self.error.message if self.error else "")
+
     def differs_from(self, cell: ReferenceResult) -> str:
         """Why this run is not meant to give a printed number; "" where it is."""
         if self.instead_of:
@@ -100,19 +100,19 @@ class TableRun:
         changes = tuple(sorted({**self.changes, **self.overrides}.items()))
         return self.method, self.variant, self.setting, self.backbone, changes, below
 
-    def request(self, seeds: tuple[int, ...], *, below: str = "", **options: object) -> RunConfig:
-        """What ``bench run`` takes; ``below``: the folder of the run that it stands on; ``options``: other fields of a RunConfig."""
+    def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
+        """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it stands on."""
         value = {self.on_as: below} if self.on_as and below else {}
         given = {**self.changes, **value, **self.overrides}
-        return RunConfig(
+        return replace(
+            options,
             methods=(self.method,),
             backbones=(self.backbone if value else below or self.backbone,),
             setting=self.setting,
             variant=self.variant,
-            seeds=seeds,
+            seeds=tuple(seeds),
             suites=self.suites,
             overrides={key: one_value(text) for key, text in given.items()},
-            **options,  # type: ignore[arg-type]
         )
 
 
@@ -161,25 +161,21 @@ def runs_of(
 
 
 def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
-    """Each run once, with the rows of all that are the same."""
+    """Each run once, with the rows of all that are the same; so are those that others stand on."""
     merged: dict[tuple[object, ...], TableRun] = {}
     for run in runs:
-        earlier = merged.get(run.identity)
-        merged[run.identity] = run if earlier is None else _merged(earlier, run)
-    return tuple(merged.values())
-
-
-def _merged(a: TableRun, b: TableRun) -> TableRun:
-    suites = tuple(dict.fromkeys(a.suites + b.suites))
-    names = [name for run in (a, b) for name in run.instead_of.split(", ") if name]
-    return replace(
-        a,
-        rows=a.rows + b.rows,
-        suites=suites,
-        open=tuple(dict.fromkeys(a.open + b.open)),
-        on=replace(a.on, suites=suites) if a.on else None,
-        instead_of=", ".join(dict.fromkeys(names)),
-    )
+        earlier = merged.setdefault(run.identity, run)
+        if earlier is not run:
+            names = [*earlier.instead_of.split(", "), *run.instead_of.split(", ")]
+            earlier.rows += run.rows
+            earlier.suites = tuple(dict.fromkeys(earlier.suites + run.suites))
+            earlier.open = tuple(dict.fromkeys(earlier.open + run.open))
+            earlier.instead_of = ", ".join(dict.fromkeys(filter(None, names)))
+    listed = tuple(merged.values())
+    for run in listed:
+        if run.on is not None:
+            run.on = merged.setdefault(run.on.identity, run.on)
+    return listed
 
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[tuple[str, str]]:
@@ -337,24 +333,12 @@ def _setting(cls: type[Method], means: Meaning, first: ReferenceResult) -> str |
     return cls.settings[0] if alone else None
 
 
-# --- recipes, and the user's values in them ---
-
-
-def recipe_of(run: TableRun, registry: Registry) -> tuple[Recipe, Entry | None]:
-    """The recipe of a run as ``bench run`` would have it, and where it comes from."""
-    plugin = registry[run.method]
-    trained = learns(plugin.cls, run.setting)
-    known = entries(plugin.folder, plugin.name)
-    entry, _ = whole_entry(
-        plugin.cls, known, run.setting, run.backbone, run.variant, trained=trained
-    )
-    given = {**run.changes, **run.overrides}
-    return merge(plugin.cls, entry, run.variant, given, trained=trained), entry
+# --- the user's values ---
 
 
 def with_set(
     runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]
-) -> list[TableRun]:
+) -> tuple[TableRun, ...]:
     """The runs with the user's recipe values, each with those that its method knows. Raises UnknownName for a key that none of them
     knows, BenchError for a series."""
     for key, text in overrides.items():
@@ -363,22 +347,16 @@ def with_set(
                 f"--set {key}={text}: a table is run again with one value for each key",
                 "bench run --set KEY=A,B,C",
             )
-    every = [one for run in runs for one in (run, run.on) if one and one.method]
+    every = list(dict.fromkeys(one for run in runs for one in (run, run.on) if one and one.method))
     if overrides and every:
         trained = any(learns(registry[run.method].cls, run.setting) for run in every)
         classes = list(dict.fromkeys(registry[run.method].cls for run in every))
         check_overrides(overrides, classes, trained)
-    return [_with_set(run, registry, overrides) for run in runs]
-
-
-def _with_set(run: TableRun, registry: Registry, overrides: Mapping[str, str]) -> TableRun:
-    if not run.method or not overrides:
-        return run
-    known = set(recipe_of(run, registry)[0])
-    known |= set(ON_REQUEST) if "epochs" in known else set()
-    fitting = {key: value for key, value in overrides.items() if key in known}
-    if run.on_as in fitting:  # the user has one already
-        return replace(run, overrides=fitting, on=None, on_as="")
-    return replace(
-        run, overrides=fitting, on=_with_set(run.on, registry, overrides) if run.on else None
-    )
+    for run in every:
+        cls, trained = registry[run.method].cls, learns(registry[run.method].cls, run.setting)
+        known = {*harness_keys(cls, trained), *cls.defaults, *cls.optional}
+        known |= set(ON_REQUEST) if "epochs" in known else set()
+        run.overrides = {key: value for key, value in overrides.items() if key in known}
+        if run.on_as in run.overrides:  # the user has one already
+            run.on, run.on_as = None, ""
+    return tuple(runs)
