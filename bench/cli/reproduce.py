@@ -29,7 +29,7 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.cli.planning import Planned, as_dict, known_methods, plan_rows, prepare, show_plan
+from bench.cli.planning import Planned, known_methods, prepare, show_plan
 from bench.cli.progress import RunReporter, downloads, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
 from bench.cli.run_all import run_all, show_missing
@@ -172,7 +172,7 @@ def reproduce(
     if dry_run:
         planned = plan(order, config)
         if as_json:
-            print_json(listed, planned, store, config)
+            show_plan(planned, store, config, as_json)
             return
         count = sum(len(seeds_of(run, listed, config.seeds)) for run in order)
         say(f"{name}: {count or 'no'} runs")
@@ -222,32 +222,6 @@ def run_stages(
         _, code = run_all(planned, store, config, reporter, as_json=False, shared=True)
         worst = max(worst, code, missing, int(bool(errors)))
     return worst
-
-
-# --- what is shown before anything runs ---
-
-
-def print_json(
-    listed: Sequence[TableRun], planned: Planned, store: RunsFolder, config: RunConfig
-) -> None:
-    """A line for each run of the plan, which may stand for several printed rows, and for each row that cannot be run."""
-    for run in (*in_order(listed), *(run for run in listed if not run.method)):
-        rows = [
-            {
-                "label": row.first.label,
-                "runs": row.first.runs,
-                "printed": {cell.task: cell.value for cell in row.cells},
-            }
-            for row in run.rows
-        ]
-        runs = [
-            as_dict(one, row.guess, done, planned.to_fetch, config.device)
-            for row in plan_rows(run.planned, store, config.device)
-            for one, done in zip(row.runs, row.finished, strict=True)
-        ]
-        facts = {"name": run.name, "notes": run.notes, "left_out": run.left_out or None}
-        seeds = seeds_of(run, listed, config.seeds)
-        click.echo(json_text({**facts, "seeds": seeds, "rows": rows, "runs": runs}))
 
 
 def list_parts(as_json: bool) -> None:

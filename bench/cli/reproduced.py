@@ -54,7 +54,7 @@ def left_out(listed: Sequence[TableRun]) -> list[tuple[str, str]]:
 
 def judged(listed: Sequence[TableRun], store: RunsFolder, text: str) -> dict[str, list[Reproduced]]:
     """Title of a printed row and its run -> what became of its cells."""
-    rows = [(run, row) for run in listed if run.method for row in run.rows]
+    rows = [(run, row) for run in listed if not run.why_not for row in run.rows]
     beside = [
         Beside(row.cells, [r for r, _ in finished(run, store)], run.differs_from(row.first))
         for run, row in rows

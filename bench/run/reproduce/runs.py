@@ -19,7 +19,7 @@ FIRST_SEED = 42
 
 def in_order(runs: Sequence[TableRun]) -> list[TableRun]:
     """Every run that can be done, those that others stand on before them."""
-    runnable = [run for run in runs if run.method]
+    runnable = [run for run in runs if not run.why_not]
     below = [run.on for run in runnable if run.on]
     return list(dict.fromkeys([*below, *(run for run in runnable if not run.on), *runnable]))
 

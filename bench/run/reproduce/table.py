@@ -11,7 +11,6 @@ from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
-from bench.method import Method
 from bench.references import (
     FORMULA,
     SCORES,
@@ -24,11 +23,11 @@ from bench.references import (
     rows,
 )
 from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
-from bench.references.ours import SUITES, Meaning, meaning
+from bench.references.ours import SUITES, meaning
 from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, PlannedRun, learns
 from bench.run.plugins import Registry
-from bench.run.recipes import ON_REQUEST, check_overrides, harness_keys, variants_of
+from bench.run.recipes import ON_REQUEST, check_overrides, harness_keys
 
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote that leaves something open which a run must settle."""
@@ -50,8 +49,7 @@ class TableRun:
     on_as: str = ""  # that key ("teacher"); "": its backbone
     instead_of: str = ""  # the tables' backbone, where another one stands in for it
     checkpoint: Checkpoint | None = None  # the authors' own, which is scored and not trained
-    title: str = ""  # of what cannot be run and has no rows
-    why_not: str = ""  # why it cannot be run; then the rest may be empty
+    why_not: str = ""  # why it is not run; then the rest may be empty
     open: tuple[str, ...] = ()  # what the print leaves open
     planned: tuple[PlannedRun, ...] = ()  # one a seed, once it is planned
     error: BenchError | None = None  # why it could not be planned
@@ -60,7 +58,7 @@ class TableRun:
     def name(self) -> str:
         """ "promcse+eh, supervised, roberta-large"; of what cannot be run, its rows."""
         if not self.method:
-            return ", ".join(self.labels) or self.title
+            return ", ".join(self.labels)
         method = f"{self.method}+{self.variant}" if self.variant else self.method
         method += "".join(f" {key}={value}" for key, value in self.changes.items())
         on = f"{self.on_as or 'the encoder of'} {self.on.method} on " if self.on else ""
@@ -95,7 +93,7 @@ class TableRun:
     def identity(self) -> tuple[object, ...]:
         """Equal where two rows mean the same run."""
         if not self.method:
-            return (self.rows or self.title,)
+            return (self.rows,)
         below = self.on.identity if self.on else None
         changes = tuple(sorted({**self.changes, **self.overrides}.items()))
         return self.method, self.variant, self.setting, self.backbone, changes, below
@@ -157,7 +155,9 @@ def runs_of(
             f"--backbone {','.join(backbones)}: the chosen rows of {part.name} are of {', '.join(dict.fromkeys(have))}",
             part.command,
         )
-    return together(_untrained(runs, registry, part.name) if released else runs)
+    if released:
+        _leave_out_trained(runs, registry, part.name)
+    return together(runs)
 
 
 def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
@@ -220,8 +220,8 @@ def _of_figure(
     made = []
     variables = series(dict([drawn.series]) if drawn.series else {})
     for (setting, method, variant), changes in product(drawn.runs, variables):
-        own = registry[method].cls.own_backbone if method in registry.plugins else ""
-        for backbone, instead_of in places if method in registry.plugins else ():
+        own = registry[method].cls.own_backbone
+        for backbone, instead_of in places:
             run = TableRun(
                 rows=(),
                 method=method,
@@ -253,20 +253,16 @@ def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
     )
 
 
-def _untrained(runs: Sequence[TableRun], registry: Registry, name: str) -> list[TableRun]:
-    """With what would be trained left out. Raises BenchError where no released checkpoint remains."""
+def _leave_out_trained(runs: Sequence[TableRun], registry: Registry, name: str) -> None:
+    """Of what would be trained, say that it is not run. Raises BenchError where no released checkpoint remains."""
     if not any(run.checkpoint for run in runs):
         raise BenchError(
             f"--released: no released checkpoint is listed for these rows of {name}",
             "bench references checkpoints",
         )
-    why = "--released trains nothing, and no released checkpoint of it is listed (bench references checkpoints)"
-    return [
-        TableRun(rows=run.rows, title=run.name, why_not=why)
-        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting))
-        else run
-        for run in runs
-    ]
+    for run in runs:
+        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
+            run.why_not = "--released: no released checkpoint of it is listed"
 
 
 # --- one printed row ---
@@ -279,17 +275,19 @@ def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool
     open_notes = [note for note in notes if any(word in note for word in OPEN)]
     suites = (SUITES[first.metric],)
     checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
-    if checkpoint is not None and checkpoint.ours in registry.plugins:
+    if checkpoint is not None:
         run = TableRun(rows=(row,), suites=suites, open=tuple(dict.fromkeys(open_notes)))
         return _from_checkpoint(run, checkpoint)
-    if why_not := means.why_not or _why_not(means, first, registry):
-        return TableRun(rows=(row,), why_not=why_not)
-    cls = registry[means.method].cls
+    if means.why_not:
+        return TableRun(rows=(row,), why_not=means.why_not)
+    cls, setting = registry[means.method].cls, means.setting or first.setting
     run = TableRun(
         rows=(row,),
         method=means.method,
         variant=means.variant,
-        setting=_setting(cls, means, first) or "",
+        setting=setting
+        if setting in cls.settings
+        else cls.settings[0],  # fitted or pooled: one of its own
         backbone=cls.own_backbone or backbone,
         suites=suites,
         changes=means.set,
@@ -310,29 +308,6 @@ def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool
     return replace(run, on=on, on_as=key)
 
 
-def _why_not(means: Meaning, first: ReferenceResult, registry: Registry) -> str:
-    """Why what a printed row means cannot be run with these methods; "" where it can."""
-    for name in filter(None, (means.method, means.on, *means.uses.values())):
-        if name not in registry.plugins:
-            return f"no method '{name}' is installed (bench methods)"
-    cls = registry[means.method].cls
-    if _setting(cls, means, first) is None:
-        has = ", ".join(cls.settings)
-        return f"{means.method} has no {first.setting} setting here, only {has}"
-    if means.variant and means.variant not in variants_of(cls):
-        return f"{means.method} has no variant '{means.variant}' here"
-    return ""
-
-
-def _setting(cls: type[Method], means: Meaning, first: ReferenceResult) -> str | None:
-    """The harness's setting of a printed one: what is only fitted or pooled, or stands on a finished encoder, has one of its own."""
-    printed = means.setting or first.setting
-    if printed in cls.settings:
-        return printed
-    alone = len(cls.settings) == 1 and (cls.settings == (NOT_TRAINED,) or means.on)
-    return cls.settings[0] if alone else None
-
-
 # --- the user's values ---
 
 
@@ -347,7 +322,8 @@ def with_set(
                 f"--set {key}={text}: a table is run again with one value for each key",
                 "bench run --set KEY=A,B,C",
             )
-    every = list(dict.fromkeys(one for run in runs for one in (run, run.on) if one and one.method))
+    runnable = [run for run in runs if not run.why_not]
+    every = list(dict.fromkeys(one for run in runnable for one in (run, run.on) if one))
     if overrides and every:
         trained = any(learns(registry[run.method].cls, run.setting) for run in every)
         classes = list(dict.fromkeys(registry[run.method].cls for run in every))
