@@ -41,14 +41,11 @@ DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 def object_plugin(model: Any, name: str) -> Plugin:
     """The method of one object. Raises BenchError where it has no ``encode`` and cannot be called."""
-    if isinstance(model, type):
-        raise BenchError(
-            f"{model.__name__} is a class, not an object of it", f"{model.__name__}(...)"
-        )
     encodes = callable(getattr(model, "encode", None))
-    if not encodes and not callable(model):
+    if isinstance(model, type) or not (encodes or callable(model)):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise BenchError(
-            f"this is no model: its type, {type(model).__name__}, has no encode",
+            f"{kind} is no model",
             "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name",
         )
     library = sys.modules.get("sentence_transformers")
@@ -193,7 +190,14 @@ FORMS = "an .npz with 'sentences' (n strings) and 'vectors' (n, d), or a .parque
 def file_plugin(file: Path) -> Plugin:
     """The method of one file. Raises BenchError, naming the file, where it holds no vectors."""
     try:
-        sentences, vectors = (_parquet if file.suffix.lower() == ".parquet" else _npz)(file)
+        if file.suffix.lower() == ".parquet":
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(file, columns=["sentence", "vector"])
+            sentences, vectors = table["sentence"].to_pylist(), table["vector"].to_pylist()
+        else:
+            with np.load(file, allow_pickle=False) as arrays:
+                sentences, vectors = list(map(str, arrays["sentences"])), arrays["vectors"]
     except Exception as error:  # whatever the bytes of a damaged file lead to
         raise BenchError(f"vectors:{file} cannot be read: {one_line(error)[:160]}", FORMS) from None
     return _plugin(sentences, vectors, f"vectors:{file}", file.stem)
@@ -207,18 +211,6 @@ def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
             "{'a sentence': [0.1, 0.2, ...], ...}",
         )
     return _plugin(list(table), list(table.values()), name or "the mapping", name or "vectors")
-
-
-def _npz(file: Path) -> tuple[list[str], np.ndarray]:
-    with np.load(file, allow_pickle=False) as arrays:
-        return [str(sentence) for sentence in arrays["sentences"]], arrays["vectors"]
-
-
-def _parquet(file: Path) -> tuple[list[str], np.ndarray]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(file, columns=["sentence", "vector"])
-    return table["sentence"].to_pylist(), np.array(table["vector"].to_pylist())
 
 
 def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
