@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,11 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-
-if TYPE_CHECKING:
-    pass
+from bench.export import card, check_export
+from bench.export import export as write
+from bench.export.hub import check_repository, upload
+from bench.run.trained_run import find_run, load_run
+from bench.runs import RunsFolder
 
 FORMATS = ("sentence-transformers", "transformers", "mteb")
 
@@ -65,24 +66,16 @@ def export(
     Example:  bench export simcse-builtin-s42 --to my-model
               bench export simcse-builtin-s42 --push me/simcse-small --private
     """
-    from bench.export import card, check_finished, check_place, check_push, check_repository, upload
-    from bench.export import export as write
-    from bench.run.trained_run import find_run, load_run
-    from bench.runs import RunsFolder
-
     if (to is None) == (name is None):
         raise BenchError("export needs either --to or --push", "--to DIR, or --push OWNER/NAME")
     if name is None and (private or replace):
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
-    if name is not None:
-        check_push(name, offline)
     with tempfile.TemporaryDirectory() as temporary:
         folder = to or Path(temporary) / "export"
-        check_place(folder)
         run = find_run(reference, RunsFolder(runs), plugins)
-        check_finished(run)
+        check_export(run, folder)
         if name is not None:
-            check_repository(name, replace=replace)
+            check_repository(name, replace=replace, offline=offline)
         for note in run.notes:
             warn(f"warning: {note}")
         done = write(run, load_run(run, offline=offline), folder, form)

@@ -1,4 +1,4 @@
-"""A run as files that other people's tools load: ``export`` writes a folder, ``push`` puts it on the hub.
+"""A run as files that other people's tools load: ``export`` writes a folder, :mod:`.hub` puts it on the hub.
 
 The folder is written aside, loaded again by the tool that it is for, and moved to its place only when that tool gives the
 method's own vectors.
@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
-from bench.data.fetching import offline_now
+from bench.export import card, mteb_folder, st_folder, transformers_folder
+from bench.export.exported import Exported
 from bench.runs.intact import repeat_command
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from bench.method import Method
     from bench.run.trained_run import TrainedRun
 
@@ -44,39 +43,14 @@ SENTENCES = (
 )
 
 
-@dataclass(frozen=True)
-class Exported:
-    """What was written: where, of which run, and the largest difference from the method's own vectors, relative to their size."""
-
-    folder: Path
-    form: str
-    run_id: str
-    difference: float
-    dimensions: int
-    module_files: tuple[
-        str, ...
-    ] = ()  # source files that travel; who loads the folder has to allow them
-
-
-def check_place(to: Path) -> None:
-    """Raises BenchError where something is in the way of a new folder."""
-    if to.is_dir() and not any(to.iterdir()):
-        return
-    if to.exists() or to.is_symlink():
-        kind = "is a folder with files in it" if to.is_dir() else "exists and is not a folder"
+def check_export(run: TrainedRun, to: Path) -> None:
+    """Raises BenchError where something is in the way of a new folder, NotAModel where the run is not finished: its scores belong
+    in the model card."""
+    if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
         raise BenchError(
-            f"--to {to} {kind}; nothing was written", "name a new folder, or remove that one first"
+            f"--to {to} exists already; nothing was written",
+            "name a new folder, or remove that one first",
         )
-    parent = next(path for path in to.absolute().parents if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise BenchError(
-            f"--to {to}: no folder can be made in {parent}",
-            "name a folder in a place where you may write",
-        )
-
-
-def check_finished(run: TrainedRun) -> None:
-    """Raises NotAModel where a run is not finished: its scores belong in the model card."""
     if run.record.status != "finished":
         raise NotAModel(
             f"{run.record.run_id} is not finished (status {run.record.status})",
@@ -90,10 +64,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
     """
-    from bench.export import card, mteb_folder, st_folder, transformers_folder
-
-    check_place(to)
-    check_finished(run)
+    check_export(run, to)
     with write_aside(to) as aside:
         files: list[str] = []
         if form == "transformers":
@@ -140,10 +111,6 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     Raises RunFailed where it is above 1e-5, or above twice what the method's own vectors move when each sentence is encoded
     alone: whitening's do by more than 1e-5, for it stretches the directions in which vectors hardly differ, rounding included.
     """
-    import numpy as np
-
-    from bench.export import st_folder, transformers_folder
-
     mine = method.encode(list(SENTENCES))
     alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
     allowed = max(TOLERANCE, 2 * relative(mine, alone))
@@ -170,85 +137,6 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
 
 def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
     """max |a - b| / max(1, max |a|), row by row. NaN counts as infinite."""
-    import numpy as np
-
     scale = np.maximum(1.0, np.abs(mine).max(axis=1, keepdims=True))
     difference = float((np.abs(mine.astype(np.float64) - theirs) / scale).max())
     return difference if np.isfinite(difference) else float("inf")
-
-
-# --- an export on the hub: a model repository that takes one commit ---
-
-
-LOGIN = "log in with: hf auth login   (or set HF_TOKEN to a token that may write)"
-OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
-NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
-
-
-def check_push(name: str, offline: bool) -> None:
-    """Raises BenchError for a name that is not owner/name, and where no connection may be opened."""
-    if not NAME.fullmatch(name) or "--" in name or ".." in name:
-        raise BenchError(
-            f"'{name}' is not a repository name", "owner/name: letters, digits, - _ and . only"
-        )
-    if offline or offline_now():
-        raise BenchError(
-            f"--push needs the hub, and {'--offline' if offline else 'HF_HUB_OFFLINE'} forbids a connection",
-            "bench export RUN --to DIR writes the same files here",
-        )
-
-
-def check_repository(name: str, *, replace: bool) -> None:
-    """Raises BenchError where the hub does not know who asks, or the repository holds other files and ``replace`` is not given."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import RepositoryNotFoundError
-
-    with _hub_errors(name):
-        HfApi().whoami()
-        try:
-            files = set(HfApi().list_repo_files(name))
-        except RepositoryNotFoundError:
-            return
-    if (others := sorted(files - OURS)) and not replace:
-        raise BenchError(
-            f"{name} holds {len(others)} files already, the first is {others[0]}; nothing was sent",
-            "--replace puts this export in their place (the hub keeps the older commits), or take another name",
-        )
-
-
-def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
-    """(commit, address). Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
-    folder are removed by it. Raises RunFailed where the hub refuses or cannot be reached."""
-    from huggingface_hub import HfApi
-
-    api = HfApi()
-    with _hub_errors(name):
-        api.create_repo(name, private=private, exist_ok=True)
-        done: Any = api.upload_folder(
-            repo_id=name,
-            folder_path=folder,
-            commit_message=f"bench export {run_id}",
-            delete_patterns=["*"],
-        )
-    return str(done.oid), f"{api.endpoint}/{name}"
-
-
-@contextlib.contextmanager
-def _hub_errors(name: str) -> Iterator[None]:
-    """What the hub's client raises becomes one line that says what to do."""
-    from huggingface_hub.errors import LocalTokenNotFoundError
-
-    try:
-        yield
-    except LocalTokenNotFoundError:
-        raise BenchError(f"{name}: the hub does not know who you are", LOGIN) from None
-    except Exception as error:
-        response, reason = getattr(error, "response", None), " ".join(str(error).split())[:160]
-        status = getattr(response, "status_code", None)
-        if status == 401:
-            raise BenchError(f"{name}: the hub does not know who you are", LOGIN) from None
-        if status == 403:
-            raise BenchError(f"{name}: your token may not write there", LOGIN) from None
-        problem = f"the hub answered {status}" if status else "the hub cannot be reached"
-        hint = "run the same command again; check the network, and HF_ENDPOINT if it is set"
-        raise RunFailed(f"{name}: {problem}: {reason}", hint) from None

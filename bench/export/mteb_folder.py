@@ -19,7 +19,7 @@ from bench.runs.store import data_key
 if TYPE_CHECKING:
     from mteb.results import TaskResult
 
-    from bench.export import Exported
+    from bench.export.exported import Exported
     from bench.run.trained_run import TrainedRun
     from bench.runs import RunRecord, Score
 

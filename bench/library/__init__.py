@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,8 @@ from rich.console import Console
 
 from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.cli.evaluate import check_found, check_words, folder_of, plan_model
 from bench.cli.options import comma_list
-from bench.cli.planning import plan_runs
+from bench.cli.planning import plan_runs, prepare
 from bench.cli.progress import downloads, reporting
 from bench.cli.run import checked
 from bench.cli.run_all import outcome
@@ -35,7 +35,13 @@ from bench.method import SilentReporter
 from bench.run import trained_run
 from bench.run.config import RunConfig, from_table
 from bench.run.executors.local import execute
-from bench.run.models import ServerOptions, check_model, find_model
+from bench.run.models import (
+    ServerOptions,
+    check_model,
+    check_prompts,
+    find_model,
+    plan_model,
+)
 from bench.run.plan_file import Plan
 from bench.run.recipes import plain_key
 from bench.runs import frame as tidy
@@ -99,10 +105,24 @@ def evaluate(
     The same call again repeats nothing: an object is known by its weights (a SentenceTransformer) or by its answers to fixed sentences.
     Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
     """
-    offline = offline or offline_now()
     files, store, folder = _files(plugins), RunsFolder(_path(runs)), _data_folder(data)
-    names, forms = _suites(suites), ",".join(comma_list(text))
-    check_words(("model",), (), names, forms, list((prompts or {}).items()), None)
+    try:
+        options = None if server is None else ServerOptions(**server)
+    except TypeError:
+        raise BenchError(
+            f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env"
+        ) from None
+    config = RunConfig(
+        suites=_suites(suites),
+        text=",".join(comma_list(text)),
+        names=(name,) if name else (),
+        plugins=tuple(map(str, files)),
+        device=devices.choose_device(device),
+        fresh=fresh,
+        offline=offline or offline_now(),
+        data=None if folder is None else str(folder),
+    )
+    check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,
         runs=store,
@@ -110,26 +130,16 @@ def evaluate(
         prompt=prefix,
         prompts=prompts,
         values={key: str(value) for key, value in (settings or {}).items()},
-        server=None if server is None else ServerOptions(**server),
+        server=options,
     )
-    check_found(encoder)
-    if fresh and encoder.run is not None:
-        text = f"fresh=True: {encoder.given} is a run, which would be trained anew"
-        raise BenchError(text, "leave fresh out")
-    (run,) = plan_model(
-        encoder, names, forms, folder, downloads(), offline=offline, plugins=files
-    ).runs
+    (run,) = prepare(partial(plan_model, encoder, config), config, downloads()).runs
     if note := check_model(run):
         run = replace(run, notes=(note, *run.notes))
     label = encoder.given if isinstance(model, str | os.PathLike) else type(model).__name__
     named = f", name={name!r}" if name else ""
-    config = RunConfig(
-        device=devices.choose_device(device),
-        offline=offline,
-        fresh=fresh,
-        command=f"bench.evaluate({label}, suites={list(names)}{named})",
-    )
-    return _execute([run], folder_of(encoder, store), config, progress)[0]
+    command = f"bench.evaluate({label}, suites={list(config.suites)}{named})"
+    config = replace(config, command=command)
+    return _execute([run], encoder.store(store), config, progress)[0]
 
 
 def train(

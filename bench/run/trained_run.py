@@ -9,7 +9,6 @@ from pathlib import Path
 from bench.backbones import Reference, resolve
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
-from bench.run.models import not_kept
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, discover
 from bench.runs import RunRecord, RunsFolder
@@ -32,6 +31,17 @@ class TrainedRun:
     @property
     def checkpoint(self) -> Path:
         return self.folder / CHECKPOINT
+
+
+def not_kept(record: RunRecord) -> NotAModel | None:
+    """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
+    kind = record.provenance.backbone.model.get("kind")
+    if kind not in ("object", "function", "vectors", "server") or not record.model_name:
+        return None
+    return NotAModel(
+        f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
+        "bench verify computes its scores again",
+    )
 
 
 def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:

@@ -13,8 +13,8 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataMissing, one_line
 from bench.data.sets.folder import DataFolder
-from bench.run.models import not_kept
 from bench.run.plugins import Plugin, Registry
+from bench.run.trained_run import not_kept
 from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey
 from bench.runs.run import Run
 from bench.score.suites import (

@@ -11,8 +11,6 @@ from commands import bench, error_line, tree
 from models import sentences
 from syrupy.assertion import SnapshotAssertion
 
-from bench.base.errors import BenchError
-from bench.cli.reproduce import parse_corpora
 from bench.runs import RunsFolder
 
 Trial = tuple[str | Path, ...]
@@ -51,7 +49,6 @@ def test_the_plan_of_a_table(
 
 MISTAKES = """promcse
 promcse:1 --rows bertt
-promcse:3 --corpus wiki=x.txt --dry-run
 promcse:3 --set batchsize=3 --dry-run
 promcse:3 --set temperature=0.05,0.1 --dry-run
 promcse:3 --seeds x
@@ -66,10 +63,6 @@ def test_mistakes_are_one_line(snapshot: SnapshotAssertion) -> None:
         words: error_line(bench("reproduce", *words.split())) for words in MISTAKES.split("\n")
     }
     assert lines == snapshot
-    with pytest.raises(BenchError, match="a second file for nli"):
-        parse_corpora(("nli=a.csv", "nli=b.csv"), {"nli"})
-    assert parse_corpora(("nli=a.csv", "b.txt"), {"nli"}) == {"nli": "a.csv", "": "b.txt"}
-    assert parse_corpora(("/some/dir=x/b.txt",), ()) == {"": "/some/dir=x/b.txt"}
 
 
 def test_every_table_and_figure_is_listed_with_yes_or_no() -> None:

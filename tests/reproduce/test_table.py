@@ -8,11 +8,15 @@ from dataclasses import replace
 import pytest
 
 from bench.base.errors import BenchError
+from bench.method import Recipe
 from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_part, results, rows
+from bench.run.config import RunConfig
+from bench.run.plan import learns
 from bench.run.plugins import discover
-from bench.run.recipes import parse
-from bench.run.reproduce.jobs import Job, ReproduceOptions, in_order, jobs
-from bench.run.reproduce.table import TableRun, recipe_of, runs_of, with_set
+from bench.run.recipe_file import entries
+from bench.run.recipes import merge, parse, whole_entry
+from bench.run.reproduce.runs import in_order, seeds_of
+from bench.run.reproduce.table import TableRun, runs_of, together, with_set
 
 REGISTRY = discover()
 TABLES = [part for part in contents() if part.how == "scores"]
@@ -25,8 +29,12 @@ def table(
     return runs_of(find_part(name), REGISTRY, words=words, backbones=backbones, **options)
 
 
-def listed(runs: tuple[TableRun, ...], options: ReproduceOptions | None = None) -> tuple[Job, ...]:
-    return jobs(runs, REGISTRY, options or ReproduceOptions())
+def recipe_of(run: TableRun) -> Recipe:
+    """The recipe as ``bench run`` has it."""
+    plugin, trained = REGISTRY[run.method], learns(REGISTRY[run.method].cls, run.setting)
+    known, place = entries(plugin.folder, plugin.name), (run.setting, run.backbone, run.variant)
+    entry, _ = whole_entry(plugin.cls, known, *place, trained=trained)
+    return merge(plugin.cls, entry, run.variant, run.changes, trained=trained)
 
 
 def names(runs: tuple[TableRun, ...]) -> list[str]:
@@ -48,13 +56,13 @@ def test_every_table_means_runs_that_the_harness_has(part: Part, released: bool)
         return
     assert sorted(map(repr, (row for run in found for row in run.rows))) == printed(part)
     assert len({run.identity for run in found}) == len(found)
-    assert all(bool(run.why_not) is not bool(run.method) for run in found)
-    for run in (run for run in found if run.method):
-        merged, _ = recipe_of(run, REGISTRY)
+    assert all(run.why_not or run.method for run in found)
+    for run in (run for run in found if not run.why_not):
+        merged = recipe_of(run)
         expected = {key: parse(key, value, merged[key]) for key, value in run.changes.items()}
         assert {key: merged[key] for key in run.changes} == expected
         assert run.setting in REGISTRY[run.method].cls.settings and run.suites
-        request = run.request((1, 2), text="tokenised")
+        request = run.config(RunConfig(text="raw"), (1, 2))
         assert request.methods == (run.method,) and request.seeds == (1, 2)
         assert not released or run.setting == "none"
     assert not released or any(run.checkpoint for run in found)
@@ -65,7 +73,7 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
     found = runs_of(drawn.part, REGISTRY, backbones=("builtin",))
     assert len({run.identity for run in found}) == len(found) >= 2
     for run in found:
-        cls, merged = REGISTRY[run.method].cls, recipe_of(run, REGISTRY)[0]
+        cls, merged = REGISTRY[run.method].cls, recipe_of(run)
         assert run.setting in cls.settings and run.suites == drawn.suites
         assert run.instead_of == ", ".join(drawn.backbones)
         assert not run.variant or run.variant in cls.variants
@@ -94,11 +102,11 @@ def test_what_stands_on_another_run_comes_after_it_with_its_seeds() -> None:
     found = table("promcse:1", "sbert-base-flow", "ct-sbert")
     assert {run.on.name for run in found if run.on} == {f"sbert, supervised, {BERT}"}
     of_three = [replace(cell, runs="mean of 3 runs") for cell in found[1].rows[0].cells]
-    found = (found[0], replace(found[1], rows=(Row(tuple(of_three)),)))
-    made = listed(found)
+    found = (found[0], replace(found[1], rows=(Row(tuple(of_three)),), on=replace(found[1].on)))
+    made = together(found)
     order = in_order(made)
-    assert [job.run.method for job in order] == ["sbert", "flow", "ct"]
-    assert order[0].seeds == (42, 43, 44) and made[0].first is made[1].first is order[0]
+    assert [run.method for run in order] == ["sbert", "flow", "ct"]
+    assert seeds_of(order[0], made, ()) == (42, 43, 44) and made[0].on is made[1].on is order[0]
 
 
 def test_a_teacher_is_a_run_that_is_done_before() -> None:
@@ -107,10 +115,10 @@ def test_a_teacher_is_a_run_that_is_done_before() -> None:
     runs = [found[label] for label in labels]
     for run in runs:
         assert run.on and run.on.identity == found[f"simcse, unsupervised, {BERT}"].identity
-        request = run.request((1,), below="runs/simcse-1")
+        request = run.config(RunConfig(), (1,), "runs/simcse-1")
         assert (request.backbones, request.overrides["teacher"]) == ((BERT,), "runs/simcse-1")
-    order = [job.run for job in in_order(listed(tuple(found.values())))]
-    assert names(order).count(f"simcse, unsupervised, {BERT}") == 1 and order[-2:] == runs
+    order = in_order(tuple(found.values()))
+    assert names(tuple(order)).count(f"simcse, unsupervised, {BERT}") == 1 and order[-2:] == runs
     for run in runs:
         (given,) = with_set([run], REGISTRY, {"teacher": "some/model"})
         assert (given.on, given.overrides["teacher"]) == (None, "some/model")
@@ -121,18 +129,20 @@ def test_seeds_are_as_many_as_the_print_is_of() -> None:
 
     def seeds(name: str, **chosen: tuple[str, ...]) -> dict[str, set[int]]:
         found: dict[str, set[int]] = {}
-        for job in listed(table(name, **chosen)):
-            for row in job.run.rows if job.run.method and job.seeds != (None,) else ():
+        runs = table(name, **chosen)
+        for run in (run for run in runs if not run.why_not and run.setting != "none"):
+            numbers = seeds_of(run, runs, ())
+            for row in run.rows:
                 by = "own" if row.first.own_result else "copied"
-                found.setdefault(by, set()).add(len(job.seeds))
-                assert job.seeds == tuple(range(42, 42 + len(job.seeds)))
+                found.setdefault(by, set()).add(len(numbers))
+                assert numbers == tuple(range(42, 42 + len(numbers)))
         return found
 
     assert seeds("dcpcse:1") == {"own": {10}, "copied": {1}}
     assert seeds("conpvp:3") == {"own": {4}, "copied": {1}}
     assert seeds("promcse:1") == {"own": {1}, "copied": {1, 3}}  # Mirror-BERT: mean of 3
-    made = listed(table("conpvp:4"), ReproduceOptions(seeds=(7, 9)))
-    assert {job.seeds for job in made} == {(7, 9)}
+    made = table("conpvp:4")
+    assert {seeds_of(run, made, (7, 9)) for run in made} == {(7, 9)}
 
 
 def test_backbones_choose_rows_or_stand_in() -> None:

@@ -249,7 +249,7 @@ def _note_forgotten(run: PlannedRun, record: RunRecord, reporter: Reporter) -> N
 
 
 def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
-    corpus, given = run.corpus, run.given
+    corpus, custom = run.corpus, run.custom
     return RunRecord(
         run_id=run.run_id,
         fingerprint=run.fingerprint,
@@ -284,8 +284,8 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             ),
             determines=run.determines,
             execution=HowExecuted(
-                recipe_file=tuple(sorted(given.values)) if given else (),
-                search=dict(given.search) if given else {},
+                recipe_file=tuple(sorted(custom.values)) if custom else (),
+                search=dict(custom.search) if custom else {},
             ),
         ),
     )

@@ -15,8 +15,9 @@ import numpy as np
 from bench.base.contract import place_of
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.method import Recipe, prompted
-from bench.run.models import ExternalModel, as_vectors, external_plugin, short_name
+from bench.run.models.external import ExternalModel, as_vectors, external_plugin
 from bench.run.plugins import Plugin
+from bench.runs.record import public_name
 
 BLOCK = 2048  # sentences handed over at once: between two of them the user may stop, and sees how far it is
 PROBE = (
@@ -40,14 +41,11 @@ DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 def object_plugin(model: Any, name: str) -> Plugin:
     """The method of one object. Raises BenchError where it has no ``encode`` and cannot be called."""
-    if isinstance(model, type):
-        raise BenchError(
-            f"{model.__name__} is a class, not an object of it", f"{model.__name__}(...)"
-        )
     encodes = callable(getattr(model, "encode", None))
-    if not encodes and not callable(model):
+    if isinstance(model, type) or not (encodes or callable(model)):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise BenchError(
-            f"this is no model: its type, {type(model).__name__}, has no encode",
+            f"{kind} is no model",
             "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name",
         )
     library = sys.modules.get("sentence_transformers")
@@ -55,9 +53,7 @@ def object_plugin(model: Any, name: str) -> Plugin:
     title = getattr(model, "__name__", type(model).__name__).replace("<lambda>", "function")
     return external_plugin(
         ObjectModel,
-        own_backbone=short_name(
-            name or (_facts_of(model)["loaded_from"] if whole else None) or title
-        ),
+        name or (_facts_of(model)["loaded_from"] if whole else None) or title,
         given=staticmethod(lambda: model),
         kind="object" if encodes else "function",
         whole=whole,
@@ -99,13 +95,13 @@ class ObjectModel(ExternalModel):
         return np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)
 
     def about(self) -> dict[str, Any]:
-        given, facts = type(self).given(), super().about()
-        facts |= {
+        given = type(self).given()
+        about = super().about() | {
             "class": f"{type(given).__module__}.{type(given).__qualname__}",
             "known": self.whole,
             "identity": self.identity["by"],
         }
-        return facts | (_facts_of(given) if self.whole else {"pooling": None, "dtype": None})
+        return about | (_facts_of(given) if self.whole else {})
 
 
 def ask(
@@ -171,7 +167,7 @@ def _facts_of(model: Any) -> dict[str, Any]:
         "dtype": DTYPES.get(dtype, dtype),
         "max_tokens": model.max_seq_length,
         "own_prompt": model.prompts.get(model.default_prompt_name or "", "") or "",
-        "loaded_from": short_name(source) if source else None,
+        "loaded_from": public_name(source) if source else None,
         "loaded_revision": getattr(config, "_commit_hash", None),
     }
 
@@ -194,12 +190,16 @@ FORMS = "an .npz with 'sentences' (n strings) and 'vectors' (n, d), or a .parque
 def file_plugin(file: Path) -> Plugin:
     """The method of one file. Raises BenchError, naming the file, where it holds no vectors."""
     try:
-        sentences, vectors = (_parquet if file.suffix.lower() == ".parquet" else _npz)(file)
+        if file.suffix.lower() == ".parquet":
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(file, columns=["sentence", "vector"])
+            sentences, vectors = table["sentence"].to_pylist(), table["vector"].to_pylist()
+        else:
+            with np.load(file, allow_pickle=False) as arrays:
+                sentences, vectors = list(map(str, arrays["sentences"])), arrays["vectors"]
     except Exception as error:  # whatever the bytes of a damaged file lead to
-        reason = (
-            error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
-        )
-        raise BenchError(f"vectors:{file} cannot be read: {reason[:160]}", FORMS) from None
+        raise BenchError(f"vectors:{file} cannot be read: {one_line(error)[:160]}", FORMS) from None
     return _plugin(sentences, vectors, f"vectors:{file}", file.stem)
 
 
@@ -211,18 +211,6 @@ def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
             "{'a sentence': [0.1, 0.2, ...], ...}",
         )
     return _plugin(list(table), list(table.values()), name or "the mapping", name or "vectors")
-
-
-def _npz(file: Path) -> tuple[list[str], np.ndarray]:
-    with np.load(file, allow_pickle=False) as arrays:
-        return [str(sentence) for sentence in arrays["sentences"]], arrays["vectors"]
-
-
-def _parquet(file: Path) -> tuple[list[str], np.ndarray]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(file, columns=["sentence", "vector"])
-    return table["sentence"].to_pylist(), np.array(table["vector"].to_pylist())
 
 
 def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
@@ -242,7 +230,7 @@ def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
     return external_plugin(
         VectorsModel,
-        own_backbone=short_name(name),
+        name,
         row_of=row_of,
         vectors=vectors,
         who=who,
@@ -272,27 +260,17 @@ class VectorsModel(ExternalModel):
         if lacking:
             shown = ", ".join(repr(text[:60]) for text in lacking[:3])
             raise BenchError(
-                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {shown}{', ...' * (len(lacking) > 3)}",
+                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {shown}",
                 "bench evaluate --list-sentences FILE writes every sentence that these suites ask for",
             )
         return None
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         texts = prompted(self.text_prompt, sentences)
-        try:
-            self.expect(texts)
-        except BenchError as error:
-            raise RunFailed(error.message, error.hint) from None
+        self.expect(texts)
         vectors: np.ndarray = self.vectors[[self.row_of[text] for text in texts]]
         self.context.reporter.advance(len(texts), total=len(texts))
         return vectors
 
     def about(self) -> dict[str, Any]:
-        return {
-            **super().about(),
-            "known": False,
-            "identity": "vectors",
-            "sentences": len(self.row_of),
-            "pooling": None,
-            "dtype": None,
-        }
+        return super().about() | {"identity": "vectors", "sentences": len(self.row_of)}

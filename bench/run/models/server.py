@@ -1,6 +1,6 @@
 """A server with OpenAI's embeddings interface: ``POST {"model": ..., "input": [...]}`` -> ``{"data": [{"index": i, "embedding": [...]}]}``.
 
-What it answered is kept in the cache, sentence by sentence, as soon as it has come: nothing is paid twice, also after a kill. The key
+What it answered is stored in the cache, sentence by sentence, as soon as it has come: nothing is paid twice, also after a kill. The key
 comes from the environment, goes into one header and nowhere else.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import default_cache, lock
 from bench.method import Recipe, Value, prompted
-from bench.run.models import ExternalModel, ServerOptions, as_vectors, external_plugin, short_name
+from bench.run.models.external import ExternalModel, as_vectors, external_plugin
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
 
@@ -31,32 +31,39 @@ LONGEST_WAIT = 120.0  # that a server's Retry-After may ask for
 PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses after which the same request may succeed
 SAME = 0.999  # cosine of one sentence's two vectors, above which a server is the one that filled the cache
 STORED = "the vectors received so far are stored: the same command requests only the rest"
-ADDRESS = "is it the address of an embeddings interface?"
-OPENAI = "api.openai.com"
+EXAMPLE = "http://HOST:PORT/v1/embeddings --model NAME; the key stands in $BENCH_API_KEY, or --key-env NAME"
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions`` and ``--key-env``."""
+
+    model: str | None = None
+    batch: int = 128
+    dimensions: int | None = None
+    key_env: str | None = None
 
 
 def server_plugin(address: str, options: ServerOptions) -> Plugin:
     """The method of one server and model. Raises BenchError for an address with a secret in it, and without a model's name."""
     parts = urllib.parse.urlsplit(address)
-    if not parts.hostname:
-        raise BenchError(f"{address[:60]} is no address", "http://HOST:PORT/v1/embeddings")
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
         raise BenchError(
             f"the address at {parts.hostname} has more than a host and a path: a record would show it",
-            "http://HOST:PORT/v1/embeddings; the key stands in the environment (--key-env NAME)",
+            EXAMPLE,
         )
     if not options.model:
-        raise BenchError(f"{address}: which model?", "--model NAME, as the server calls it")
+        raise BenchError(f"{address}: which model?", EXAMPLE)
     if options.key_env and not os.environ.get(options.key_env):
         raise BenchError(
             f"--key-env {options.key_env}: nothing of that name is in the environment",
             f"export {options.key_env}=...",
         )
-    default_key = "OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"
+    default_key = "OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"
     values = {"address": address, "model": options.model, "dimensions": options.dimensions}
     return external_plugin(
         ServerModel,
-        own_backbone=short_name(options.model),
+        options.model,
         batch=options.batch,
         key_env=options.key_env or default_key,
         defaults={key: Value(value, "given") for key, value in values.items() if value},
@@ -108,9 +115,7 @@ class ServerModel(ExternalModel):
                 self.dimension = int(store.first(1).shape[1])
                 done = len(texts) - len(new) + start + len(part)
                 self.context.reporter.advance(done, total=len(texts))
-            vectors = store(texts)
-        self.context.reporter.advance(len(texts), total=len(texts))
-        return vectors
+            return store(texts)
 
     def _check_same(self, store: VectorStore, texts: Sequence[str], client: Client) -> int | None:
         """The dimension of the stored vectors. Raises RunFailed where the server has other weights than those that filled the cache:
@@ -129,16 +134,7 @@ class ServerModel(ExternalModel):
 
     def about(self) -> dict[str, Any]:
         server = {key: self.recipe[key] for key in ("address", "model")}
-        unknown = {"known": False, "identity": "address and name", "pooling": None, "dtype": None}
-        return {**super().about(), **server, **unknown}
-
-
-class Passing(Exception):
-    """A failure that may be over at the next try; ``wait``: the seconds that the server asks for."""
-
-    def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.wait = wait
+        return super().about() | server | {"identity": "address and name"}
 
 
 @dataclass(frozen=True)
@@ -154,19 +150,28 @@ class Client:
 
     def vectors(self, texts: list[str]) -> np.ndarray:
         """(n, d) float32. Raises RunFailed, Interrupted."""
+        import requests
+
         who = f"{self.model.recipe['model']} at {self.host}"
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(TRIES):
+            wait = 2.0**attempt
             try:
-                return as_vectors(self._request(texts), texts, who, self.model.dimension)
-            except Passing as failure:
-                reason, wait = (
-                    failure,
-                    2.0 ** (attempt - 1) if failure.wait is None else failure.wait,
-                )
-            if attempt < TRIES:
-                self.model.context.reporter.note(f"{who}: {reason}; again in {wait:.0f} s")
+                response = self._post(texts)
+            except requests.RequestException as error:
+                problem = f"the connection failed ({self._clean(str(error))})"
+            else:
+                if response.status_code == 200:
+                    rows = self._rows(response, len(texts))
+                    return as_vectors(rows, texts, who, self.model.dimension)
+                problem = f"answered {response.status_code} ({self._clean(response.text)})"
+                seconds = response.headers.get("Retry-After", "")
+                wait = float(seconds) if seconds.isdigit() else wait
+                if response.status_code not in PASSING or wait > LONGEST_WAIT:
+                    raise RunFailed(f"{who}: {problem}; Retry-After: {seconds or 'none'}", EXAMPLE)
+            if attempt < TRIES - 1:
+                self.model.context.reporter.note(f"{who}: {problem}; again in {wait:.0f} s")
                 self._sleep(wait)
-        raise RunFailed(f"{who}: {reason}, {TRIES} times", STORED)
+        raise RunFailed(f"{who}: {problem}, {TRIES} times", STORED)
 
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -175,69 +180,38 @@ class Client:
                 raise Interrupted(f"stopped while waiting for {self.host}; {STORED}")
             time.sleep(min(remaining, 0.2))
 
-    def _request(self, texts: list[str]) -> list[Any]:
+    def _post(self, texts: list[str]) -> Any:
         import requests
 
         recipe = self.model.recipe
         body = {"model": recipe["model"], "input": texts, "encoding_format": "float"}
         body |= {"dimensions": recipe["dimensions"]} if recipe.get("dimensions") else {}
-        headers = {"User-Agent": "sentence-bench"}
+        return requests.post(
+            recipe["address"],
+            json=body,
+            headers={"User-Agent": "sentence-bench"},
+            auth=self._authorise,  # without it a .netrc would replace the key
+            timeout=SECONDS,
+            allow_redirects=False,  # the key is for this host alone
+        )
+
+    def _rows(self, response: Any, n: int) -> list[Any]:
+        """The n vectors of an answer, in the order of the texts."""
         try:
-            response = requests.post(
-                recipe["address"],
-                json=body,
-                headers=headers,
-                auth=self._authorise,  # without it a .netrc would replace the key
-                timeout=SECONDS,
-                allow_redirects=False,  # the key is for this host alone
-            )
-        except requests.exceptions.ChunkedEncodingError:
-            raise Passing(f"{self.host} broke off in the middle of an answer") from None
-        except requests.RequestException as error:
-            raise Passing(f"{self.host} cannot be reached ({self._clean(str(error))})") from None
-        if response.status_code != 200:
-            raise self._refusal(response)
-        try:
-            rows = sorted(response.json()["data"], key=lambda row: row["index"])
-            indices = [row["index"] for row in rows]
-            vectors = [row["embedding"] for row in rows]
+            by_index = {row["index"]: row["embedding"] for row in response.json()["data"]}
+            return [by_index[i] for i in range(n)]
         except (ValueError, KeyError, TypeError, RecursionError):
-            answer = self._clean(response.text[:120])
-            raise RunFailed(f"{self.host} returned no embeddings: {answer}", ADDRESS) from None
-        if indices != list(range(len(texts))):
+            answer = self._clean(response.text)
             raise RunFailed(
-                f"{self.host} returned {len(rows)} vectors for {len(texts)} sentences", STORED
-            )
-        return vectors
+                f"{self.host} returned no embeddings of {n} sentences: {answer}", EXAMPLE
+            ) from None
 
     def _authorise(self, request: Any) -> Any:
         if self.key:
             request.headers["Authorization"] = f"Bearer {self.key}"
         return request
 
-    def _refusal(self, response: Any) -> Exception:
-        code, wait = response.status_code, response.headers.get("Retry-After", "")
-        answer = f"{self.host} answered {code} ({self._clean(response.text[:2000])})"
-        seconds = float(wait) if wait.isdigit() else None
-        if code in PASSING and (seconds or 0.0) <= LONGEST_WAIT:
-            return Passing(answer, seconds)
-        if code in PASSING:
-            return RunFailed(f"{answer} and asks to wait {seconds:,.0f} s", STORED)
-        if code in (401, 403):
-            key = f"the key in ${self.model.key_env} is not accepted"
-            reason = key if self.key else f"no key is in ${self.model.key_env}"
-            return RunFailed(
-                f"{self.host} refuses us with status {code}: {reason}",
-                f"set {self.model.key_env}, or --key-env NAME",
-            )
-        return RunFailed(
-            answer,
-            f"a smaller --batch (it was {self.model.batch}); {STORED}"
-            if code in (400, 413, 422)
-            else ADDRESS,
-        )
-
     def _clean(self, text: str) -> str:
-        """What a server said, on one line and without the key."""
-        line = " ".join(text.split())
+        """What a server answered, on one line and without the key."""
+        line = " ".join(text[:2000].split())
         return (line.replace(self.key, "***") if self.key else line)[:160]

@@ -11,7 +11,6 @@ from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
-from bench.method import Method, Recipe
 from bench.references import (
     FORMULA,
     SCORES,
@@ -24,24 +23,17 @@ from bench.references import (
     rows,
 )
 from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
-from bench.references.ours import SUITES, Meaning, meaning
+from bench.references.ours import SUITES, meaning
 from bench.run.config import RunConfig, series
-from bench.run.plan import NOT_TRAINED, learns
+from bench.run.plan import NOT_TRAINED, PlannedRun, learns
 from bench.run.plugins import Registry
-from bench.run.recipe_file import Entry, read
-from bench.run.recipes import (
-    ON_REQUEST,
-    check_overrides,
-    merge,
-    variants_of,
-    whole_entry,
-)
+from bench.run.recipes import ON_REQUEST, check_overrides, harness_keys
 
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote that leaves something open which a run must settle."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class TableRun:
     """One run, of every seed, and the printed rows that it stands for."""
 
@@ -57,15 +49,16 @@ class TableRun:
     on_as: str = ""  # that key ("teacher"); "": its backbone
     instead_of: str = ""  # the tables' backbone, where another one stands in for it
     checkpoint: Checkpoint | None = None  # the authors' own, which is scored and not trained
-    title: str = ""  # of what cannot be run and has no rows
-    why_not: str = ""  # why it cannot be run; then the rest may be empty
+    why_not: str = ""  # why it is not run; then the rest may be empty
     open: tuple[str, ...] = ()  # what the print leaves open
+    planned: tuple[PlannedRun, ...] = ()  # one a seed, once it is planned
+    error: BenchError | None = None  # why it could not be planned
 
     @property
     def name(self) -> str:
         """ "promcse+eh, supervised, roberta-large"; of what cannot be run, its rows."""
         if not self.method:
-            return ", ".join(self.labels) or self.title
+            return ", ".join(self.labels)
         method = f"{self.method}+{self.variant}" if self.variant else self.method
         method += "".join(f" {key}={value}" for key, value in self.changes.items())
         on = f"{self.on_as or 'the encoder of'} {self.on.method} on " if self.on else ""
@@ -81,6 +74,11 @@ class TableRun:
         scored = ("the authors' released checkpoint is scored and nothing is trained",)
         return (*(scored if self.checkpoint else ()), *self.open)
 
+    @property
+    def left_out(self) -> str:
+        """Why it is not run; "" where it is."""
+        return self.why_not or (self.error.message if self.error else "")
+
     def differs_from(self, cell: ReferenceResult) -> str:
         """Why this run is not meant to give a printed number; "" where it is."""
         if self.instead_of:
@@ -95,24 +93,24 @@ class TableRun:
     def identity(self) -> tuple[object, ...]:
         """Equal where two rows mean the same run."""
         if not self.method:
-            return (self.rows or self.title,)
+            return (self.rows,)
         below = self.on.identity if self.on else None
         changes = tuple(sorted({**self.changes, **self.overrides}.items()))
         return self.method, self.variant, self.setting, self.backbone, changes, below
 
-    def request(self, seeds: tuple[int, ...], *, below: str = "", **options: object) -> RunConfig:
-        """What ``bench run`` takes; ``below``: the folder of the run that it stands on; ``options``: other fields of a RunConfig."""
+    def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
+        """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it stands on."""
         value = {self.on_as: below} if self.on_as and below else {}
         given = {**self.changes, **value, **self.overrides}
-        return RunConfig(
+        return replace(
+            options,
             methods=(self.method,),
             backbones=(self.backbone if value else below or self.backbone,),
             setting=self.setting,
             variant=self.variant,
-            seeds=seeds,
+            seeds=tuple(seeds),
             suites=self.suites,
             overrides={key: one_value(text) for key, text in given.items()},
-            **options,  # type: ignore[arg-type]
         )
 
 
@@ -157,29 +155,27 @@ def runs_of(
             f"--backbone {','.join(backbones)}: the chosen rows of {part.name} are of {', '.join(dict.fromkeys(have))}",
             part.command,
         )
-    return together(_untrained(runs, registry, part.name) if released else runs)
+    if released:
+        _leave_out_trained(runs, registry, part.name)
+    return together(runs)
 
 
 def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
-    """Each run once, with the rows of all that are the same."""
+    """Each run once, with the rows of all that are the same; so are those that others stand on."""
     merged: dict[tuple[object, ...], TableRun] = {}
     for run in runs:
-        earlier = merged.get(run.identity)
-        merged[run.identity] = run if earlier is None else _merged(earlier, run)
-    return tuple(merged.values())
-
-
-def _merged(a: TableRun, b: TableRun) -> TableRun:
-    suites = tuple(dict.fromkeys(a.suites + b.suites))
-    names = [name for run in (a, b) for name in run.instead_of.split(", ") if name]
-    return replace(
-        a,
-        rows=a.rows + b.rows,
-        suites=suites,
-        open=tuple(dict.fromkeys(a.open + b.open)),
-        on=replace(a.on, suites=suites) if a.on else None,
-        instead_of=", ".join(dict.fromkeys(names)),
-    )
+        earlier = merged.setdefault(run.identity, run)
+        if earlier is not run:
+            names = [*earlier.instead_of.split(", "), *run.instead_of.split(", ")]
+            earlier.rows += run.rows
+            earlier.suites = tuple(dict.fromkeys(earlier.suites + run.suites))
+            earlier.open = tuple(dict.fromkeys(earlier.open + run.open))
+            earlier.instead_of = ", ".join(dict.fromkeys(filter(None, names)))
+    listed = tuple(merged.values())
+    for run in listed:
+        if run.on is not None:
+            run.on = merged.setdefault(run.on.identity, run.on)
+    return listed
 
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[tuple[str, str]]:
@@ -224,8 +220,8 @@ def _of_figure(
     made = []
     variables = series(dict([drawn.series]) if drawn.series else {})
     for (setting, method, variant), changes in product(drawn.runs, variables):
-        own = registry[method].cls.own_backbone if method in registry.plugins else ""
-        for backbone, instead_of in places if method in registry.plugins else ():
+        own = registry[method].cls.own_backbone
+        for backbone, instead_of in places:
             run = TableRun(
                 rows=(),
                 method=method,
@@ -257,20 +253,16 @@ def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
     )
 
 
-def _untrained(runs: Sequence[TableRun], registry: Registry, name: str) -> list[TableRun]:
-    """With what would be trained left out. Raises BenchError where no released checkpoint remains."""
+def _leave_out_trained(runs: Sequence[TableRun], registry: Registry, name: str) -> None:
+    """Of what would be trained, say that it is not run. Raises BenchError where no released checkpoint remains."""
     if not any(run.checkpoint for run in runs):
         raise BenchError(
             f"--released: no released checkpoint is listed for these rows of {name}",
             "bench references checkpoints",
         )
-    why = "--released trains nothing, and no released checkpoint of it is listed (bench references checkpoints)"
-    return [
-        TableRun(rows=run.rows, title=run.name, why_not=why)
-        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting))
-        else run
-        for run in runs
-    ]
+    for run in runs:
+        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
+            run.why_not = "--released: no released checkpoint of it is listed"
 
 
 # --- one printed row ---
@@ -283,17 +275,19 @@ def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool
     open_notes = [note for note in notes if any(word in note for word in OPEN)]
     suites = (SUITES[first.metric],)
     checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
-    if checkpoint is not None and checkpoint.ours in registry.plugins:
+    if checkpoint is not None:
         run = TableRun(rows=(row,), suites=suites, open=tuple(dict.fromkeys(open_notes)))
         return _from_checkpoint(run, checkpoint)
-    if why_not := means.why_not or _why_not(means, first, registry):
-        return TableRun(rows=(row,), why_not=why_not)
-    cls = registry[means.method].cls
+    if means.why_not:
+        return TableRun(rows=(row,), why_not=means.why_not)
+    cls, setting = registry[means.method].cls, means.setting or first.setting
     run = TableRun(
         rows=(row,),
         method=means.method,
         variant=means.variant,
-        setting=_setting(cls, means, first) or "",
+        setting=setting
+        if setting in cls.settings
+        else cls.settings[0],  # fitted or pooled: one of its own
         backbone=cls.own_backbone or backbone,
         suites=suites,
         changes=means.set,
@@ -314,47 +308,12 @@ def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool
     return replace(run, on=on, on_as=key)
 
 
-def _why_not(means: Meaning, first: ReferenceResult, registry: Registry) -> str:
-    """Why what a printed row means cannot be run with these methods; "" where it can."""
-    for name in filter(None, (means.method, means.on, *means.uses.values())):
-        if name not in registry.plugins:
-            return f"no method '{name}' is installed (bench methods)"
-    cls = registry[means.method].cls
-    if _setting(cls, means, first) is None:
-        has = ", ".join(cls.settings)
-        return f"{means.method} has no {first.setting} setting here, only {has}"
-    if means.variant and means.variant not in variants_of(cls):
-        return f"{means.method} has no variant '{means.variant}' here"
-    return ""
-
-
-def _setting(cls: type[Method], means: Meaning, first: ReferenceResult) -> str | None:
-    """The harness's setting of a printed one: what is only fitted or pooled, or stands on a finished encoder, has one of its own."""
-    printed = means.setting or first.setting
-    if printed in cls.settings:
-        return printed
-    alone = len(cls.settings) == 1 and (cls.settings == (NOT_TRAINED,) or means.on)
-    return cls.settings[0] if alone else None
-
-
-# --- recipes, and the user's values in them ---
-
-
-def recipe_of(run: TableRun, registry: Registry) -> tuple[Recipe, Entry | None]:
-    """The recipe of a run as ``bench run`` would have it, and where it comes from."""
-    plugin = registry[run.method]
-    trained = learns(plugin.cls, run.setting)
-    known = read(plugin.folder, plugin.name).recipes
-    entry, _ = whole_entry(
-        plugin.cls, known, run.setting, run.backbone, run.variant, trained=trained
-    )
-    given = {**run.changes, **run.overrides}
-    return merge(plugin.cls, entry, run.variant, given, trained=trained), entry
+# --- the user's values ---
 
 
 def with_set(
     runs: Sequence[TableRun], registry: Registry, overrides: Mapping[str, str]
-) -> list[TableRun]:
+) -> tuple[TableRun, ...]:
     """The runs with the user's recipe values, each with those that its method knows. Raises UnknownName for a key that none of them
     knows, BenchError for a series."""
     for key, text in overrides.items():
@@ -363,22 +322,17 @@ def with_set(
                 f"--set {key}={text}: a table is run again with one value for each key",
                 "bench run --set KEY=A,B,C",
             )
-    every = [one for run in runs for one in (run, run.on) if one and one.method]
+    runnable = [run for run in runs if not run.why_not]
+    every = list(dict.fromkeys(one for run in runnable for one in (run, run.on) if one))
     if overrides and every:
         trained = any(learns(registry[run.method].cls, run.setting) for run in every)
         classes = list(dict.fromkeys(registry[run.method].cls for run in every))
         check_overrides(overrides, classes, trained)
-    return [_with_set(run, registry, overrides) for run in runs]
-
-
-def _with_set(run: TableRun, registry: Registry, overrides: Mapping[str, str]) -> TableRun:
-    if not run.method or not overrides:
-        return run
-    known = set(recipe_of(run, registry)[0])
-    known |= set(ON_REQUEST) if "epochs" in known else set()
-    fitting = {key: value for key, value in overrides.items() if key in known}
-    if run.on_as in fitting:  # the user has one already
-        return replace(run, overrides=fitting, on=None, on_as="")
-    return replace(
-        run, overrides=fitting, on=_with_set(run.on, registry, overrides) if run.on else None
-    )
+    for run in every:
+        cls, trained = registry[run.method].cls, learns(registry[run.method].cls, run.setting)
+        known = {*harness_keys(cls, trained), *cls.defaults, *cls.optional}
+        known |= set(ON_REQUEST) if "epochs" in known else set()
+        run.overrides = {key: value for key, value in overrides.items() if key in known}
+        if run.on_as in run.overrides:  # the user has one already
+            run.on, run.on_as = None, ""
+    return tuple(runs)
