@@ -30,7 +30,7 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.cli.planning import Planned, as_dict, known_methods, plan_rows, prepare, show_plan
+from bench.cli.planning import Planned, as_data, known_methods, plan_rows, prepare, show_plan
 from bench.cli.progress import RunReporter, downloads, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
 from bench.cli.run_all import run_all
@@ -315,11 +315,7 @@ def print_json(listed: Sequence[Job], planned: Planned, store: RunsFolder, devic
             }
             for row in job.run.rows
         ]
-        runs = [
-            as_dict(run, row.guess, done, planned.to_fetch, device)
-            for row in plan_rows(job.planned, store, device)
-            for run, done in zip(row.runs, row.finished, strict=True)
-        ]
+        runs = list(as_data(plan_rows(job.planned, store, device), planned.to_fetch, device))
         left_out = job.run.why_not or (job.error.message if job.error else None)
         facts = {"name": job.run.name, "notes": job.run.notes, "left_out": left_out}
         click.echo(json_text({**facts, "seeds": job.seeds, "rows": rows, "runs": runs}))

@@ -13,7 +13,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.text import one_value
-from bench.cli.columns import print_columns, say
+from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import (
     allow_pickle_option,
     comma_list,
@@ -163,7 +163,7 @@ def search(
     Example:  bench search --method simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run --recipe runs/search-.../simcse.toml --seeds 1-5
     """
-    from bench.cli.planning import check_nothing_to_fetch, known_methods, prepare, table_of
+    from bench.cli.planning import check_nothing_to_fetch, known_methods, pending_grid, prepare
     from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
@@ -229,8 +229,8 @@ def search(
         click.echo(f"note: {note}", err=True)
     if dry_run:
         show_space(jobs, study, store, device, as_json)
-        for line in table_of(planned.to_fetch) if planned.to_fetch else ():
-            click.echo(line, err=as_json)
+        if planned.to_fetch and not as_json:
+            print_grid(pending_grid(planned.to_fetch), indent=2)
         if offline:
             check_nothing_to_fetch(planned.to_fetch)
         return

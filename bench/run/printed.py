@@ -9,12 +9,11 @@ from bench.method import Method, Recipe
 from bench.references import AVERAGE
 from bench.references.ours import find_printed, meaning
 from bench.run.corpus_choice import is_text_of
-from bench.run.recipe_file import Entry, entries
+from bench.run.recipe_file import Entry
 from bench.run.recipes import merge
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
-    from bench.run.plan import PlannedRun
 
 
 def expected(
@@ -55,17 +54,3 @@ def expected(
 def short_source(printed: Mapping[str, Any]) -> str:
     """Where a printed number stands: "PromCSE table 1"."""
     return str(printed["source"]).replace(" paper, ", " ")
-
-
-def aim(run: PlannedRun) -> list[str]:
-    """Lines for the head of a run's plan: the printed number that it aims at, or that none is known, and the recipe's own note."""
-    lines = [run.remark] if run.remark else []
-    if run.expect is not None:
-        what = "average" if run.expect["task"] == AVERAGE else str(run.expect["task"])
-        lines.insert(
-            0,
-            f"printed: {run.expect['value']:.2f} {str(run.expect['suite']).upper()} {what} ({short_source(run.expect)})",
-        )
-    elif any(entry.expect for entry in entries(run.plugin.folder, run.plugin.name)):
-        lines.insert(0, "printed: no STS average is known for this recipe")
-    return lines
