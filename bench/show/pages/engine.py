@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -143,13 +142,3 @@ def method_link(board: Board, method: str, up: int = 0) -> str:
 def minus(text: str) -> str:
     """With a minus sign where a hyphen stands for one."""
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-def value_text(value: Any) -> str:
-    """ "none", "true", 3e-05 as "3e-5"; text as it is, lists as JSON."""
-    if value is None:
-        return "none"
-    if isinstance(value, float):
-        return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
-    plain = isinstance(value, str) and value
-    return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
