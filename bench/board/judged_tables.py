@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.base.errors import UnknownName
-from bench.compare import costs, statements
-from bench.compare.formatting import list_names
+from bench.base.text import list_names
+from bench.compare import statements
+from bench.compare.costs import with_costs
 from bench.compare.judge import judge
-from bench.compare.statistics.summary import against, summarise
+from bench.compare.printed import with_paper
+from bench.compare.statistics.summary import summarise, with_baseline
 from bench.compare.statistics.table import SENDER, Table
-from bench.compare.tables import AUTO, MANY_RUNS, NO, with_footnotes, with_papers
+from bench.compare.tables import AUTO, MANY_RUNS, NO, with_footnotes
 from bench.runs.packed import has_predictions
 from bench.runs.record import RunRecord
 from bench.runs.run import Run
@@ -43,11 +44,8 @@ def judged_tables(
     by_id = {run.record.run_id: run for run in runs}
     records = {run: record for run, (record, _) in by_id.items()}
     summarised = _summarised(list(records.values()))
-    tables = with_footnotes([table for table, _ in summarised], records)
-    tables = tuple(against(table, baseline) for table in tables)
-    if baseline is not None and not any(table.baseline for table in tables):
-        names = {row.name for table in tables for row in table.rows}
-        raise UnknownName("baseline", baseline, names, "among these runs")
+    tables = with_baseline([table for table, _ in summarised], baseline)
+    tables = [with_footnotes(table, tables, records) for table in tables]
     note = _unread(tables, by_id, statistics)
     return tuple(
         (_judged(table, by_id, note, report, extras), chosen)
@@ -59,12 +57,12 @@ def _judged(
     table: Table, runs: Mapping[str, Run], note: str, report: Report | None, extras: bool
 ) -> Table:
     """Each table is a family of tests by itself: its verdicts do not change when another suite or backbone is added."""
-    (table,) = judge([table], runs, report, predictions=not note)
+    table = judge(table, runs, report, predictions=not note)
     records = {run: runs[run].record for row in table.rows for run in row.runs}
     table = replace(table, notes=(*table.notes, *filter(None, [note])))
     if extras:
-        (table,) = with_papers([table], records)
-    (table,) = costs.with_costs([table], records)
+        table = with_paper(table, records)
+    table = with_costs(table, records)
     rows = [replace(row, cost=None) if SENDER in dict(row.differs) else row for row in table.rows]
     return replace(table, rows=tuple(rows))
 
