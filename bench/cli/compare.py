@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
-    "statistics": "Intervals and verdicts: auto with up to 1,000 runs that have predictions.",
+    "statistics": "Read predictions for intervals and verdicts: auto with up to 1,000 runs that have some.",
     "with_paper": "What a paper printed, ours less that, and whether new runs of ours would give it.",
     "items": "Of two runs, the items on which they disagree most.",
     "baseline": "The row that the others are compared with; must mean exactly one. [default: simcse]",
@@ -254,8 +254,6 @@ def published_tables(kept: Sequence[Run], options: TableOptions, report: Report)
     """The tables of a published page of these runs, in its order, without costs."""
     records = {run.record.run_id: run.record for run in kept}
     judged = judged_tables(kept, statistics=options.statistics, report=report, extras=False)
-    if not judged:
-        raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = [shown.table for shown in board_tables(judged, records)]
     if options.strict:
         refuse_footnotes(tables)

@@ -285,10 +285,10 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     return replace(table, rows=tuple(rows), notes=(*table.notes, *([note] if missing else [])))
 
 
-def _with_print(
-    cell: Cell, task: str, row: Row, table: Table, record: RunRecord, spread: tuple[float, float]
-) -> Cell:
-    results = find_printed(
+def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
+    """What papers printed for a row on a task, in the table's protocol and text form; the one to compare with first. ``record``: of
+    one of the row's runs."""
+    printed = find_printed(
         row.method,
         task,
         suite=table.suite,
@@ -298,7 +298,13 @@ def _with_print(
         protocol=table.protocol,
         recipe={key: value.value for key, value in record.recipe.items()},
     )
-    fitting = [result for result in results if not result.text or table.text in (None, result.text)]
+    return [one for one in printed if not one.text or table.text in (None, one.text)]
+
+
+def _with_print(
+    cell: Cell, task: str, row: Row, table: Table, record: RunRecord, spread: tuple[float, float]
+) -> Cell:
+    fitting = printed_for(row, task, table, record)
     if not fitting:
         return cell
     result = fitting[0]

@@ -144,6 +144,35 @@ def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
     ]
 
 
+# --- by what score the checkpoints of a row were chosen ---
+
+
+DEV = ("dev", "validation", "valid", "val", "train")
+"""Last words in the names of sets that no score is taken of."""
+UNNAMED = "a set that was not recorded"
+
+
+def chosen_on(record: RunRecord) -> str:
+    """The set on which a checkpoint, or the values of a recipe, were chosen, where that is no development set: "" for all honest ways, else its name.
+
+    Runs of different answers never share a table. A set whose name was not recorded may be any, and counts as no development set.
+    """
+    done, search = record.training, search_of(record)
+    seeds = search.get("seeds")
+    if isinstance(seeds, list) and record.seed in seeds:
+        return f"a seed of {search.get('name', 'its own search')}"
+    searched = _no_dev_set(str(search["select_on"])) if search.get("select_on") else ""
+    if searched or done is None or done.dev_score is None:  # the last step was kept
+        return searched
+    return _no_dev_set(done.dev_task or "")
+
+
+def _no_dev_set(name: str) -> str:
+    """The name of a set, where it does not say that it is a development set; else ""."""
+    name = name.strip()
+    return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
+
+
 # --- the tables ---
 
 
@@ -173,15 +202,21 @@ def compare_runs(
     """The tables of these runs. Raises BenchError where the runs have no score, or ``options``
     refuse them."""
     records = {run.record.run_id: run.record for run in runs}
-    found = summarise(records.values(), together=options.together, tasks=options.tasks)
+    groups: dict[str, list[RunRecord]] = {}
+    for record in records.values():
+        groups.setdefault(chosen_on(record), []).append(record)
+    found = [
+        replace(table, chosen_on=name)
+        for name in sorted(groups)
+        for table in summarise(groups[name], together=options.together, tasks=options.tasks)
+    ]
     if not found:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = with_baseline(found, options.baseline)
     tables = [with_footnotes(table, tables, records) for table in tables]
     if options.strict:
         refuse_footnotes(tables)
-    if options.statistics != NO:
-        tables = _judged(tables, {run.record.run_id: run for run in runs}, options, report)
+    tables = _judged(tables, {run.record.run_id: run for run in runs}, options, report)
     if options.with_paper:
         tables = [with_paper(table, records) for table in tables]
     if options.cost:
@@ -209,8 +244,10 @@ def _judged(
             "--statistics yes: none of these runs has predictions",
             "the command of each run makes them again",
         )
-    many = options.statistics == AUTO and stored > MANY_RUNS
-    if many:
+    note = ""
+    if options.statistics == NO:
+        note = "not tested"
+    elif options.statistics == AUTO and stored > MANY_RUNS:
         note = f"not tested: reading the predictions of {stored:,} runs takes minutes; choose fewer runs, or --statistics yes"
-        tables = [replace(table, notes=(*table.notes, note)) for table in tables]
-    return [judge(table, runs, report, predictions=not many) for table in tables]
+    judged = [judge(table, runs, report, predictions=not note) for table in tables]
+    return [replace(table, notes=(*table.notes, note)) for table in judged] if note else judged

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bench.base.text import duration, value_text
+from bench.base.text import duration
 from bench.board.board import (
     PREVIEW,
     PREVIEW_NOTE,
@@ -31,7 +31,7 @@ from bench.runs.packed import has_predictions
 from bench.runs.run import Run
 from bench.show.grid import Cell as GridCell
 from bench.show.grid import Column, Grid, grid
-from bench.show.pages.engine import method_link, naming, run_link
+from bench.show.pages.engine import method_link, naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import (

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from bench.base.errors import BenchError
 from bench.base.text import plural
+from bench.base.text import value_text as value_text
 from bench.board.names import link, method_page, run_page
 from bench.compare.formatting import metric_words, score, setting_words, visible
 from bench.show.grid import Grid, as_html

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.base.text import duration, plural, value_text
+from bench.base.text import duration, plural
 from bench.board.board import Board, BoardTable, MethodDescription
 from bench.board.names import link, search_file
 from bench.board.repeat import without_folders
@@ -18,7 +18,7 @@ from bench.run.recipe_file import Disagreement, Entry
 from bench.runs.searches import RECIPE, Search, best_trial
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.board import first_sentences, score_table_values
-from bench.show.pages.engine import naming, run_link
+from bench.show.pages.engine import naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.printed import printed_papers
 from bench.show.tables.report import heads

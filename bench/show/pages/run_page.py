@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bench.base.text import value_text
 from bench.board.board import Board, PublishedRun, TableRow
 from bench.board.content import FROM_SOURCE
 from bench.board.names import link, run_file
@@ -22,7 +21,7 @@ from bench.show.grid import Cell as GridCell
 from bench.show.grid import Column, Grid, grid
 from bench.show.pages.cosines import cosines
 from bench.show.pages.curves import curves
-from bench.show.pages.engine import naming, run_link
+from bench.show.pages.engine import naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.tables import report
 from bench.show.tables.scores import spread_text
