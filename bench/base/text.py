@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 
 def duration(seconds: float) -> str:
@@ -51,3 +53,13 @@ def slug(*parts: str | None, longest: int = 100) -> str:
 def one_value(text: str) -> str:
     """What ``--set KEY=`` takes for one value that may hold commas."""
     return text.replace(",", "\\,")
+
+
+def value_text(value: Any) -> str:
+    """Of a recipe: "none", "true", 3e-05 as "3e-5"; text as it is, lists as JSON."""
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
+    plain = isinstance(value, str) and value
+    return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)

@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.base.errors import UnknownName
-from bench.compare import costs, statements
-from bench.compare.formatting import list_names
-from bench.compare.judge import judge
-from bench.compare.statistics.summary import against, summarise
+from bench.base.text import list_names
+from bench.compare import statements
 from bench.compare.statistics.table import SENDER, Table
-from bench.compare.tables import AUTO, MANY_RUNS, NO, with_footnotes, with_papers
-from bench.runs.packed import has_predictions
+from bench.compare.tables import AUTO, UNNAMED, TableOptions, compare_runs
 from bench.runs.record import RunRecord
 from bench.runs.run import Run
-from bench.runs.searches import search_of
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
@@ -37,95 +32,30 @@ def judged_tables(
     """The tables of these runs, with intervals, verdicts, printed values and costs; each with the set on which its checkpoints were
     chosen if that is no development set, else "".
 
-    ``statistics``: "yes" reads predictions however many there are, "no" none, "auto" those of up to ``MANY_RUNS`` runs.
-    ``extras``: with printed values. Raises UnknownName for a baseline that no table has, BenchError for one that is several rows.
+    ``extras``: with printed values. A table of ``SAMPLE`` is among them where one of its runs has no other table. The rest is as
+    :func:`bench.compare.tables.compare_runs` has it.
     """
-    by_id = {run.record.run_id: run for run in runs}
-    records = {run: record for run, (record, _) in by_id.items()}
-    summarised = _summarised(list(records.values()))
-    tables = with_footnotes([table for table, _ in summarised], records)
-    tables = tuple(against(table, baseline) for table in tables)
-    if baseline is not None and not any(table.baseline for table in tables):
-        names = {row.name for table in tables for row in table.rows}
-        raise UnknownName("baseline", baseline, names, "among these runs")
-    note = _unread(tables, by_id, statistics)
+    options = TableOptions(baseline=baseline, statistics=statistics, with_paper=extras, cost=True)
+    tables = compare_runs(runs, options, report)
+    others = [table for table in tables if table.suite != SAMPLE]
+    elsewhere = {run for table in others for row in table.rows for run in row.runs}
     return tuple(
-        (_judged(table, by_id, note, report, extras), chosen)
-        for table, (_, chosen) in zip(tables, summarised, strict=True)
+        (_without_senders_cost(table), table.chosen_on)
+        for table in tables
+        if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
     )
 
 
-def _judged(
-    table: Table, runs: Mapping[str, Run], note: str, report: Report | None, extras: bool
-) -> Table:
-    """Each table is a family of tests by itself: its verdicts do not change when another suite or backbone is added."""
-    (table,) = judge([table], runs, report, predictions=not note)
-    records = {run: runs[run].record for row in table.rows for run in row.runs}
-    table = replace(table, notes=(*table.notes, *filter(None, [note])))
-    if extras:
-        (table,) = with_papers([table], records)
-    (table,) = costs.with_costs([table], records)
+def _without_senders_cost(table: Table) -> Table:
+    """What a submitted run took is not shown: nobody saw it."""
     rows = [replace(row, cost=None) if SENDER in dict(row.differs) else row for row in table.rows]
     return replace(table, rows=tuple(rows))
-
-
-def _unread(tables: Sequence[Table], runs: Mapping[str, Run], statistics: str) -> str:
-    """Why no predictions are read; "" where they are."""
-    shown = {run for table in tables for row in table.rows for run in row.runs}
-    if statistics == NO:
-        return "not tested"
-    if not any(has_predictions(runs[run].folder) for run in shown):
-        return "not tested: none of these runs has predictions"
-    if statistics == AUTO and len(shown) > MANY_RUNS:
-        return f"not tested: reading the predictions of {len(shown):,} runs takes minutes; --statistics yes does it"
-    return ""
-
-
-def _summarised(records: Sequence[RunRecord]) -> list[tuple[Table, str]]:
-    """Tables, and of each the set that its checkpoints were chosen on if that is no development set: such runs have tables of
-    their own. A table of ``SAMPLE`` is among them where one of its runs has no other table."""
-    groups: dict[str, list[RunRecord]] = {}
-    for record in records:
-        groups.setdefault(chosen_on(record), []).append(record)
-    made = [(table, name) for name in sorted(groups) for table in summarise(groups[name])]
-    elsewhere = {
-        run for table, _ in made if table.suite != SAMPLE for row in table.rows for run in row.runs
-    }
-    return [
-        (table, name)
-        for table, name in made
-        if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
-    ]
 
 
 # --- by what score the checkpoints of a column were chosen ---
 
 
-DEV = ("dev", "validation", "valid", "val", "train")
-"""Last words in the names of sets that no score is taken of."""
-UNNAMED = "a set that was not recorded"
 LAST = "the last step, nothing selected"
-
-
-def chosen_on(record: RunRecord) -> str:
-    """The set on which a checkpoint, or the values of a recipe, were chosen, where that is no development set: "" for all honest ways, else its name.
-
-    Runs of different answers never share a table. A set whose name was not recorded may be any, and counts as no development set.
-    """
-    done, search = record.training, search_of(record)
-    seeds = search.get("seeds")
-    if isinstance(seeds, list) and record.seed in seeds:
-        return f"a seed of {search.get('name', 'its own search')}"
-    searched = _no_dev_set(str(search["select_on"])) if search.get("select_on") else ""
-    if searched or done is None or done.dev_score is None:  # the last step was kept
-        return searched
-    return _no_dev_set(done.dev_task or "")
-
-
-def _no_dev_set(name: str) -> str:
-    """The name of a set, where it does not say that it is a development set; else ""."""
-    name = name.strip()
-    return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
 
 
 def checkpoint_rule(record: RunRecord) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import textwrap
@@ -49,27 +48,6 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
             )
         )
     )
-
-
-def title(text: str, blank: bool = True) -> None:
-    if blank:
-        click.echo()
-    say(text)
-
-
-def print_command(command: str, label: str = "") -> None:
-    """A command that can be copied: broken between words alone, each line but the last with a backslash at its end."""
-    from bench.compare.formatting import visible
-
-    words = re.findall(r"(?:[^\s']|'[^']*')+|\S+", visible(command, limit=None))
-    lines, room = [label], width() - 2
-    for word in words:
-        begun = lines[-1].strip() and lines[-1] != label
-        if begun and len(lines[-1]) + 1 + len(word) > room:
-            lines.append(" " * (len(label) + 2) + word)
-        else:
-            lines[-1] += (" " if begun else "") + word
-    click.echo(" \\\n".join(lines))
 
 
 def print_grid(table: Grid, indent: int = 0) -> None:

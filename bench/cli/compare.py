@@ -17,6 +17,8 @@ from rich.text import Text
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
+from bench.board.content import board_tables
+from bench.board.judged_tables import answer, judged_tables
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import (
     comma_list,
@@ -29,20 +31,24 @@ from bench.cli.options import (
 )
 from bench.compare import statements
 from bench.compare.formatting import SEVERAL, row_name, score, visible
+from bench.compare.items import disagreements, read_texts
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes
 from bench.runs import RunsFolder
 from bench.runs.run import Run
 from bench.runs.store import read_record
+from bench.show.pages.board import comparison
+from bench.show.tables.items import as_data, items_grid
 from bench.show.tables.scores import print_tables, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from bench.compare.judge import Report
     from bench.compare.statistics.table import Table
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
-    "statistics": "Intervals and verdicts: auto with up to 1,000 runs that have predictions.",
+    "statistics": "Read predictions for intervals and verdicts: auto with up to 1,000 runs that have some.",
     "with_paper": "What a paper printed, ours less that, and whether new runs of ours would give it.",
     "items": "Of two runs, the items on which they disagree most.",
     "baseline": "The row that the others are compared with; must mean exactly one. [default: simcse]",
@@ -133,32 +139,46 @@ def compare(
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
     filters = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
-    with no_collection():
-        kept = choose(
-            references,
-            runs,
-            {key: comma_list(names) for key, names in filters.items() if names is not None},
-        )
     chosen = tuple(dict.fromkeys(name for one in tasks for name in comma_list(one)))
-    kept = with_scores(kept, comma_list(suite), comma_list(text), () if items else chosen)
+    of_scores = {"suite": comma_list(suite), "text": comma_list(text)}
+    of_scores["task"] = () if items else chosen
+    with no_collection():
+        kept = choose(references, runs, {key: comma_list(text) for key, text in filters.items()})
+        kept = with_scores(kept, of_scores)
     if items:
         _show_items(kept, chosen, top, data, form)
         return
-    common = TableOptions(statistics=statistics, strict=strict)
+    usual = TableOptions(statistics=statistics, strict=strict)
     options = replace(
-        common,
+        usual,
         baseline=baseline,
         together=together,
         tasks=chosen,
         with_paper=with_paper,
         cost=cost,
     )
-    if form == "table" and not everything and options == common:
-        show_answer(kept, options, html)
-        return
+    first_alone = form == "table" and not everything and options == usual
     with no_collection(), _progress() as report:
-        tables = compare_runs(kept, options, report)
-    _show(kept, tables, form, html)
+        if first_alone:
+            tables = published_tables(kept, options, report)
+        else:
+            tables = compare_runs(kept, options, report)
+    page = comparison(kept, tables) if html is not None or form == "html" else ""
+    if html is not None:
+        write_or_fail(html, page.encode(), hint="another place for the page")
+    if form == "html":
+        click.echo(page, nl=False)
+    elif form != "table":
+        click.echo(render(tables, form), nl=False)
+    elif first_alone:
+        _show_first(tables)
+    else:
+        _show_all(tables)
+    if html is not None:
+        click.echo(f"page: {html}", err=form != "table")
+
+
+# --- the runs ---
 
 
 def choose(
@@ -167,8 +187,17 @@ def choose(
     """The finished runs that are named (all, if none is) and fit; a warning names those that are
     left out."""
     store = RunsFolder(runs)
-    every = list({run.record.run_id: run for run in _read(store, references)}.values())
-    fitting = _fitting(every, filters)
+    records, damaged = ([], []) if references else store.records()
+    every = {record.run_id: Run(record, store.folder(record.run_id)) for record in records}
+    for file in (file for name in references for file in store.record_files(name)):
+        try:
+            record = read_record(file)
+            every[record.run_id] = Run(record, file.parent)
+        except RecordDamaged as error:
+            damaged.append(error)
+    for error in damaged:
+        warn(f"left out, damaged: {error.message}")
+    fitting = _fitting(list(every.values()), filters)
     finished = [run for run in fitting if run.record.status == "finished"]
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
@@ -177,29 +206,6 @@ def choose(
         hint = "bench runs" if fitting else "bench run ..., or another folder: --runs DIR"
         raise BenchError(f"no finished run {where}", hint)
     return finished
-
-
-def _read(store: RunsFolder, references: Sequence[str]) -> list[Run]:
-    """The runs that are named, else all; a warning names damaged ones."""
-    if references:
-        runs, damaged = [], list[RecordDamaged]()
-        for file in (file for name in references for file in store.record_files(name)):
-            try:
-                runs.append(Run(read_record(file), file.parent))
-            except RecordDamaged as error:
-                damaged.append(error)
-    else:
-        records, damaged = store.records()
-        runs = [Run(record, store.folder(record.run_id)) for record in records]
-    for one in damaged:
-        warn(f"left out, damaged: {one.message}")
-    return runs
-
-
-def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
-    for name in names:
-        if name not in known:
-            raise UnknownName(kind, name, known, where, "bench runs")
 
 
 FIELDS = {
@@ -213,67 +219,62 @@ def _fitting(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in filters.items():
         fields = FIELDS.get(key, (key,))
         values = [{getattr(run.record, field) or "none" for field in fields} for run in runs]
-        if runs:
+        if names and runs:
             _check_names(key, names, set().union(*values), "among these runs")
-        runs = [run for run, those in zip(runs, values, strict=True) if not those.isdisjoint(names)]
+            pairs = zip(runs, values, strict=True)
+            runs = [run for run, of_run in pairs if not of_run.isdisjoint(names)]
     return runs
 
 
-def with_scores(
-    runs: list[Run], suites: Sequence[str], texts: Sequence[str], tasks: Sequence[str] = ()
-) -> list[Run]:
+def with_scores(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
-    for key, names in (("suite", suites), ("text", texts), ("task", tasks)):
-        if not names:
-            continue
-        known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
-        kind = "text form" if key == "text" else key
-        _check_names(kind, names, known, "among the scores of these runs")
-        chosen = [
-            tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
-            for run in runs
-        ]
-        runs = [
-            Run(structs.replace(run.record, scores=scores), run.folder)
-            for run, scores in zip(runs, chosen, strict=True)
-            if scores
-        ]
-    return runs
+    for key, names in filters.items():
+        if names:
+            known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
+            _check_names(key, names, known, "among the scores of these runs")
+            runs = [_only(run, key, names) for run in runs]
+    return [run for run in runs if run.record.scores or not any(filters.values())]
 
 
-def show_answer(kept: Sequence[Run], options: TableOptions, html: Path | None) -> None:
-    """What the published page says first, of these runs: its sentence and its first table; then a
-    line for each other table."""
-    from bench.board.content import board_tables
-    from bench.board.judged_tables import answer, judged_tables
+def _only(run: Run, key: str, names: Sequence[str]) -> Run:
+    scores = tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
+    return Run(structs.replace(run.record, scores=scores), run.folder)
 
+
+def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
+    for name in names:
+        if name not in known:
+            raise UnknownName(kind, name, known, where, "bench runs")
+
+
+# --- the tables ---
+
+
+def published_tables(kept: Sequence[Run], options: TableOptions, report: Report) -> list[Table]:
+    """The tables of a published page of these runs, in its order, without costs."""
     records = {run.record.run_id: run.record for run in kept}
-    with no_collection(), _progress() as report:
-        judged = judged_tables(kept, statistics=options.statistics, report=report, extras=False)
-    if not judged:
-        raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    tables = board_tables(judged, records)
-    shown = [board_table.table for board_table in tables]
+    judged = judged_tables(kept, statistics=options.statistics, report=report, extras=False)
+    tables = [shown.table for shown in board_tables(judged, records)]
     if options.strict:
-        refuse_footnotes(shown)
-    if html is not None:
-        _write_page(_page(kept, shown), html)
-    first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
-    say(answer(shown))
-    others = [table for table in shown if table is not first]
+        refuse_footnotes(tables)
+    return [
+        replace(table, rows=tuple(replace(row, cost=None) for row in table.rows))
+        for table in tables
+    ]
+
+
+def _show_first(tables: Sequence[Table]) -> None:
+    """What the published page says first: its sentence and its first table; then a line for each other table."""
+    first = next((table for table in tables if table.head and len(table.rows) > 1), tables[0])
+    say(answer(tables))
     click.echo()
-    without_cost = tuple(replace(row, cost=None) for row in first.rows)  # that is --cost
-    print_tables([replace(first, rows=without_cost)])
+    print_tables([first])
+    others = [_line(table, first) for table in tables if table is not first]
     if others:
         click.echo()
-        print_columns(
-            [_line(table, first) for table in others],
-            headings=("other tables", "rows that may be the best"),
-        )
+        print_columns(others, headings=("other tables", "rows that may be the best"))
         click.echo()
         say("all of them: bench compare --all; one: --suite, --backbone, --setting")
-    if html is not None:
-        click.echo(f"page: {html}")
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
@@ -290,34 +291,13 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     return name, list_names(top, 5)
 
 
-def _page(kept: Sequence[Run], tables: Sequence[Table]) -> str:
-    """The page of a version as one HTML file."""
-    from bench.show.pages.board import comparison
-
-    return comparison(kept, tables)
-
-
-def _write_page(page: str, file: Path) -> None:
-    write_or_fail(file, page.encode(), hint="another place for the page")
-
-
-def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | None) -> None:
-    page = _page(kept, tables) if html is not None or form == "html" else ""
-    if html is not None:
-        _write_page(page, html)
-    if form == "table":
-        for i, table in enumerate(tables):
-            click.echo("\n" * bool(i), nl=False)
-            if sentence := statements.answer(table):
-                say(sentence)
-                click.echo()
-            print_tables([table])
-    elif form == "html":
-        click.echo(page, nl=False)
-    else:
-        click.echo(render(tables, form), nl=False)
-    if html is not None:
-        click.echo(f"page: {html}", err=form != "table")
+def _show_all(tables: Sequence[Table]) -> None:
+    for i, table in enumerate(tables):
+        click.echo("\n" * bool(i), nl=False)
+        if sentence := statements.answer(table):
+            say(sentence)
+            click.echo()
+        print_tables([table])
 
 
 @contextmanager
@@ -333,9 +313,6 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 def _show_items(
     kept: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
 ) -> None:
-    from bench.compare.items import disagreements, read_texts
-    from bench.show.tables.items import as_data, items_grid
-
     if form not in ("table", "json"):
         raise BenchError(f"--items has no --format {form}", "--format table or json")
     if len(kept) != 2:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import shlex
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.files import write_or_fail
+from bench.board.judged_tables import answer
 from bench.cli.columns import say
 from bench.cli.options import comma_list, no_collection, parse_seeds, plain_option
+from bench.cli.progress import reporting
 from bench.cli.run_all import run_all
-
-if TYPE_CHECKING:
-    from bench.runs import RunRecord, RunsFolder
+from bench.compare.tables import TableOptions, compare_runs
+from bench.data.corpora import open_corpus
+from bench.data.sets import DataFolder
+from bench.run import plan
+from bench.run.config import RunConfig, split_variant
+from bench.run.plugins import discover
+from bench.run.settle import settled
+from bench.runs import RunRecord, RunsFolder
+from bench.runs.run import Run
+from bench.show.pages.board import comparison
+from bench.show.tables.scores import print_tables
 
 BATCH = 32
 RECIPE = {"batch_size": str(BATCH), "eval_steps": "15"}
@@ -60,14 +71,6 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     \b
     Example:  bench demo --out /tmp/demo
     """
-    from bench.cli.progress import reporting
-    from bench.data.sets import DataFolder
-    from bench.run import plan
-    from bench.run.config import RunConfig, split_variant
-    from bench.run.plugins import discover
-    from bench.run.settle import settled
-    from bench.runs import RunsFolder
-
     registry = discover()
     classes = [registry[split_variant(name)[0]].cls for name in comma_list(methods)]
     with_pooler = any(POOLER.keys() <= cls.defaults.keys() for cls in classes)
@@ -90,67 +93,27 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
 
 def recipe(steps: int) -> dict[str, str]:
     """Recipe values for so many steps: as many passes over the corpus as they need."""
-    from bench.data.corpora import open_corpus
-
-    return RECIPE | {
-        "max_steps": str(steps),
-        "epochs": str(-(-steps * BATCH // len(open_corpus("builtin")))),
-    }
+    epochs = -(-steps * BATCH // len(open_corpus("builtin")))
+    return RECIPE | {"max_steps": str(steps), "epochs": str(epochs)}
 
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
-    """The table with its verdicts, the sentence with which the page begins, where that is, and what to do next.
-
-    The page is what ``bench publish --preview`` makes, with the first method of the records as baseline; without matplotlib there is none.
-    """
-    from bench.board.board import PREVIEW, PublishedRun
-    from bench.board.content import board
-    from bench.publish.build import publish
-    from bench.show.figures.drawing import missing_library
-    from bench.show.tables.scores import print_tables
-
-    page, title, baseline = None, "bench demo", records[0].method
-    pooled = any(
-        value.value == POOLER["pooler"]
-        for record in records
-        if (value := record.recipe.get("pooler"))
-    )
-    note = f"{NOTE} {POOLED}" if pooled else NOTE
-    lacks = missing_library(title)
-    click.echo("comparing ..." if lacks else "comparing, and making the page ...", err=True)
+    """The table with its verdicts, the sentence with which the page begins, and what to do next. The first method is the baseline."""
+    runs = [Run(record, store.folder(record.run_id)) for record in records]
+    pooled = any(record.recipe.get("pooler") for record in records)
+    note, page = f"{NOTE} {POOLED}" if pooled else NOTE, out / "index.html"
     with no_collection():
-        if lacks:
-            runs_here = [
-                PublishedRun(record=record, folder=store.folder(record.run_id))
-                for record in store.records()[0]
-            ]
-            compared = board(runs_here, version=PREVIEW, title=title, baseline=baseline)
-        else:
-            made = publish(
-                runs=store.path, out=out, preview=True, title=title, note=note, baseline=baseline
-            )
-            assert made.folder is not None
-            compared, page = made.board, (made.folder / "index.html").resolve()
-    ours = {record.run_id for record in records}
-    print_tables(
-        [
-            shown.table
-            for shown in compared.tables
-            if any(ours.intersection(row.runs) for row in shown.table.rows)
-        ]
-    )
-    say(compared.answer)
+        tables = compare_runs(runs, TableOptions(baseline=records[0].method))
+        text = comparison(runs, tables, "bench demo", note)
+    write_or_fail(page, text.encode(), hint="another folder: --out DIR")
+    print_tables(tables)
+    say(answer(tables))
     say(note)
-    last, runs = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
-    click.echo(f"no page: {lacks.message} (try: {lacks.hint})" if lacks else f"page: {page}")
-    click.echo(f"next: bench runs {last} {runs}")
-    click.echo(f"      bench encode {last} sentences.txt --to vectors.npy {runs}")
+    last, folder = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
+    click.echo(f"page: {page.resolve()}")
+    click.echo(f"next: bench runs {last} {folder}")
+    click.echo(f"      bench encode {last} sentences.txt --to vectors.npy {folder}")
     say("on the sets that papers score (bench data list names them), with DIR where they are:")
     click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")
-    if browse and page:
-        import webbrowser
-
-        if not webbrowser.open(page.as_uri()):
-            click.echo(
-                "no browser could be started; the page is a file that any browser opens", err=True
-            )
+    if browse:
+        webbrowser.open(page.resolve().as_uri())

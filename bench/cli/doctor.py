@@ -20,7 +20,7 @@ from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.base.package import __version__
 from bench.base.text import plural, size
-from bench.cli.columns import print_command, print_facts, print_findings
+from bench.cli.columns import print_facts, print_findings
 from bench.cli.options import data_option, json_option, json_text, runs_option
 from bench.data.corpora import default_cache
 from bench.data.sets import DataFolder, data_sets
@@ -64,7 +64,7 @@ def doctor(
     else:
         print_findings(findings(facts))
         click.echo()
-        print_command(facts["next"], "next: ")
+        click.echo(f"next: {facts['next']}")
 
 
 def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
-from bench.base.text import plural
+from bench.base.text import plural, value_text
 from bench.cli.columns import print_facts, print_grid, say
+from bench.compare.formatting import lines
+from bench.references import results
+from bench.run.plan import learns
+from bench.run.recipe_file import read
+from bench.run.recipes import HELP, TRAINING, merge, variants_of, whole_entry
 from bench.show.grid import Column, Grid, grid
 
 if TYPE_CHECKING:
@@ -32,25 +35,31 @@ def show(facts: Facts, backbone: str | None = None, *, everything: bool = False)
     if backbone is not None:
         _print_grids(_sourced_recipes(facts, backbone))
         return
-    _print_head(facts)
-    if not everything:
+    name, variants = facts["name"], facts["variants"]
+    say(": ".join(filter(None, (name, facts["summary"]))))
+    own = [key for key, value in facts["keys"].items() if value["own"]]
+    head = {key: facts[key] for key in ("paper", "trains", "from")}
+    head |= {"settings": ", ".join(facts["settings"]), "--variant": ", ".join(variants)}
+    print_facts({**head, "--set": ", ".join(own)}.items())
+    click.echo()
+    if everything:
+        click.echo("\n".join([*lines(facts["about"]), ""]))
+        show_part(facts, "recipes")
+        _print_grids([_disagreements(facts), _printed(facts), *_templates(facts)])
+    else:
         _print_grids([_recipes(facts)])
-        click.echo(
-            f"equations, sources, templates, printed results: bench methods {facts['name']} --all"
-        )
-        return
-    _print_about(facts["about"])
-    parts = (_variants, _keys, _recipes, _disagreements, _numbers)
-    _print_grids([part(facts) for part in parts] + _templates(facts))
+        more = "all recipe keys, equations, sources, templates, printed results"
+        click.echo(f"{more}: bench methods {name} --all")
 
 
 def show_part(facts: Facts, part: str) -> None:
     """The "recipes" or the "templates" of a method, as a paper's table of them."""
-    _print_grids(
-        _templates(facts)
-        if part == "templates"
-        else [f(facts) for f in (_variants, _keys, _recipes)]
-    )
+    if part == "templates":
+        _print_grids(_templates(facts))
+        return
+    about = "recipe keys (--set KEY=VALUE); the method's come last"
+    keys = _sourced("default", facts["keys"], about)
+    _print_grids([_variants(facts), keys, _recipes(facts)])
 
 
 def _print_grids(grids: Sequence[Grid]) -> None:
@@ -61,37 +70,9 @@ def _print_grids(grids: Sequence[Grid]) -> None:
             click.echo()
 
 
-def _print_about(text: str) -> None:
-    """Paragraphs and bullets filled to the terminal's width; other indented lines, such as equations, as they are."""
-    from bench.compare.formatting import blocks
-
-    for block in blocks(text):
-        if block.first:
-            click.echo()
-        if block.kind == "lines":
-            click.echo(block.text)
-        else:
-            say(block.bullet + block.text, hang=len(block.bullet))
-    click.echo()
-
-
-def _print_head(facts: Facts) -> None:
-    """What it is, its paper, what it trains, and what ``bench run`` can change."""
-    say(": ".join(filter(None, (facts["name"], facts["summary"]))))
-    own = [key for key, value in facts["keys"].items() if value["own"]]
-    head = {key: facts[key] for key in ("paper", "trains", "from")}
-    head |= {"settings": ", ".join(facts["settings"])}
-    head |= {"--variant": ", ".join(facts["variants"]), "--set": ", ".join(own)}
-    print_facts({**head, "": "keys of all trained methods: bench methods --keys"}.items())
-    click.echo()
-
-
-# --- variants, recipe keys, recipes ---
-
-
 def _variants(facts: Facts) -> Grid:
     rows = [
-        (name, key, shown_value(value))
+        (name, key, value_text(value))
         for name, changes in facts["variants"].items()
         for key, value in changes.items()
     ]
@@ -99,31 +80,12 @@ def _variants(facts: Facts) -> Grid:
     return grid(columns, rows, title="what variants change (METHOD+VARIANT)")
 
 
-def _keys(facts: Facts) -> Grid:
-    """The method's own recipe keys, with the sources of their defaults."""
-    own = {key: value for key, value in facts["keys"].items() if value["own"]}
-    return _sourced("default", own, "the method's recipe keys (--set KEY=VALUE)")
-
-
-def show_shared_keys() -> None:
-    """The recipe keys that every trained method has, and their defaults."""
-    from bench.run.recipes import HELP, ON_REQUEST, TRAINING
-
-    keys = {**TRAINING, **ON_REQUEST}
-    rows = [(k, shown_value(v.value), HELP[k], v.source, v.note or "") for k, v in keys.items()]
-    columns = [Column("means", wrap=LONGEST), Column("source", wrap=LONGEST, drop=1)]
-    about = "recipe keys of every trained method (--set KEY=VALUE)"
-    print_grid(
-        grid(["key", "default", *columns, Column("note", wrap=16, drop=2)], rows, title=about)
-    )
-
-
 def _sourced(name: str, values: Mapping[str, Facts], about: str, note: str = "") -> Grid:
     """A row for each value: the value, its source, and what other sources say."""
     rows = [
         (
             key,
-            shown_value(value[name]),
+            value_text(value[name]),
             "; ".join(filter(None, (value.get("help"), value["source"], value.get("note")))),
         )
         for key, value in values.items()
@@ -135,12 +97,12 @@ def _sourced(name: str, values: Mapping[str, Facts], about: str, note: str = "")
 def _recipes(facts: Facts) -> Grid:
     """A row for each recipe, with the short values in which they differ; those of the built-in backbone come last."""
     recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
-    values = {key: [_recipe_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
-    differing = {
-        key: texts
+    values = {key: [_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
+    differing = [
+        key
         for key, texts in values.items()
         if len(set(texts)) > 1 and max(map(len, texts)) <= LONGEST
-    }
+    ]
     columns = [
         *(Column("setting", drop=2), Column("recipe", wrap=18), Column("corpus", wrap=8, drop=1)),
         Column("printed Avg.", right=True),
@@ -149,19 +111,24 @@ def _recipes(facts: Facts) -> Grid:
     rows = [
         (
             recipe["setting"],
-            recipe_name(recipe),
+            _recipe_name(recipe),
             recipe["corpus"] or "",
             f"{recipe['expect']['value']:.2f}" if recipe["expect"] else "",
-            *(texts[i] for texts in differing.values()),
+            *(_value(recipe, key) for key in differing),
         )
-        for i, recipe in enumerate(recipes)
+        for recipe in recipes
     ]
     note = f"each value with its source: bench methods {facts['name']} --backbone NAME"
     return grid(columns, rows, title="recipes", notes=[note])
 
 
-def _recipe_value(recipe: Facts, key: str) -> str:
-    return shown_value(recipe["values"][key]["value"]) if key in recipe["values"] else ""
+def _value(recipe: Facts, key: str) -> str:
+    return value_text(recipe["values"][key]["value"]) if key in recipe["values"] else ""
+
+
+def _recipe_name(recipe: Facts) -> str:
+    """ "bert-base-uncased +eh" """
+    return recipe["backbone"] + (f" +{recipe['variant']}" if recipe["variant"] else "")
 
 
 def _sourced_recipes(facts: Facts, backbone: str) -> list[Grid]:
@@ -173,31 +140,12 @@ def _sourced_recipes(facts: Facts, backbone: str) -> list[Grid]:
     tables = []
     for recipe in recipes:
         values = {"corpus": {"value": recipe["corpus"], "source": ""}} if recipe["corpus"] else {}
-        values |= recipe["values"] | (
-            {"printed Avg.": recipe["expect"]} if recipe["expect"] else {}
-        )
-        about = f"{facts['name']} on {recipe_name(recipe)}, {recipe['setting']}"
+        printed = {"printed Avg.": recipe["expect"]} if recipe["expect"] else {}
+        about = f"{facts['name']} on {_recipe_name(recipe)}, {recipe['setting']}"
+        values = values | recipe["values"] | printed
         tables.append(_sourced("value", values, about, recipe["note"]))
         tables.append(_sourced("value", recipe["facts"], "also stated, without a recipe key"))
     return tables
-
-
-def recipe_name(recipe: Facts) -> str:
-    """ "bert-base-uncased +eh" """
-    return recipe["backbone"] + (f" +{recipe['variant']}" if recipe["variant"] else "")
-
-
-def shown_value(value: Any) -> str:
-    """ "3e-5", "none", "true" """
-    if isinstance(value, float) and 0 < abs(value) < 1e-3:
-        digits, exponent = f"{value:e}".split("e")
-        return f"{float(digits):g}e{int(exponent)}"
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-
-
-# --- templates, disagreements, printed numbers ---
 
 
 def _templates(facts: Facts) -> list[Grid]:
@@ -218,22 +166,16 @@ def _disagreements(facts: Facts) -> Grid:
     return grid(columns, rows, title="where paper and code disagree, and what is done here")
 
 
-def _numbers(facts: Facts) -> Grid:
+def _printed(facts: Facts) -> Grid:
     """The averages that papers print."""
-    rows = {
-        (
-            *(printed["metric"], printed["setting"], printed["backbone"]),
-            variant_here(printed, facts["printed_variants"]),
-            *(printed["printed"], f"{printed['paper']}:{printed['table']}"),
-        ): None
-        for printed in facts["references"]
-        if printed["task"] == "Avg."
-    }
-    names = [Column("backbone", wrap=12), Column("variant", wrap=12)]
+    names = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
+    averages = [one for one in facts["references"] if one["task"] == "Avg."]
+    rows = {tuple(one[name] for name in names): None for one in averages}
+    wrapped = [Column(name, wrap=12) for name in ("backbone", "variant")]
     return grid(
-        ["metric", "setting", *names, Column("Avg.", right=True), "in table"],
+        ["metric", "setting", *wrapped, Column("Avg.", right=True), "paper", "table"],
         sorted(rows),
-        title="averages that papers print",
+        title="averages that papers print, under their names of variants",
         notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
     )
 
@@ -241,24 +183,15 @@ def _numbers(facts: Facts) -> Grid:
 # --- the same as data: what ``bench methods NAME --json`` prints, and the tables above lay out ---
 
 
-def describe(plugin: Plugin, variant: str = "") -> dict[str, Any]:
+def describe(plugin: Plugin) -> dict[str, Any]:
     """What is known of a method. ``about`` is the class's docstring, or else its module's; ``keys`` are the recipe keys with their
-    defaults; a recipe's ``values`` are all of it, merged, as a run would have it. With a ``variant`` only its recipes and printed
-    numbers. Raises UnknownName for a variant that the method lacks."""
-    from bench.references import results
-    from bench.run.plan import learns
-    from bench.run.recipe_file import read
-    from bench.run.recipes import HELP, TRAINING, check_variant, merge, variants_of
-
-    cls = plugin.cls
-    check_variant(cls, variant)
+    defaults; a recipe's ``values`` are all of it, merged, as a run would have it."""
+    cls, file = plugin.cls, read(plugin.folder, plugin.name)
     trained = any(learns(cls, setting) for setting in cls.settings)
     keys = merge(cls, None, "", {}, trained=trained).values_with_source()
-    file = read(plugin.folder, plugin.name)
-    printed, names = file.printed.get("method", plugin.name), dict(file.printed.get("variants", {}))
-    references = [asdict(r) for r in results(printed)] if printed else []
+    printed = file.printed.get("method", plugin.name)
     return {
-        "name": f"{plugin.name}+{variant}" if variant else plugin.name,
+        "name": plugin.name,
         "summary": cls.summary,
         "paper": cls.paper,
         "settings": list(cls.settings),
@@ -268,32 +201,27 @@ def describe(plugin: Plugin, variant: str = "") -> dict[str, Any]:
         "variants": {
             name: {key: getattr(value, "value", value) for key, value in changes.items()}
             for name, changes in variants_of(cls).items()
-            if variant in ("", name)
         },
         "keys": {
             key: {
-                "default": v.value,
-                "source": v.source,
-                "note": v.note,
+                "default": value.value,
+                "source": value.source,
+                "note": value.note,
                 "help": HELP.get(key),
                 "own": key in cls.defaults,
             }
-            for key, v in keys.items()
+            for key, value in keys.items()
             if key in cls.defaults or key in TRAINING
         },
-        "recipes": [_as_data(cls, entry) for entry in _of_variant(file.recipes, variant)],
+        "recipes": [_as_data(cls, entry) for entry in file.recipes],
         "templates": _template_lists(plugin.module),
-        "disagreements": [asdict(d) for d in file.disagreements],
-        "references": [r for r in references if not variant or variant_here(r, names) == variant],
-        "printed_variants": names,
+        "disagreements": [asdict(one) for one in file.disagreements],
+        "references": [asdict(result) for result in results(printed)] if printed else [],
     }
 
 
 def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
     """A recipe, merged as a run would have it."""
-    from bench.run.plan import learns
-    from bench.run.recipes import merge, whole_entry
-
     trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
     whole, _ = whole_entry(cls, [entry], *where, trained=trained)
     merged = merge(cls, whole, entry.variant, {}, trained=trained).values_with_source()
@@ -318,20 +246,3 @@ def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
         source: {kind: list(by_source[source]) for kind, by_source in lists.items()}
         for source in sorted(shared, key=lambda source: source != "paper")
     }
-
-
-def _of_variant(recipes: Sequence[Entry], variant: str) -> list[Entry]:
-    """All recipes; of a variant its own, or where it has none the method's with its changes."""
-    own = [entry for entry in recipes if not variant or entry.variant == variant]
-    return own or [
-        replace(entry, variant=variant, expect=None) for entry in recipes if not entry.variant
-    ]
-
-
-def variant_here(printed: Facts, names: Mapping[str, str]) -> str:
-    """The name here of the variant of a printed number, by ``names`` (ours -> printed) or on its backbone; else as it is printed."""
-    from bench.references.ours import meaning
-
-    means = meaning(printed["method"], printed["variant"], printed["setting"], printed["backbone"])
-    known = {name: ours for ours, name in [*names.items()][::-1]}
-    return means.variant if means.holds else str(known.get(printed["variant"], printed["variant"]))

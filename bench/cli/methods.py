@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from bench.base.errors import BenchError
 from bench.cli.columns import end_check, print_grid
-from bench.cli.method_card import describe, show, show_shared_keys
+from bench.cli.method_card import describe, show
 from bench.cli.options import json_option, json_text, parse_overrides, plugin_option
 from bench.cli.planning import known_methods
 from bench.run.config import split_variant
 from bench.run.plugins import Registry, discover
-from bench.run.recipes import variants_of
+from bench.run.recipes import check_variant, variants_of
 from bench.show.grid import Column, grid
 
 
@@ -41,10 +40,7 @@ from bench.show.grid import Column, grid
     "--all",
     "everything",
     is_flag=True,
-    help="With NAME: also equations, sources, templates, printed results.",
-)
-@click.option(
-    "--keys", is_flag=True, help="What the recipe keys mean that all trained methods share."
+    help="With NAME: also all recipe keys, equations, sources, templates, printed results.",
 )
 @plugin_option
 @json_option
@@ -53,7 +49,6 @@ def methods(
     check_name: str | None,
     pairs: tuple[str, ...],
     backbone: str | None,
-    keys: bool,
     plugins: tuple[Path, ...],
     as_json: bool,
     everything: bool,
@@ -62,13 +57,10 @@ def methods(
 
     \b
     Example:  bench methods simcse
-              bench methods promcse+eh --all
+              bench methods promcse --all
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
-    if keys:
-        show_shared_keys()
-        return
     if check_name:
         _check(check_name, pairs, plugins, as_json)
         return
@@ -78,7 +70,9 @@ def methods(
         _list(known_methods(plugins), as_json)
         return
     method, variant = split_variant(name)
-    facts = describe(known_methods(plugins)[method], variant)
+    plugin = known_methods(plugins)[method]
+    check_variant(plugin.cls, variant)
+    facts = describe(plugin)
     if as_json:
         click.echo(json_text(facts))
     else:
@@ -86,22 +80,23 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "name": plugin.name,
-            "settings": plugin.cls.settings,
-            "variants": list(variants_of(plugin.cls)),
-            "summary": plugin.cls.summary,
-            "package": plugin.package,
-        }
-        for plugin in map(registry.__getitem__, registry)
-    ]
+    plugins = [registry[name] for name in registry]
     if as_json:
+        rows = [
+            {
+                "name": plugin.name,
+                "settings": plugin.cls.settings,
+                "variants": list(variants_of(plugin.cls)),
+                "summary": plugin.cls.summary,
+                "package": plugin.package,
+            }
+            for plugin in plugins
+        ]
         click.echo(json_text(rows))
         return
     listed = [
-        (row["name"], row["summary"], ", ".join(row["settings"]))
-        for row in sorted(rows, key=lambda row: row["settings"] == ("none",))
+        (plugin.name, plugin.cls.summary, ", ".join(plugin.cls.settings))
+        for plugin in sorted(plugins, key=lambda plugin: plugin.cls.settings == ("none",))
     ]
     columns = ("method", Column("summary", wrap=24), Column("settings", wrap=12, drop=1))
     print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))

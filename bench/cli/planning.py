@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.backbones import fetch
+from bench.backbones.hub import bring_over, describe_pending
 from bench.base.errors import DataMissing, FetchFailed
 from bench.base.text import duration, list_names, plural, size
+from bench.board.repeat import seed_words
 from bench.cli.columns import print_grid, say, width
 from bench.cli.options import json_text, warn
+from bench.data.fetching import check_network
 from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
 from bench.run.estimates import (
     USABLE,
@@ -36,6 +40,7 @@ from bench.show.grid import Cell, Column, Grid, grid, terminal
 if TYPE_CHECKING:
     from bench.backbones import Reference
     from bench.data.fetching import Report
+    from bench.method import Value
     from bench.run.config import RunConfig
 
 
@@ -67,8 +72,6 @@ def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = 
     before the first byte, and a machine without a network says so at once. ``only_look`` stops there (``--dry-run``). Raises a
     BenchError for what cannot be had.
     """
-    from bench.backbones import fetch
-
     data = Path(config.data) if config.data else None
     ready: Callable[[Reference], Reference] = partial(
         fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=report.say
@@ -95,33 +98,22 @@ def plan_runs(plan: Plan, report: Report, *, only_look: bool = False) -> Planned
 
 def _noted(later: Later, reference: Reference) -> Reference:
     """The reference; where it is not here, it is noted what fetching it would bring."""
-    from bench.backbones import hub as models_of_hub
-
     if reference.path is None and reference.hub:
-        later.note(
-            models_of_hub.describe_pending(reference.source or reference.name, reference.sizes())
-        )
+        later.note(describe_pending(reference.source or reference.name, reference.sizes()))
     return reference
 
 
 def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
     """The table of what is fetched now. Raises FetchFailed, in place of the table, where there is no network."""
-    from bench.data.fetching import check_network
-
     try:
         check_network(url for item in pending for url in item.urls)
     except FetchFailed as error:
         names = ", ".join(item.name for item in pending)
-        raise FetchFailed(
-            f"{error.message}; not on this machine: {names}", elsewhere(pending)
-        ) from None
-    report.say(
-        f"fetched now, data into {into}:"
-        if any(item.kind != "backbone" for item in pending)
-        else "fetched now:"
-    )
-    for line in table_of(pending):
-        report.say(line)
+        missing = f"{error.message}; not on this machine: {names}"
+        raise FetchFailed(missing, elsewhere(pending)) from None
+    report.say(f"fetched now, data into {into}:")
+    for line in terminal(pending_grid(pending), width(), indent=2):
+        report.say(line.plain)
 
 
 def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
@@ -134,8 +126,8 @@ def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
         )
 
 
-def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
-    """Names, sizes and licences, one line each; the sum; then, with ``terms``, those that are accepted by fetching, and notes, once each."""
+def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
+    """Names, sizes and licences; below them the sum and, with ``terms``, what is accepted by fetching and what is noted, once each."""
     rows = [
         (
             item.name,
@@ -146,51 +138,35 @@ def table_of(pending: Sequence[Pending], terms: bool = True) -> list[str]:
         for item in pending
     ]
     columns = ("", Column("MB", right=True), "licence", Column("from", wrap=24))
-    lines = [line.plain for line in terminal(grid(columns, rows), width(), indent=2)]
-    unknown = [item.name for item in pending if item.bytes is None]
-    total = f"  about {sum(item.bytes or 0 for item in pending) / 1e6:,.0f} MB in all"
-    lines.append(
-        total + (f", and {list_names(unknown)}, whose size only the hub knows" if unknown else "")
-    )
+    hub = ", without those marked ?, whose size only the hub has"
+    unknown = any(item.bytes is None for item in pending)
+    notes = [f"{size(_bytes(pending))} in all{hub if unknown else ''}"]
     if not terms:
-        return lines
-    accepted: dict[str, list[str]] = {}
-    archives: dict[str, Sequence[str]] = {}
-    for item in pending:
-        accepted.setdefault(item.terms, []).append(item.name)
-        archives |= item.archives
-    lines += [
-        f"  terms of {', '.join(names)}, which you accept by fetching: {text}"
-        for text, names in accepted.items()
-        if text
-    ]
-    named = {item.name for item in pending}
-    for archive, sets in archives.items():
-        if others := [name for name in sets if name not in named]:
-            lines.append(
-                f"  {archive} brings {', '.join(others)} along (bench data list NAME: their licences)"
-            )
-    return lines + [
-        f"  {note}" for note in dict.fromkeys(note for item in pending for note in item.notes)
-    ]
+        return grid(columns, rows, notes=[*notes, "terms of use and notes: --all"])
+    notes += [f"accepted by fetching: {item.terms}" for item in pending if item.terms]
+    archives = {name: ", ".join(sets) for item in pending for name, sets in item.archives.items()}
+    notes += [f"{name} holds {sets}" for name, sets in archives.items() if "," in sets]
+    notes += [note for item in pending for note in item.notes]
+    return grid(columns, rows, notes=list(dict.fromkeys(notes)))
+
+
+def _bytes(pending: Sequence[Pending]) -> int:
+    return sum(item.bytes or 0 for item in pending)
 
 
 def elsewhere(pending: Sequence[Pending]) -> str:
     """How all of it comes to a machine without a network."""
-    from bench.backbones.hub import bring_over
-
     ahead = "where there is a network: "
-    sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
-    parts = [f"bench data fetch {' '.join(sets)} --data DIR, then --data DIR here"] if sets else []
-    parts += [
-        bring_over(item.name).removeprefix(ahead) for item in pending if item.kind == "backbone"
-    ]
-    parts += [
-        f"the same command (for {item.name}), then copy its cache"
-        for item in pending
-        if ":" in item.name
-    ]
-    return ahead + "; ".join(parts)
+    sets, mteb = _sets(pending), [item.name for item in pending if ":" in item.name]
+    parts = [f"bench data fetch {sets} --data DIR, then --data DIR here"] if sets else []
+    parts += [f"the same command (for {', '.join(mteb)}), then copy its cache"] if mteb else []
+    backbones = [item.name for item in pending if item.kind == "backbone"]
+    return ahead + "; ".join(parts + [bring_over(name).removeprefix(ahead) for name in backbones])
+
+
+def _sets(pending: Sequence[Pending]) -> str:
+    """What ``bench data fetch`` gets of it."""
+    return " ".join(i.name for i in pending if i.kind != "backbone" and ":" not in i.name)
 
 
 # --- ``bench run --dry-run``: the runs that a command means, what they would take, and what is fetched for them ---
@@ -218,11 +194,8 @@ def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
     """The runs of a plan by all that they are but the seed, with what each would take on a device or card."""
-    earlier = (
-        speeds_of_earlier_runs(store, device)
-        if any(run.corpus is not None for run in planned)
-        else {}
-    )
+    trains = any(run.corpus is not None for run in planned)
+    earlier = speeds_of_earlier_runs(store, device) if trains else {}
     groups: dict[str, list[PlannedRun]] = {}
     for run in planned:
         what = (*_name(run), run.backbone.revision, run.corpus and run.corpus.name)
@@ -238,83 +211,62 @@ def plan_rows(
 def show_plan(
     plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
-    """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, and terms, too."""
-    planned, pending, device = plan.runs, plan.to_fetch, config.device
+    """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, too."""
+    pending, device = plan.to_fetch, config.device
     chunk = config.chunk if isinstance(config.chunk, int) else None
-    rows = plan_rows(planned, store, device, chunk)
+    rows = plan_rows(plan.runs, store, device, chunk)
     if as_json:
-        by_run = {
-            id(run): (row.guess, finished)
-            for row in rows
-            for run, finished in zip(row.runs, row.finished, strict=True)
-        }
-        for run in planned:
-            click.echo(json_text(as_dict(run, *by_run[id(run)], pending, device)))
+        for facts in as_data(rows, pending, device):
+            click.echo(json_text(facts))
         return
-    say(_device_line(rows, device), hang=2)
-    first = rows[0].first
+    first, card = rows[0].first, card_named(device)
+    title = f"planned for one {card.name} ({card.gib} GB)" if card else f"device {device}"
+    bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
+    say("; ".join([f"{title}, precision {first.precision}", *bases]), hang=2)
     say(f"scored on {scored} ({first.text} text)", hang=2)
     click.echo()
     print_grid(_runs_grid(rows, device))
     click.echo()
     print_grid(_recipe_grid(rows, everything))
-    if everything:
-        states = [
-            (run.run_id, "finished" if finished else "to do")
-            for row in rows
-            for run, finished in zip(row.runs, row.finished, strict=True)
-        ]
-        click.echo()
-        print_grid(grid(("run", "state"), states))
-    if pending:
-        _show_pending(pending, config.data, everything)
     click.echo()
+    if pending:
+        say("not on this machine; without --dry-run this is fetched first", hang=2)
+        if config.data is not None and (sets := _sets(pending)):
+            say(f"into that folder: bench data fetch {sets} --data {config.data}", hang=2)
+        print_grid(pending_grid(pending, terms=everything), indent=2)
+        click.echo()
     say(_total(rows, pending), hang=2)
-
-
-def _device_line(rows: Sequence[PlanRow], device: str) -> str:
-    """What the plan is for, and what its times are computed from."""
-    card = card_named(device)
-    title = f"planned for one {card.name} ({card.gib} GB)" if card else f"device {device}"
-    bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
-    return "; ".join([f"{title}, precision {rows[0].first.precision}", *bases])
 
 
 def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
     """A line for each row, numbered where there are several; what is noted of runs stands below, once."""
-    from bench.board.repeat import seed_words
-
     footnotes: dict[str, int] = {}
     lines = []
     for number, row in enumerate(rows, 1):
-        run, guess, done = row.first, row.guess, len(row.runs) - row.pending
+        run, guess, backbone = row.first, row.guess, row.first.backbone
         notes = dict.fromkeys(note for one in row.runs for note in one.notes)
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
+        seeds = sorted({one.seed for one in row.runs if one.seed is not None})
+        finished = len(row.runs) - row.pending
         line: dict[str, Cell | str] = {
-            "": _number(number, rows),
+            "": str(number) if len(rows) > 1 else "",
             "method": Cell(text=run.method, marks=tuple(marks)),
             "setting": run.setting,
             "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
-            "backbone": run.backbone.title
-            or (run.backbone.name if run.backbone.hub else run.backbone.short),
-            "seeds": seed_words(sorted({one.seed for one in row.runs if one.seed is not None}))
-            or "any",
+            "backbone": backbone.title or (backbone.name if backbone.hub else backbone.short),
+            "seeds": seed_words(seeds) or "any",
             "steps": "" if guess.steps is None else f"{guess.steps:,}",
             "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
             "fits with": _what_fits(row, device),
-            "h/run": "" if guess.seconds is None else hour_text(guess.seconds),
-            "state": f"{done} of {len(row.runs)} finished" if done else "",
-            "printed": printed_text(run),
+            "time/run": "" if guess.seconds is None else duration(guess.seconds),
+            "state": f"{finished} of {len(row.runs)} finished" if finished else "",
+            "printed": f"{run.expect['value']:.2f}" if run.expect else "",
         }
         lines.append(line)
-    right = ("steps", "GiB", "h/run", "printed")
+    right = ("steps", "GiB", "time/run", "printed")
     columns = [Column(name, right=name in right) for name in lines[0]]
     return grid(columns, [line.values() for line in lines], footnotes=list(footnotes))
-
-
-def _number(number: int, rows: Sequence[PlanRow]) -> str:
-    return str(number) if len(rows) > 1 else ""
 
 
 def _what_fits(row: PlanRow, device: str) -> str:
@@ -339,116 +291,71 @@ def _name(run: PlannedRun) -> tuple[str, str, str, str]:
     return run.method, run.setting, run.variant, run.backbone.name
 
 
-def hour_text(seconds: float) -> str:
-    """Hours with two digits that count: "0.46", "9.5", "246"; "<0.01" below that."""
-    hours = seconds / 3600
-    return (
-        "<0.01"
-        if hours < 0.01
-        else f"{hours:,.0f}"
-        if hours >= 10
-        else f"{hours:.1f}"
-        if hours >= 1
-        else f"{hours:.2f}"
-    )
-
-
-def printed_text(run: PlannedRun) -> str:
-    """The value that a paper prints for a run; nothing for what is not trained and has none."""
-    if run.expect is None:
-        return "none" if run.corpus is not None else ""
-    return f"{run.expect['value']:.2f}"
-
-
 def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     """Of each row its corpus, the values that are not the defaults (or all), with their sources, and the printed result."""
     lines = []
     for number, row in enumerate(rows, 1):
-        run, name = row.first, _number(number, rows)
+        run, name = row.first, str(number) if len(rows) > 1 else ""
         if run.corpus is not None:
-            size_text = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
-            lines.append((name, "corpus", run.corpus.name, size_text))
-        values = run.recipe.values_with_source()
-        for key in values if everything else changed_keys(run):
-            value = values[key]
-            source = value.source + (f" ({value.note})" if value.note else "")
-            lines.append((name, key, json.dumps(value.value), source))
+            counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
+            lines.append((name, "corpus", run.corpus.name, counted))
+        for key, value in run.recipe.values_with_source().items():
+            if everything or _is_changed(run, key, value):
+                source = value.source + (f" ({value.note})" if value.note else "")
+                lines.append((name, key, json.dumps(value.value), source))
         if run.expect:
-            lines.append((name, "printed", printed_text(run), run.expect["source"]))
+            lines.append((name, "printed", f"{run.expect['value']:.2f}", run.expect["source"]))
     columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
     note = "with --all: the values that are defaults, with their sources"
     return grid(columns, lines, notes=[] if everything else [note])
 
 
-def changed_keys(run: PlannedRun) -> list[str]:
-    """Recipe keys whose value is not what the harness, and then the method, have by default; and those that the command sets."""
+def _is_changed(run: PlannedRun, key: str, value: Value) -> bool:
+    """Is it not what the harness, and then the method, have by default, or did the command set it?"""
     defaults = merge(run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting))
-    return [
-        key
-        for key, value in run.recipe.values_with_source().items()
-        if key not in defaults or value.value != defaults[key] or value.source == "--set"
-    ]
-
-
-def _show_pending(pending: Sequence[Pending], data: str | None, everything: bool) -> None:
-    sets = [item.name for item in pending if item.kind != "backbone" and ":" not in item.name]
-    title = "not on this machine; without --dry-run this is fetched first"
-    if data is not None and sets:
-        title = f"not on this machine; bench data fetch {' '.join(sets)} --data {data} gets the data, which nothing else adds to that folder"
-    click.echo()
-    say(title, hang=2)
-    for line in table_of(pending, terms=everything):
-        say(line[2:], indent=2, hang=4)
-    if not everything and any(item.terms or item.notes or item.archives for item in pending):
-        say("terms of use and notes: --all", indent=2, hang=4)
+    return key not in defaults or value.value != defaults[key] or value.source == "--set"
 
 
 def _total(rows: Sequence[PlanRow], pending: Sequence[Pending]) -> str:
     """The sum over what is to do."""
-    todo = [row for row in rows if row.pending]
-    seconds = sum((row.guess.seconds or 0) * row.pending for row in todo)
-    unknown = sum(
-        row.pending for row in todo if row.guess.seconds is None and row.first.corpus is not None
-    )
-    parts = [f"total: {plural(sum(row.pending for row in todo), 'run')} to do"]
-    if seconds:
-        days = f" ({duration(seconds)})" if seconds > 48 * 3600 else ""
-        about = f"about {hour_text(seconds)}".replace("about <", "under ")
-        parts.append(f"{about} hours of training{days}")
-    if unknown:
-        parts.append(f"how long {unknown} of them take is not known")
+    parts = [f"total: {plural(sum(row.pending for row in rows), 'run')} to do"]
+    if seconds := sum((row.guess.seconds or 0) * row.pending for row in rows):
+        parts.append(f"about {duration(seconds)} of training")
+    if any(row.guess.seconds is None and row.first.corpus and row.pending for row in rows):
+        parts.append("without the rows whose time is not known")
     if pending:
-        parts.append(f"{size(sum(item.bytes or 0 for item in pending))} to fetch")
+        parts.append(f"{size(_bytes(pending))} to fetch")
     return "; ".join(parts)
 
 
-def as_dict(
-    run: PlannedRun, guess: Estimate, finished: bool, pending: Sequence[Pending], device: str
-) -> dict[str, Any]:
-    """``pending``: what the whole command would fetch."""
-    recipe = {key: asdict(value) for key, value in run.recipe.values_with_source().items()}
-    fits = guess.memory_bytes is None or guess.memory_bytes <= USABLE * memory_here(device)
-    return {
-        "run_id": None if run.provisional else run.run_id,
-        "fingerprint": None if run.provisional else run.fingerprint,
-        "method": run.method,
-        "variant": run.variant,
-        "setting": run.setting,
-        "backbone": run.backbone.name,
-        "seed": run.seed,
-        "corpus": run.corpus.name if run.corpus else None,
-        "notes": list(run.notes),
-        "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
-        "text": run.text,
-        "recipe": recipe,
-        "estimate": asdict(guess),
-        "to_fetch": [
-            {key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")}
-            for item in pending
-        ],
-        "device": device,
-        "precision": run.precision,
-        "finished": finished,
-        "printed": dict(run.expect) if run.expect else None,
-        "chunk": None if fits else fitting_chunk(run, device),
-    }
+def as_data(
+    rows: Sequence[PlanRow], pending: Sequence[Pending], device: str
+) -> Iterator[dict[str, Any]]:
+    """A mapping for each run. ``pending``: what the whole command would fetch."""
+    fetched = ("name", "kind", "bytes", "licence", "where")
+    to_fetch = [{key: getattr(item, key) for key in fetched} for item in pending]
+    for row in rows:
+        fits = not _what_fits(row, device)
+        for run, finished in zip(row.runs, row.finished, strict=True):
+            values = run.recipe.values_with_source().items()
+            yield {
+                "run_id": None if run.provisional else run.run_id,
+                "fingerprint": None if run.provisional else run.fingerprint,
+                "method": run.method,
+                "variant": run.variant,
+                "setting": run.setting,
+                "backbone": run.backbone.name,
+                "seed": run.seed,
+                "corpus": run.corpus.name if run.corpus else None,
+                "notes": list(run.notes),
+                "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
+                "text": run.text,
+                "recipe": {key: asdict(value) for key, value in values},
+                "estimate": asdict(row.guess),
+                "to_fetch": to_fetch,
+                "device": device,
+                "precision": run.precision,
+                "finished": finished,
+                "printed": dict(run.expect) if run.expect else None,
+                "chunk": None if fits else fitting_chunk(run, device),
+            }

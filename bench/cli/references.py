@@ -4,87 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import list_names, plural
-from bench.cli.columns import print_grid, say
+from bench.cli.columns import print_facts, print_grid, say
 from bench.cli.options import comma_list, json_option, json_text
-from bench.references import (
-    PAPERS,
-    ReferenceResult,
-    Row,
-    results,
-    rows,
-    split_name,
-    tables,
-)
+from bench.references import PAPERS, ReferenceResult, Row, results, rows, split_name, tables
 from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals
-from bench.references.checkpoints import Checkpoint, checkpoints, released_for, scored_from
+from bench.references.checkpoints import checkpoints, released_for, scored_from
 from bench.references.ours import meaning
 from bench.show.grid import Cell, Column, Grid, grid
 
-# --- ``bench references checkpoints``: what authors released ---
 
-
-@click.command("checkpoints")
-@json_option
-def checkpoints_(as_json: bool) -> None:
-    """Models that authors released: the printed row that each is, and the command that scores it without any training.
-
-    Scored by the method and recipe values shown; bench reproduce PAPER:TABLE --released does so for a whole table.
-
-    \b
-    Example:  bench references checkpoints
-              bench evaluate princeton-nlp/unsup-simcse-bert-base-uncased --allow-pickle
-    """
-    if as_json:
-        for checkpoint in checkpoints():
-            click.echo(json_text({**asdict(checkpoint), "printed": checkpoint.printed}))
-        return
-    rows = [
-        (
-            checkpoint.hub,
-            f"{checkpoint.paper}:{checkpoint.table}",
-            checkpoint.printed,
-            how_scored(checkpoint),
-            ", ".join(checkpoint.scored_in),
-            checkpoint.note,
-        )
-        for checkpoint in checkpoints()
-    ]
-    columns = [Column("hub"), Column("table"), Column("Avg."), Column("scored by", wrap=20)]
-    also = [Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)]
-    print_grid(grid([*columns, *also], rows, whole="--json"))
-
-
-def how_scored(checkpoint: Checkpoint) -> str:
-    """ "stored-prefix pooling=mlp, a prefix of 10"."""
-    values = " ".join(f"{key}={value}" for key, value in checkpoint.set.items())
-    prefix = f", a prefix of {checkpoint.prefix}" if checkpoint.prefix else ""
-    return f"{checkpoint.ours} {values}{prefix}"
-
-
-class WithCheckpoints(click.Command):
-    """The command ``bench references [NAME]``, which also takes ``bench references checkpoints``: @click.command(cls=WithCheckpoints)."""
-
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
-        if args[:1] == ["checkpoints"]:
-            return checkpoints_.make_context(f"{info_name} checkpoints", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-@click.command(cls=WithCheckpoints)
-@click.argument("name", metavar="[PAPER[:TABLE]]", required=False)
+@click.command()
+@click.argument("name", metavar="[PAPER[:TABLE]|checkpoints]", required=False)
 @click.option(
     "--method", help="Only rows of these methods (a,b), as the tables or as bench call them."
 )
@@ -114,13 +50,18 @@ def references(
 ) -> None:
     """What papers printed, as data; never mixed up with runs.
 
-    Without a name: the papers and their tables. With one: the table as it is printed, with remarks.
+    Without a name: the papers and their tables. With one: the table as it is printed, with remarks. ``checkpoints``: the models that
+    authors released, the printed row that each is, and how it is scored without any training (bench reproduce PAPER:TABLE --released).
 
     \b
     Example:  bench references promcse:1
               bench references promcse:1 --setting supervised --backbone roberta-base
               bench references --audit
+              bench references checkpoints
     """
+    if name == "checkpoints":
+        _show_checkpoints(as_json)
+        return
     paper, table = split_name(name) if name else (None, None)
     fields = {"method": method, "backbone": backbone, "setting": setting, "task": task}
     wanted = {field: comma_list(text) for field, text in fields.items()}
@@ -141,21 +82,17 @@ def choose_printed(
     paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool
 ) -> list[ReferenceResult]:
     """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
-
-    def names(r: ReferenceResult, key: str) -> set[str]:
-        means = meaning(r.method, r.variant, r.setting, r.backbone)
-        return {str(getattr(r, key))} | ({means.method, means.name} if key == "method" else set())
-
-    numbers = [r for r in results(paper=paper) if table in (None, r.table)]
+    numbers = list(results(paper=paper, table=table))
     for key, values in wanted.items():
-        have = {name for r in numbers for name in names(r, key) if name}
+        names = [_names(number, key) for number in numbers]
+        known = set().union(*names) - {""}
         for value in values:
-            if value not in have:
-                raise UnknownName(
-                    key, value, have, "among these printed numbers", "bench references"
-                )
-        numbers = [r for r in numbers if not values or names(r, key) & set(values)]
-    numbers = [r for r in numbers if r.own_result or not own]
+            if value not in known:
+                where = "among these printed numbers"
+                raise UnknownName(key, value, known, where, "bench references")
+        pairs = zip(numbers, names, strict=True)
+        numbers = [number for number, of in pairs if not values or of & set(values)]
+    numbers = [number for number in numbers if number.own_result or not own]
     if not numbers:
         raise BenchError(
             "no printed number fits all of that", "bench references, with fewer conditions"
@@ -163,48 +100,66 @@ def choose_printed(
     return numbers
 
 
-# --- the papers, a table with its footnotes, the audit ---
+def _names(number: ReferenceResult, key: str) -> set[str]:
+    """What ``--KEY`` may call it: as it is printed, and a method as bench calls it, too."""
+    if key != "method":
+        return {str(getattr(number, key))}
+    here = meaning(number.method, number.variant, number.setting, number.backbone)
+    return {number.method, here.method, here.name}
+
+
+# --- the papers, the checkpoints, a table with its footnotes, the audit ---
+
+
+def _show_checkpoints(as_json: bool) -> None:
+    if as_json:
+        for one in checkpoints():
+            click.echo(json_text({**asdict(one), "printed": one.printed}))
+        return
+    rows = []
+    for one in checkpoints():
+        values = [f"{key}={value}" for key, value in one.set.items()]
+        scored_by = " ".join([one.ours, *values]) + (
+            f", a prefix of {one.prefix}" if one.prefix else ""
+        )
+        table = f"{one.paper}:{one.table}"
+        rows.append((one.hub, table, one.printed, scored_by, ", ".join(one.scored_in), one.note))
+    columns = [Column("hub"), Column("table"), Column("Avg."), Column("scored by", wrap=20)]
+    also = [Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)]
+    print_grid(grid([*columns, *also], rows, whole="--json"))
 
 
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
-    for paper, title in PAPERS.items():
-        lines = []
-        for table in (t for p, t in tables() if p == paper):
-            numbers = [r for r in results(paper=paper) if r.table == table]
-            count = len(rows(numbers, by_metric=False))
-            metrics = ", ".join(dict.fromkeys(r.metric for r in numbers))
-            settings = ", ".join(dict.fromkeys(r.setting for r in numbers))
-            lines.append((f"{paper}:{table}", str(count), metrics, settings))
-        texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
-        columns: list[Column | str] = ["table", Column("rows", right=True), *texts]
-        print_grid(grid(columns, lines, title=f"{paper}: {title}"))
-        click.echo()
-    click.echo("one of them: bench references PAPER:TABLE; all remarks: bench references --audit")
+    lines = []
+    for paper, table in tables():
+        numbers = results(paper=paper, table=table)
+        metrics = ", ".join(dict.fromkeys(number.metric for number in numbers))
+        settings = ", ".join(dict.fromkeys(number.setting for number in numbers))
+        count = str(len(rows(numbers, by_metric=False)))
+        lines.append((f"{paper}:{table}", count, metrics, settings))
+    print_facts(PAPERS.items())
+    click.echo()
+    texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
+    notes = ["one of them: bench references PAPER:TABLE; all remarks: bench references --audit"]
+    print_grid(grid(["table", Column("rows", right=True), *texts], lines, notes=notes))
 
 
 def show_tables(numbers: Sequence[ReferenceResult]) -> None:
-    """Every table that the numbers belong to, with the rows and columns that were chosen."""
-    groups: dict[tuple[str, str], list[ReferenceResult]] = {}
-    for number in numbers:
-        groups.setdefault((number.paper, number.table), []).append(number)
-    for (paper, table), group in groups.items():
+    """Every table that the numbers belong to, with the rows and columns that were chosen, by setting and backbone."""
+    parts: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in rows(numbers, by_metric=False):
+        first = row.first
+        name = ", ".join(filter(None, (first.setting, first.backbone)))
+        parts.setdefault((first.paper, first.table), {}).setdefault(name, []).append(row)
+    for (paper, table), by_name in parts.items():
         say(f"table {table} of {PAPERS[paper]}", hang=2)
-        for title, part in _parts(rows(group, by_metric=False)):
+        for name, part in by_name.items():
             click.echo()
-            print_grid(_grid(title, part))
+            print_grid(_grid(name, part))
         click.echo()
+    click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
     click.echo("numbers that are printed differently elsewhere: --audit --kind differs")
-
-
-def _parts(lines: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """The table in the parts that papers rule off: by setting, and by backbone where labels do not tell them apart."""
-    parts: dict[str, list[Row]] = {}
-    for row in lines:
-        labels = [other.first.label for other in lines if other.first.setting == row.first.setting]
-        backbone = f", {row.first.backbone}" if len(set(labels)) < len(labels) else ""
-        parts.setdefault(row.first.setting + backbone, []).append(row)
-    return list(parts.items())
 
 
 def _grid(title: str, part: Sequence[Row]) -> Grid:
@@ -214,27 +169,25 @@ def _grid(title: str, part: Sequence[Row]) -> Grid:
     def marks(texts: Iterable[str]) -> tuple[int, ...]:
         return tuple({footnotes.setdefault(text, len(footnotes) + 1): None for text in texts})
 
+    def printed(cell: ReferenceResult | None) -> Cell:
+        if cell is None:
+            return Cell()
+        spread = "" if cell.std is None else f" ± {decimals(cell.std, cell.metric)}"
+        notes = (r.why for r in remarks(cell) if r.task and r.kind != "differs")
+        return Cell(text=cell.printed + spread, marks=marks(notes))
+
     tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
     columns = [Column(t, right=True, drop=int(t != "Avg."), lead=t == "Avg.") for t in tasks]
     lines = []
     for row in part:
         cells = {cell.task: cell for cell in row.cells}
-        line = [Cell(text=row.first.label, marks=marks(_row_notes(row)))]
-        for task in tasks:
-            if (cell := cells.get(task)) is None:
-                line.append(Cell())
-                continue
-            spread = "" if cell.std is None else f" ± {decimals(cell.std, cell.metric)}"
-            notes = (r.why for r in remarks(cell) if r.task and r.kind != "differs")
-            line.append(Cell(text=cell.printed + spread, marks=marks(notes)))
-        lines.append(line)
-    spreads = ["±: over the draws of CxC-STS, over seeds elsewhere"]
+        name = Cell(text=row.first.label, marks=marks(_row_notes(row)))
+        lines.append([name, *(printed(cells.get(task)) for task in tasks)])
     return grid(
         [Column("row", wrap=24), *columns],
         lines,
         title=title,
         footnotes=list(footnotes),
-        notes=spreads if any(cell.std is not None for row in part for cell in row.cells) else [],
         whole="--json",
     )
 
@@ -264,16 +217,15 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
         if kind not in KINDS:
             raise UnknownName("kind", kind, KINDS, "of remark")
     every = dict.fromkeys(remark for number in numbers for remark in remarks(number))
-    chosen = [remark for remark in every if not kinds or remark.kind in kinds]
+    shown = kinds or (KINDS if as_json else [kind for kind in KINDS if kind not in LONG])
+    listed = [remark for remark in every if remark.kind in shown]
     if as_json:
-        for remark in chosen:
+        for remark in listed:
             click.echo(json_text(as_data(remark)))
         return
-    listed = [remark for remark in chosen if kinds or remark.kind not in LONG]
-    for kind, title in KINDS.items():
-        table = _audit_grid([r for r in listed if r.kind == kind], f"{kind}: {title}")
-        if table.rows:
-            print_grid(table)
+    for kind in shown:
+        if of_kind := [remark for remark in listed if remark.kind == kind]:
+            print_grid(_audit_grid(of_kind, f"{kind}: {KINDS[kind]}"))
             click.echo()
     click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
     if not kinds:

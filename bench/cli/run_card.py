@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names
-from bench.cli.columns import print_columns, print_command, print_facts, print_grid, say, title
+from bench.cli.columns import print_columns, print_facts, print_grid, say
 from bench.cli.options import json_text
+from bench.compare.formatting import visible
 
 if TYPE_CHECKING:
     from bench.run.jobs import Job
@@ -58,7 +59,7 @@ def show(reference: str, runs: Path | None, parts: Sequence[str], *, as_json: bo
         for table in known[part]:
             print_section(table)
     if missing := [part for part in parts if not known[part]]:
-        title(f"not recorded: {list_names(missing)}")
+        say(f"not recorded: {list_names(missing)}")
 
 
 def as_it_stands(
@@ -118,8 +119,9 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     print_facts(facts)
     click.echo()
     if record.provenance.command:
-        print_command(record.provenance.command)
-    title(f"more: bench runs {record.run_id}{runs} ...")
+        click.echo(visible(record.provenance.command, limit=None))
+        click.echo()
+    say(f"more: bench runs {record.run_id}{runs} ...")
     there = sections(record, folder)
     print_columns(
         [

@@ -14,9 +14,9 @@ from msgspec import to_builtins
 
 from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
-from bench.cli.columns import print_columns, say
+from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, warn
-from bench.cli.planning import check_nothing_to_fetch, plan_runs, table_of
+from bench.cli.planning import check_nothing_to_fetch, pending_grid, plan_runs
 from bench.cli.progress import downloads, reporting
 from bench.cli.run import checked
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
@@ -171,8 +171,8 @@ def search(
         warn(f"note: {note}")
     if dry_run:
         show_space(jobs, study, store, config.device, as_json)
-        for line in table_of(planned.to_fetch) if planned.to_fetch else ():
-            click.echo(line, err=as_json)
+        if planned.to_fetch and not as_json:
+            print_grid(pending_grid(planned.to_fetch), indent=2)
         if config.offline:
             check_nothing_to_fetch(planned.to_fetch)
         return

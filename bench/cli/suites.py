@@ -10,7 +10,7 @@ import click
 from bench.base.errors import BenchError
 from bench.base.text import list_names
 from bench.cli.columns import end_check, print_facts, print_grid
-from bench.cli.options import data_option, json_option, json_text, plugin_option
+from bench.cli.options import data_option, json_option, json_text, plugin_option, warn
 from bench.data.sets import DataFolder
 from bench.score.suites import Suite, suite, suite_names, suite_plugin, use_files
 from bench.show.grid import Column, grid
@@ -43,49 +43,52 @@ def suites(
     if check_name:
         _check(check_name, data, as_json)
         return
+    if name is not None:
+        facts = _as_data(suite(name))
+        if as_json:
+            click.echo(json_text(facts))
+        else:
+            _show(facts)
+        return
     chosen = []
-    for suite_name in suite_names() if name is None else [name]:
+    for suite_name in suite_names():
         try:
             chosen.append(suite(suite_name))
         except BenchError as error:
-            if name is not None:
-                raise
-            click.echo(f"warning: {error.message}", err=True)
+            warn(f"warning: {error.message}")
     if as_json:
-        for chosen_suite in chosen:
-            click.echo(json_text(_as_data(chosen_suite)))
-    elif name is None:
-        columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
-        rows = [(suite.name, str(len(suite.tasks)), suite.description) for suite in chosen]
-        print_grid(grid(columns, rows, notes=["everything about one: bench suites NAME"]))
-    else:
-        _show(chosen[0])
+        for one in chosen:
+            click.echo(json_text(_as_data(one)))
+        return
+    columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
+    rows = [(one.name, str(len(one.tasks)), one.description) for one in chosen]
+    print_grid(grid(columns, rows, notes=["everything about one: bench suites NAME"]))
 
 
-def _show(suite: Suite) -> None:
+def _show(facts: dict[str, Any]) -> None:
     """Protocol, metric, items and sub-datasets of each task."""
-    facts = _as_data(suite)
-    rows = []
-    for task in facts["tasks"]:
-        count = "" if task["n"] is None else f"{task['n']:,}"
-        sizes = ", ".join(f"{part} {n:,}" for part, n in task["subsets"].items())
-        several = len(task["subsets"]) > 1
-        rows.append((task["name"], count, task["metric"], task["protocol"], sizes * several))
-    plugin = suite_plugin(suite.name)
-    source = f"from {plugin.package} {plugin.version}" if plugin else f"docs/{suite.docs}"
-    average = list_names(suite.average or (), 9)
-    print_facts(
-        [
-            (suite.name, f"{suite.title}: {suite.description}"),
-            ("average", f"mean of {average}, each rounded to 2 decimals" if average else ""),
-            ("described in" if plugin is None else "defined", source),
-            ("data", f"bench data list {suite.name}"),
-        ]
-    )
+    plugin = suite_plugin(facts["name"])
+    average = list_names(facts["average"] or (), 9)
+    about = {
+        facts["name"]: f"{facts['title']}: {facts['description']}",
+        "average": f"mean of {average}, each rounded to 2 decimals" if average else "",
+        "defined in": f"{plugin.package} {plugin.version}" if plugin else f"docs/{facts['docs']}",
+        "data": f"bench data list {facts['name']}",
+    }
+    print_facts(about.items())
     click.echo()
-    items = Column("items", right=True)
-    parts = Column("sub-datasets", wrap=20)
-    print_grid(grid(["task", items, "metric", "protocol", parts], rows))
+    rows = [
+        (
+            task["name"],
+            "" if task["n"] is None else f"{task['n']:,}",
+            task["metric"],
+            task["protocol"],
+            ", ".join(f"{part} {n:,}" for part, n in task["subsets"].items() if n != task["n"]),
+        )
+        for task in facts["tasks"]
+    ]
+    columns = [Column("items", right=True), "metric", "protocol", Column("sub-datasets", wrap=20)]
+    print_grid(grid(["task", *columns], rows))
 
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:

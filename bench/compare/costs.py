@@ -6,43 +6,30 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
 
 from bench.compare.statistics.table import Cost, Table
-from bench.runs.record import EncodingCost, RunRecord
+from bench.runs.record import RunRecord
 from bench.runs.searches import is_tuned, search_of
 
 
-def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
-    """The tables with what every row took: means over its runs. What encoding takes is shown under one condition, that of
+def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    """The table with what every row took: means over its runs. What encoding takes is shown under one condition, that of
     most rows, which a note names; of other rows it is left out."""
-    return tuple(_with_costs(table, records) for table in tables)
-
-
-def _with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     costs = [_cost([records[run] for run in row.runs]) for row in table.rows]
     conditions = Counter(cost.encode_condition for cost in costs if cost.encode_condition)
     usual = min(conditions, key=lambda condition: (-conditions[condition], condition), default=None)
-    others = [
-        row.name
-        for row, cost in zip(table.rows, costs, strict=True)
-        if cost.encode_condition not in (None, usual)
-    ]
-    shown = f"encode was measured on: {usual}"
-    shown += f"; measured otherwise, and not shown: {', '.join(others)}" if others else ""
-    rows = tuple(
-        replace(row, cost=cost if cost.encode_condition == usual else _without_encoding(cost))
-        for row, cost in zip(table.rows, costs, strict=True)
-    )
-    return replace(table, rows=rows, notes=(*table.notes, *([shown] if usual else [])))
+    rows, others = [], []
+    for row, cost in zip(table.rows, costs, strict=True):
+        if cost.encode_condition not in (None, usual):
+            others.append(row.name)
+            cost = replace(cost, **dict.fromkeys(ENCODING))
+        rows.append(replace(row, cost=cost))
+    note = f"encode was measured on: {usual}"
+    note += f"; measured otherwise, and not shown: {', '.join(others)}" if others else ""
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *([note] if usual else [])))
 
 
-def _without_encoding(cost: Cost) -> Cost:
-    return replace(
-        cost, encode_sentences_per_second=None, encode_memory_bytes=None, encode_condition=None
-    )
-
-
+ENCODING = ("encode_sentences_per_second", "encode_memory_bytes", "encode_condition")
 TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
 """Recipe values that two methods may have unlike each other without being other methods for it."""
 SEARCHED = "searched"
@@ -69,6 +56,8 @@ def terms(record: RunRecord) -> dict[str, str]:
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:
     costs, (seconds, trials) = [run.cost for run in runs], tuning_cost(runs)
+    measured = [cost.encoding for cost in costs if cost.encoding is not None]
+    known = measured if len({cost.condition for cost in measured}) == 1 else []
     return Cost(
         tuning_seconds=seconds,
         tuning_trials=trials,
@@ -76,20 +65,10 @@ def _cost(runs: Sequence[RunRecord]) -> Cost:
         trainable_parts=_parts([cost.trainable_parts for cost in costs]),
         train_seconds=_mean([cost.train_seconds for cost in costs]),
         peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),
-        **_encoding([cost.encoding for cost in costs]),
+        encode_sentences_per_second=_mean([cost.sentences_per_second for cost in known]),
+        encode_memory_bytes=_mean([cost.memory_bytes for cost in known]),
+        encode_condition=known[0].condition if known else None,
     )
-
-
-def _encoding(measured: Sequence[EncodingCost | None]) -> dict[str, Any]:
-    """What encoding takes, mean over those runs of a row that were measured; nothing where that was under two conditions."""
-    known = [cost for cost in measured if cost is not None]
-    if len({cost.condition for cost in known}) != 1:
-        return {}
-    return {
-        "encode_sentences_per_second": fmean(cost.sentences_per_second for cost in known),
-        "encode_memory_bytes": fmean(cost.memory_bytes for cost in known),
-        "encode_condition": known[0].condition,
-    }
 
 
 def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.base.errors import printable
-from bench.base.text import duration as duration
-from bench.base.text import list_names as list_names
 from bench.base.text import plural
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.searches import TUNED
@@ -88,14 +85,6 @@ def headline(table: Table) -> str:
 def spread(cell: Cell) -> float | None:
     """What stands after ±: half of the 95 % interval."""
     return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
-
-
-def span_words(rank: Sequence[int] | None) -> str:
-    """ "1-3", "2": of a first and a last rank; "" where there is none."""
-    if rank is None:
-        return ""
-    low, high = rank
-    return str(low) if low == high else f"{low}-{high}"
 
 
 _METRICS = {

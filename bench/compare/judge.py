@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
-from bench.compare.formatting import list_names
+from bench.base.text import list_names
 from bench.compare.statistics.column import Column, column
 from bench.compare.statistics.influence import Influence, influence
 from bench.compare.statistics.table import (
@@ -57,18 +57,30 @@ Report = Callable[[str, int, int], None]
 
 
 def judge(
-    tables: Sequence[Table],
-    runs: Mapping[str, Run],
-    report: Report | None = None,
-    *,
-    predictions: bool = True,
-) -> tuple[Table, ...]:
-    """The tables with intervals, verdicts and the rows that may be the best, as far as the runs' predictions allow.
+    table: Table, runs: Mapping[str, Run], report: Report | None = None, *, predictions: bool = True
+) -> Table:
+    """The table with intervals, verdicts and the rows that may be the best, as far as the runs' predictions allow.
 
-    A cell without usable predictions has an interval over its seeds, where it has several; a note of its table says why. ``predictions``:
-    False reads none.
+    A cell without usable predictions has an interval over its seeds, where it has several; a note says why. ``predictions``: False reads
+    none.
     """
-    return tuple(_judge(load(table, runs, report, predictions=predictions)) for table in tables)
+    missing: dict[Position, str] = {}
+    stored = predictions and any(
+        has_predictions(runs[run].folder) for row in table.rows for run in row.runs
+    )
+    cells = _read(table, runs, report, missing) if stored else {}
+    average = _averaged(table, runs)
+    columns = {
+        j: _column(table, cells, j, average, missing)
+        for j in range(len(table.columns))
+        if any(row.cells[j] for row in table.rows)
+    }
+    table = _with_intervals(table, columns)
+    table = replace(table, notes=(*table.notes, *_reasons(table, missing), *_limits(cells)))
+    last = len(table.columns) - 1
+    if table.head is None or last not in columns:
+        return table
+    return _with_verdicts(table, *columns[last], _same_as_baseline(table, runs))
 
 
 # --- the rule: docs/statistics.md ---
@@ -127,34 +139,12 @@ Cells = Mapping[Position, tuple[Predicted, Influence]]
 """Of a table's cells: what statistics are made of."""
 
 
-def _judge(loaded: Loaded) -> Table:
-    """The table with intervals and verdicts."""
-    cells: dict[Position, tuple[Predicted, Influence]] = {}
-    first: dict[int, Predicted] = {}
-    for place, p in loaded.predicted.items():
-        try:
-            same_items(first.setdefault(place[1], p), p)
-            cells[place] = p, _checked_influence(p)
-        except ValueError as error:
-            loaded.missing[place] = str(error)
-    columns = {
-        j: _column(loaded, cells, j)
-        for j in range(len(loaded.table.columns))
-        if any(row.cells[j] for row in loaded.table.rows)
-    }
-    table = _with_intervals(loaded.table, columns)
-    table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(cells)))
-    last = len(table.columns) - 1
-    if table.head is None or last not in columns:
-        return table
-    return _with_verdicts(table, *columns[last], loaded.same)
-
-
-def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ...]]:
-    """Column j of the rows that have it, whether or not their predictions are known."""
-    having = {i: cell for i, row in enumerate(loaded.table.rows) if (cell := row.cells[j])}
-    rows = tuple(having)
-    tasks = loaded.average if j == len(loaded.table.columns) - 1 and loaded.average else (j,)
+def _column(
+    table: Table, cells: Cells, j: int, average: Sequence[int], missing: dict[Position, str]
+) -> tuple[Column, tuple[int, ...]]:
+    """Column j of the rows that have it, whether or not their predictions are known. ``average``: the columns that the last one is of."""
+    having = {i: cell for i, row in enumerate(table.rows) if (cell := row.cells[j])}
+    tasks = average if j == len(table.columns) - 1 and average else (j,)
     answers = []
     for i, cell in having.items():
         known = [
@@ -166,22 +156,10 @@ def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ..
     values = [cell.values for cell in having.values()]
     random = [cell.seeds != (None,) for cell in having.values()]
     try:
-        return column(answers, values, random), rows
+        return column(answers, values, random), tuple(having)
     except ValueError as error:
-        loaded.missing |= {(i, j): str(error) for i in rows}
-        return Column(values, random), rows
-
-
-def _checked_influence(p: Predicted) -> Influence:
-    """Raises ValueError where the recorded value does not follow from the predictions, or is undefined."""
-    moved = influence(p)
-    if p.metric in EXACT and p.score_S is not None:
-        off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
-        if off > APART:
-            raise ValueError(
-                f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
-            )
-    return moved
+        missing |= {(i, j): str(error) for i in having}
+        return Column(values, random), tuple(having)
 
 
 def _with_intervals(table: Table, columns: Columns) -> Table:
@@ -270,15 +248,13 @@ def _limits(cells: Cells) -> list[str]:
     return [note] if unknown else []
 
 
-def _reasons(loaded: Loaded) -> list[str]:
+def _reasons(table: Table, missing: Mapping[Position, str]) -> list[str]:
     """A line for each reason why cells have no statistics."""
-    places: dict[str, list[Position]] = {}
-    for place, why in loaded.missing.items():
-        places.setdefault(why, []).append(place)
     lines = []
-    for why, cells in places.items():
-        shown = list_names(dict.fromkeys(loaded.table.rows[i].name for i, _ in cells))
-        tasks = ", ".join(dict.fromkeys(loaded.table.columns[j] for _, j in cells))
+    for why in dict.fromkeys(missing.values()):
+        cells = [place for place, reason in missing.items() if reason == why]
+        shown = list_names(dict.fromkeys(table.rows[i].name for i, _ in cells))
+        tasks = ", ".join(dict.fromkeys(table.columns[j] for _, j in cells))
         lines.append(f"without statistics: {shown} on {tasks} ({why})")
     return lines
 
@@ -286,44 +262,44 @@ def _reasons(loaded: Loaded) -> list[str]:
 # --- the predictions behind the cells of tables, as far as there are any, and why there are none elsewhere ---
 
 
-@dataclass
-class Loaded:
-    """One table's predictions. ``missing``: why a cell that has a score has none, in words."""
-
-    table: Table
-    predicted: dict[Position, Predicted] = field(default_factory=dict)
-    missing: dict[Position, str] = field(default_factory=dict)
-    same: frozenset[int] = frozenset()
-    """Rows whose predictions all equal the baseline's."""
-    average: tuple[
-        int, ...
-    ] = ()  # columns that the last one averages; empty where there is no average
-
-
-def load(
-    table: Table, runs: Mapping[str, Run], report: Report | None = None, *, predictions: bool = True
-) -> Loaded:
-    """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
-    loaded = Loaded(table, average=_averaged(table, runs), same=_same_as_baseline(table, runs))
-    stored = predictions and any(
-        has_predictions(runs[run].folder) for row in table.rows for run in row.runs
-    )
+def _read(
+    table: Table, runs: Mapping[str, Run], report: Report | None, missing: dict[Position, str]
+) -> Cells:
+    """What the table's cells are made of. Nothing that is missing or damaged is fatal: ``missing`` gets the reason."""
+    cells: dict[Position, tuple[Predicted, Influence]] = {}
     for j, task in enumerate(table.columns):
-        if report is not None and stored:
+        if report is not None:
             report(task, j, len(table.columns))
-        if task == AVERAGE or not stored:
-            continue
+        first: Predicted | None = None
         for i, row in enumerate(table.rows):
             scores = [(runs[run], _scores(runs[run].record, table).get(task)) for run in row.runs]
             having = [(run, score) for run, score in scores if score is not None]
+            if task == AVERAGE or not having:
+                continue
             try:
-                if having:
-                    loaded.predicted[i, j] = _predicted(having)
+                p = _predicted(having)
+                first = first or p
+                same_items(first, p)
+                cells[i, j] = p, _checked_influence(p)
             except DataMissing:
-                loaded.missing[i, j] = "no predictions"
+                missing[i, j] = "no predictions"
             except BenchError as error:
-                loaded.missing[i, j] = error.message
-    return loaded
+                missing[i, j] = error.message
+            except ValueError as error:
+                missing[i, j] = str(error)
+    return cells
+
+
+def _checked_influence(p: Predicted) -> Influence:
+    """Raises ValueError where the recorded value does not follow from the predictions, or is undefined."""
+    moved = influence(p)
+    if p.metric in EXACT and p.score_S is not None:
+        off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
+        if off > APART:
+            raise ValueError(
+                f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify"
+            )
+    return moved
 
 
 def _same_as_baseline(table: Table, runs: Mapping[str, Run]) -> frozenset[int]:

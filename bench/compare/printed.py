@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean, variance
 
 import msgspec
 
-from bench.compare.formatting import list_names
+from bench.base.text import list_names
 from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
 from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
 from bench.references.audit import half_unit, remarks
 from bench.references.ours import DEV, SUITES, find_printed, meaning
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import RunRecord, Score, ScoreKey
 
 LEVEL = 0.95
 CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
@@ -214,18 +214,15 @@ Scored = Sequence[tuple[RunRecord, Score]]
 def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
     """Every printed cell of these rows. Spreads are pooled over all rows whose runs were scored on the same task, each run once."""
     scored = [[_scored(row, cell, text) for cell in row.cells] for row in rows]
-    samples: dict[tuple[object, ...], dict[tuple[str, ...], list[float]]] = {}
-    for of_cell in (one for cells in scored for one in cells if _random(one)):
-        runs = tuple(record.run_id for record, _ in of_cell)
-        samples.setdefault(_key(of_cell), {})[runs] = [score.value for _, score in of_cell]
+    samples: dict[ScoreKey, dict[tuple[str, ...], list[float]]] = {}
+    for of_cell in (one for cells in scored for one in cells):
+        if of_cell and of_cell[0][0].seed is not None:
+            runs = tuple(record.run_id for record, _ in of_cell)
+            samples.setdefault(of_cell[0][1].key, {})[runs] = [one.value for _, one in of_cell]
     spreads = {key: pooled_sd(values.values()) for key, values in samples.items()}
-
-    def spread(of_cell: Scored) -> tuple[float, float]:
-        return spreads[_key(of_cell)] if _random(of_cell) else (0.0, math.inf)
-
     return [
         [
-            _reproduced(cell, of_cell, spread, row.why_not)
+            _reproduced(cell, of_cell, spreads, row.why_not)
             for cell, of_cell in zip(row.cells, cells, strict=True)
         ]
         for row, cells in zip(rows, scored, strict=True)
@@ -237,29 +234,22 @@ def _scored(row: Beside, cell: ReferenceResult, text: str) -> Scored:
     return [(record, score) for record, score in scores if score is not None]
 
 
-def _random(scored: Scored) -> bool:
-    return bool(scored) and scored[0][0].seed is not None
-
-
-def _key(scored: Scored) -> tuple[object, ...]:
-    return (*scored[0][1].key, scored[0][1].metric)
-
-
 def _reproduced(
     cell: ReferenceResult,
     scored: Scored,
-    spread: Callable[[Scored], tuple[float, float]],
+    spreads: Mapping[ScoreKey, tuple[float, float]],
     why_not: str,
 ) -> Reproduced:
-    notes = tuple(
-        remark.why for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied")
-    )
+    known = ("differs", "same", "copied")
+    notes = tuple(remark.why for remark in remarks(cell) if remark.kind not in known)
     if not scored:
         reason = "no finished run of ours has this score"
         return Reproduced(printed=cell, verdict=NOT_TESTED, reason=reason, notes=notes)
-    mean, first = fmean(score.value for _, score in scored), scored[0][1]
+    record, first = scored[0]
+    spread = (0.0, math.inf) if record.seed is None else spreads[first.key]
+    mean = fmean(score.value for _, score in scored)
     return Reproduced(
-        **vars(judge(mean, len(scored), cell, spread(scored), why_not)),
+        **vars(judge(mean, len(scored), cell, spread, why_not)),
         printed=cell,
         mean=mean,
         seeds=tuple(record.seed for record, _ in scored),
@@ -273,40 +263,26 @@ def _reproduced(
 # --- the printed values of a table of ours: ``bench compare --with-paper`` ---
 
 
-def with_papers(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
-    """The tables with the printed value in each cell that a paper has one for; where none has, a note says so.
+def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    """The table with the printed value in each cell that a paper has one for; where none has, a note says so.
 
     Only numbers of the table's own protocol are taken, and of its text form.
     """
-    return tuple(_with_paper(table, records) for table in tables)
-
-
-def _with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     random = [row for row in table.rows if row.seeds[0] is not None]
-    pooled = {
-        task: pooled_sd(cell.values for row in random if (cell := row.cells[i]) is not None)
-        for i, task in enumerate(table.columns)
-    }
-    rows = tuple(_row_with_paper(row, table, records[row.runs[0]], pooled) for row in table.rows)
+    pooled = [
+        pooled_sd(cell.values for row in random if (cell := row.cells[i]) is not None)
+        for i in range(len(table.columns))
+    ]
+    rows = []
+    for row in table.rows:
+        spreads = pooled if row.seeds[0] is not None else [(0.0, math.inf)] * len(pooled)
+        facts = zip(table.columns, row.cells, spreads, strict=True)
+        record = records[row.runs[0]]
+        cells = (cell and _with_print(cell, task, row, table, record, s) for task, cell, s in facts)
+        rows.append(replace(row, cells=tuple(cells)))
     missing = [row.name for row in rows if not any(cell and cell.printed for cell in row.cells)]
-    notes = list(table.notes)
-    if len(missing) == len(rows):
-        notes.append("no paper printed any of these rows")
-    elif missing:
-        notes.append(f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}")
-    return replace(table, rows=rows, notes=tuple(notes))
-
-
-def _row_with_paper(
-    row: Row, table: Table, record: RunRecord, pooled: Mapping[str, tuple[float, float]]
-) -> Row:
-    cells = list(row.cells)
-    for i, (task, cell) in enumerate(zip(table.columns, row.cells, strict=True)):
-        fitting = printed_for(row, task, table, record)
-        if cell is not None and fitting:
-            spread = pooled[task] if row.seeds[0] is not None else (0.0, math.inf)
-            cells[i] = replace(cell, printed=_printed(cell, fitting[0], spread, record))
-    return replace(row, cells=tuple(cells))
+    note = f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}"
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *([note] if missing else [])))
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
@@ -325,12 +301,16 @@ def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[Re
     return [one for one in printed if not one.text or table.text in (None, one.text)]
 
 
-def _printed(
-    cell: Cell, result: ReferenceResult, spread: tuple[float, float], record: RunRecord
-) -> Printed:
+def _with_print(
+    cell: Cell, task: str, row: Row, table: Table, record: RunRecord, spread: tuple[float, float]
+) -> Cell:
+    fitting = printed_for(row, task, table, record)
+    if not fitting:
+        return cell
+    result = fitting[0]
     judged = judge(cell.mean, len(cell.values), result, spread, changed_by_hand(record, result))
     copied = "" if result.own_result else "copied by the paper"
-    return Printed(
+    printed = Printed(
         value=result.value,
         std=result.std,
         source=f"{result.paper}:{result.table}",
@@ -341,6 +321,7 @@ def _printed(
         reason=judged.reason,
         note=", ".join(filter(None, (copied, result.runs))),
     )
+    return replace(cell, printed=printed)
 
 
 def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:

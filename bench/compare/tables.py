@@ -6,25 +6,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
-from bench.compare import costs
-from bench.compare.costs import SEARCHED, terms
+from bench.compare.costs import SEARCHED, terms, with_costs
 from bench.compare.formatting import protocol_words, row_name
-from bench.compare.printed import with_papers
-from bench.compare.statistics.summary import summarise
+from bench.compare.judge import Report, judge
+from bench.compare.printed import with_paper
+from bench.compare.statistics.summary import summarise, with_baseline
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
 from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of
 from bench.runs.store import data_key
-
-if TYPE_CHECKING:
-    from bench.compare.judge import Report
-
 
 # --- what the runs of one table do not share although they stand in one column: a footnote for each difference ---
 
@@ -34,20 +29,16 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-le
 UNKNOWN = "not recorded"
 
 
-def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
-    """The tables with a footnote for each difference between the runs of a table, and marks at the
-    rows that differ.
-
-    Of each thing that is compared, the value that most runs have is the rule; one footnote names
-    all who differ. Rows that a suite has only under another protocol or text form, in another
-    table, are named too.
-    """
-    return tuple(_with_footnotes(table, tables, records) for table in tables)
-
-
-def _with_footnotes(
+def with_footnotes(
     table: Table, tables: Sequence[Table], records: Mapping[str, RunRecord]
 ) -> Table:
+    """The table with a footnote for each difference between its runs, and marks at the rows that
+    differ.
+
+    Of each thing that is compared, the value that most runs have is the rule; one footnote names
+    all who differ. Rows that a suite has only under another protocol or text form, in another one
+    of ``tables``, are named too.
+    """
     table = _with_differences(table, records)
     return replace(
         table,
@@ -56,15 +47,11 @@ def _with_footnotes(
     )
 
 
-MOST_FAILURES = 3  # that a table lists
-
-
 def _failures(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
-    """A note for each finished run of which another suite or task could not be scored."""
-    failed = [run for row in table.rows for run in row.runs if records[run].error]
-    notes = [f"not scored in {run}: {records[run].error}" for run in failed[:MOST_FAILURES]]
-    more = len(failed) - MOST_FAILURES
-    return notes + [f"{more} more runs have such failures: bench runs RUN"] * (more > 0)
+    """A note of the finished runs of which another suite or task could not be scored."""
+    errors = [(run, records[run].error) for row in table.rows for run in row.runs]
+    failed = [f"{run} ({error})" for run, error in errors if error]
+    return [f"not scored in full: {list_names(failed, 3)}"] if failed else []
 
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
@@ -106,12 +93,10 @@ def _some_of(seeds: Sequence[int | None], row: Row) -> str:
     return f" ({'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))})"
 
 
-def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:
+def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
     """Where checkpoints were chosen on pairs that this table scores."""
-    if table.suite != "sts":
-        return ()
-    chosen = dict.fromkeys(dev_words(records[run]) for row in table.rows for run in row.runs)
-    return tuple(f"checkpoints: {words}" for words in chosen if words)
+    runs = (records[run] for row in table.rows for run in row.runs if table.suite == "sts")
+    return [f"checkpoints: {text}" for text in dict.fromkeys(map(dev_words, runs)) if text]
 
 
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
@@ -159,6 +144,35 @@ def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
     ]
 
 
+# --- by what score the checkpoints of a row were chosen ---
+
+
+DEV = ("dev", "validation", "valid", "val", "train")
+"""Last words in the names of sets that no score is taken of."""
+UNNAMED = "a set that was not recorded"
+
+
+def chosen_on(record: RunRecord) -> str:
+    """The set on which a checkpoint, or the values of a recipe, were chosen, where that is no development set: "" for all honest ways, else its name.
+
+    Runs of different answers never share a table. A set whose name was not recorded may be any, and counts as no development set.
+    """
+    done, search = record.training, search_of(record)
+    seeds = search.get("seeds")
+    if isinstance(seeds, list) and record.seed in seeds:
+        return f"a seed of {search.get('name', 'its own search')}"
+    searched = _no_dev_set(str(search["select_on"])) if search.get("select_on") else ""
+    if searched or done is None or done.dev_score is None:  # the last step was kept
+        return searched
+    return _no_dev_set(done.dev_task or "")
+
+
+def _no_dev_set(name: str) -> str:
+    """The name of a set, where it does not say that it is a development set; else ""."""
+    name = name.strip()
+    return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
+
+
 # --- the tables ---
 
 
@@ -188,51 +202,52 @@ def compare_runs(
     """The tables of these runs. Raises BenchError where the runs have no score, or ``options``
     refuse them."""
     records = {run.record.run_id: run.record for run in runs}
-    tables = summarise(
-        records.values(),
-        baseline=options.baseline,
-        together=options.together,
-        tasks=options.tasks,
-    )
-    if not tables:
+    groups: dict[str, list[RunRecord]] = {}
+    for record in records.values():
+        groups.setdefault(chosen_on(record), []).append(record)
+    found = [
+        replace(table, chosen_on=name)
+        for name in sorted(groups)
+        for table in summarise(groups[name], together=options.together, tasks=options.tasks)
+    ]
+    if not found:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    tables = with_footnotes(tables, records)
+    tables = with_baseline(found, options.baseline)
+    tables = [with_footnotes(table, tables, records) for table in tables]
     if options.strict:
         refuse_footnotes(tables)
-    if options.statistics != NO:
-        tables = _judged(tables, {run.record.run_id: run for run in runs}, options, report)
+    tables = _judged(tables, {run.record.run_id: run for run in runs}, options, report)
     if options.with_paper:
-        tables = with_papers(tables, records)
-    return costs.with_costs(tables, records) if options.cost else tables
+        tables = [with_paper(table, records) for table in tables]
+    if options.cost:
+        tables = [with_costs(table, records) for table in tables]
+    return tuple(tables)
 
 
 def refuse_footnotes(tables: Sequence[Table]) -> None:
     """``--strict``: raises BenchError where a table has a footnote."""
-    footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]
-    if not footnotes:
-        return
-    (suite, first), more = footnotes[0], len(footnotes) - 1
-    rest = f" (and {plural(more, 'more difference')})" if more else ""
-    raise BenchError(
-        f"--strict: the runs of {suite} are not of one kind: {first}{rest}",
-        "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
-    )
+    found = [f"{table.suite}: {footnote}" for table in tables for footnote in table.footnotes]
+    if found:
+        raise BenchError(
+            f"--strict: {plural(len(found), 'difference')} between the runs of a table: {list_names(found, 1)}",
+            "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+        )
 
 
 def _judged(
-    tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None
-) -> tuple[Table, ...]:
-    from bench.compare.judge import judge
-
-    shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
-    stored = sum(has_predictions(run.folder) for run in shown.values())
+    tables: list[Table], runs: Mapping[str, Run], options: TableOptions, report: Report | None
+) -> list[Table]:
+    shown = {run for table in tables for row in table.rows for run in row.runs}
+    stored = sum(has_predictions(runs[run].folder) for run in shown)
     if not stored and options.statistics == YES:
         raise BenchError(
             "--statistics yes: none of these runs has predictions",
             "the command of each run makes them again",
         )
-    many = options.statistics == AUTO and stored > MANY_RUNS
-    if many:
+    note = ""
+    if options.statistics == NO:
+        note = "not tested"
+    elif options.statistics == AUTO and stored > MANY_RUNS:
         note = f"not tested: reading the predictions of {stored:,} runs takes minutes; choose fewer runs, or --statistics yes"
-        tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
-    return judge(tables, shown, report, predictions=not many)
+    judged = [judge(table, runs, report, predictions=not note) for table in tables]
+    return [replace(table, notes=(*table.notes, note)) for table in judged] if note else judged

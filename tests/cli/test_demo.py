@@ -1,4 +1,4 @@
-"""``bench demo``: what it says follows from its numbers, its page is the preview's, and the whole of it as a real process."""
+"""``bench demo``: what it says follows from its numbers, its page has the same sentence, and the whole of it as a real process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import argv, tree
+from commands import argv, bench, tree
 from factories import record
 from forked import bench_process
 from msgspec.structs import replace
@@ -68,15 +68,13 @@ def test_page_and_terminal_answer_with_one_sentence_that_follows_from_the_number
     store, records = runs(tmp_path, noise)
     show(records, store, tmp_path, browse=False)
     printed = " ".join(capsys.readouterr().out.split())
-    board = json.loads((tmp_path / "preview" / "tables.json").read_text())
-    answer = board["answer"]
-    page = " ".join((tmp_path / "preview" / "index.html").read_text(encoding="utf-8").split())
-    assert answer in printed and answer.partition(":")[0] in page
-    (row,) = [row for row in board["tables"][0]["table"]["rows"] if row["method"] == "simcse"]
+    page = " ".join((tmp_path / "index.html").read_text(encoding="utf-8").split())
+    done = bench("compare", "--runs", store.path, "--baseline", "cls", "--format", "json")
+    (table,) = json.loads(done.stdout)["tables"]
+    (row,) = [row for row in table["rows"] if row["method"] == "simcse"]
     values = [record.scores[0].value for record in records]
     assert row["against"]["difference"] == pytest.approx(np.mean(values[1:]) - values[0], abs=0.011)
-    assert board["tables"][0]["table"]["baseline"] == "cls"
-    assert claim in answer
+    assert table["baseline"] == "cls" and claim in printed and claim in page
 
 
 BLOCKED = """
@@ -110,7 +108,7 @@ def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
     untrained |= {"last-avg": 59.95, "cls": 54.12}
     assert {name: values[name] for name in untrained} == pytest.approx(untrained, abs=0.3)
     assert all(one.scores[0].protocol == "check/2" and one.scores[0].n == 4742 for one in records)
-    for line in ("baseline: first-last-avg", "simcse ", str(runs.parent / "preview/index.html")):
+    for line in ("baseline: first-last-avg", "simcse ", str(runs.parent / "index.html")):
         assert line in done.stdout
     before, again = tree(runs), run(*demo)
     assert again.returncode == 0 and again.stdout == done.stdout and tree(runs) == before

@@ -14,7 +14,6 @@ from commands import argv
 import bench as package
 import methods
 from bench.cli import VERBS, main
-from bench.cli.references import checkpoints_
 
 COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
@@ -36,7 +35,7 @@ SENTENCE = argv(
 
 def tree() -> dict[str, click.Command]:
     """ "run", "data", "data fetch", ...: every command by the words after "bench"."""
-    context, found = click.Context(main), {"references checkpoints": checkpoints_}
+    context, found = click.Context(main), dict[str, click.Command]()
     for verb in VERBS:
         command = main.get_command(context, verb)
         assert command is not None

@@ -86,7 +86,7 @@ def test_a_task_that_cannot_be_scored_is_noted_and_the_run_with_its_other_scores
     assert [score.task for score in record.scores] == ["STS12"]
     assert (the_run(runs) / "predictions" / "STS12.npz").is_file()
     assert "not scored: STS13" in bench("runs", record.run_id, "--runs", runs).stdout
-    assert f"not scored in {record.run_id}: STS13" in bench("compare", "--runs", runs).stdout
+    assert f"not scored in full: {record.run_id} (STS13" in bench("compare", "--runs", runs).stdout
 
 
 def words(data: Path, task: str) -> dict[str, None]:

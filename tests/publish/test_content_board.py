@@ -13,8 +13,8 @@ from msgspec import structs
 
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
-from bench.board.judged_tables import chosen_on
 from bench.compare.statements import verdict
+from bench.compare.tables import chosen_on
 from bench.runs import RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}

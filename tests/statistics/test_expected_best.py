@@ -9,8 +9,8 @@ import pytest
 from factories import record
 from msgspec import structs
 
-from bench.board.judged_tables import chosen_on
 from bench.compare.statistics.expected_best import expected_best
+from bench.compare.tables import chosen_on
 from bench.runs import HowExecuted
 from bench.runs.record import RecipeValue
 from bench.runs.searches import kind_of_values

@@ -10,7 +10,7 @@ from factories import STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.summary import summarise, with_baseline
 from bench.compare.statistics.table import Table
 from bench.runs import Code, CorpusUsed, RunRecord
 
@@ -137,36 +137,41 @@ def test_runs_of_different_code_never_share_a_row() -> None:
     }, "the newest run's code"
 
 
+def compared(records: list[RunRecord], baseline: str | None = None) -> Table:
+    (table,) = with_baseline(summarise(records), baseline)
+    return table
+
+
 def test_baseline_differences() -> None:
-    table = only(summarise(family(), baseline="simcse"))
+    table = compared(family(), "simcse")
     mean = {one.name: round(one.cells[-1].mean, 2) for one in table.rows if one.cells[-1]}
     for one in table.rows:
         assert one.difference == pytest.approx(mean[one.name] - mean["simcse"], abs=1e-9)
     assert table.baseline == "simcse" and [one.name for one in table.rows if one.is_baseline] == [
         "simcse"
     ]
-    assert only(summarise(family(), baseline="dcpcse+mlm")).baseline == "dcpcse+mlm"
+    assert compared(family(), "dcpcse+mlm").baseline == "dcpcse+mlm"
     with pytest.raises(UnknownName, match="nearest: simcse"):
-        summarise(family(), baseline="simsce")
+        compared(family(), "simsce")
 
 
 def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
     made = [record("simcse", 1, base=60), record("promcse", 1, base=70), record("ct", 1, base=50)]
-    assert only(summarise(made)).baseline == "simcse", "whatever its score"
-    assert only(summarise(made[1:])).baseline is None
+    assert compared(made).baseline == "simcse", "whatever its score"
+    assert compared(made[1:]).baseline is None
     rates = [
         record("simcse", 1, base=b, recipe={"learning_rate": r})
         for b, r in ((65, 1e-4), (66, 3e-5))
     ]
-    table = only(summarise([*rates, *made[1:]]))
+    table = compared([*rates, *made[1:]])
     assert table.baseline is None, "two rows of that name"
     with pytest.raises(BenchError) as several:
-        summarise([*rates, *made[1:]], baseline="simcse")
+        compared([*rates, *made[1:]], "simcse")
     assert several.value.message == "--baseline: simcse is 2 rows of sts"
     names = several.value.hint.removeprefix("name one: ").split("; ")
     for name in names:
-        chosen = only(summarise([*rates, *made[1:]], baseline=shlex.split(name)[0]))
+        chosen = compared([*rates, *made[1:]], shlex.split(name)[0])
         assert [one.differs[0][1] in name for one in chosen.rows if one.is_baseline] == [True]
     variant = record("simcse", 1, base=80, variant="eh")
-    assert only(summarise([variant, *made])).baseline == "simcse"
-    assert only(summarise([variant], baseline="simcse")).baseline == "simcse+eh"
+    assert compared([variant, *made]).baseline == "simcse"
+    assert compared([variant], "simcse").baseline == "simcse+eh"

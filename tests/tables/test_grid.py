@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from bench.compare.formatting import csv_text, latex, markdown, visible
-from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.summary import summarise, with_baseline
 from bench.runs import RunRecord
 from bench.show import grid as writers
 from bench.show.grid import Cell, Column, Grid, grid, terminal
@@ -145,7 +145,7 @@ def test_hostile_names_in_every_form() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
-    tables = [*summarise([*hostile(), *family()], baseline="simcse")]
+    tables = with_baseline(summarise([*hostile(), *family()]), "simcse")
     text = writers.latex_document([TABLE, *map(score_grid, tables)])
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
     done = subprocess.run(

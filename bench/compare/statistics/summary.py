@@ -41,19 +41,13 @@ if TYPE_CHECKING:
 
 
 def summarise(
-    records: Iterable[RunRecord],
-    *,
-    baseline: str | None = None,
-    together: bool = False,
-    tasks: Sequence[str] = (),
+    records: Iterable[RunRecord], *, together: bool = False, tasks: Sequence[str] = ()
 ) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
     Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
     others, such as finished encoders, stand in one table.
     ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
-    ``baseline``: a method or ``method+variant``; without one, the row ``simcse`` of each table. Raises UnknownName where no table has it,
-    BenchError where it means several rows of a table.
     """
     finished = [record for record in records if record.status == "finished"]
     scored = [
@@ -74,15 +68,7 @@ def summarise(
                 else ("none", "")
             )
         groups.setdefault((*key, *place), []).append((record, scores))
-    tables = [_table(key, groups[key], baseline, tasks) for key in sorted(groups, key=_table_order)]
-    if baseline is not None and not any(table.baseline for table in tables):
-        raise UnknownName(
-            "baseline",
-            baseline,
-            {row.name for table in tables for row in table.rows},
-            "among these runs",
-        )
-    return tuple(tables)
+    return tuple(_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order))
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
@@ -102,7 +88,6 @@ def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
 def _table(
     key: tuple[str, ...],
     scored: Sequence[tuple[RunRecord, dict[str, Score]]],
-    baseline: str | None,
     wanted: Sequence[str],
 ) -> Table:
     suite, protocol, text, setting, backbone = key
@@ -154,7 +139,7 @@ def _table(
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
     if falling := [column for column in columns if metrics.get(column) in LOWER_IS_BETTER]:
         notes.insert(0, f"lower is better: {', '.join(falling)}")
-    table = Table(
+    return Table(
         setting=setting or None,
         backbone=backbone or None,
         suite=suite,
@@ -166,7 +151,6 @@ def _table(
         notes=tuple(notes),
         footnotes=tuple(footnotes),
     )
-    return against(table, baseline)
 
 
 def _the_same(rows: Sequence[Row], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
@@ -247,13 +231,22 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
     return [replace(row, cells=tuple(own)) for row, own in zip(rows, cells, strict=True)]
 
 
+def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
+    """The tables with differences from a method or ``method+variant``; without one, from the row ``simcse`` of each. Raises UnknownName
+    where no table has it, BenchError where it means several rows of a table."""
+    made = [against(table, baseline) for table in tables]
+    if baseline is not None and not any(table.baseline for table in made):
+        names = {row.name for table in tables for row in table.rows}
+        raise UnknownName("baseline", baseline, names, "among these runs")
+    return made
+
+
 def against(table: Table, baseline: str | None) -> Table:
     """With differences from the baseline's cells, as printed. The table itself where it has no such row.
 
     The baseline is fixed before the scores: the one row that is called so; without a name, the row ``simcse``, if there is exactly one
     without a variant. Raises BenchError where the name means several rows.
     """
-    table = without_baseline(table)
     base = _default(table) if baseline is None else _named(table, baseline)
     if base is None:
         return table
@@ -269,22 +262,6 @@ def against(table: Table, baseline: str | None) -> Table:
     alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
     name = base.name if alone else f"{base.name} {base.backbone}"
     return replace(table, rows=tuple(rows), baseline=name)
-
-
-def without_baseline(table: Table) -> Table:
-    """The table without differences."""
-    if table.baseline is None:
-        return table
-    rows = tuple(
-        replace(
-            row,
-            cells=tuple(cell and replace(cell, against=None) for cell in row.cells),
-            difference=None,
-            is_baseline=False,
-        )
-        for row in table.rows
-    )
-    return replace(table, rows=rows, baseline=None)
 
 
 def _default(table: Table) -> Row | None:

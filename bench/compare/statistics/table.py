@@ -332,6 +332,9 @@ class Table:
     baseline: str | None = None
     footnotes: tuple[Footnote, ...] = ()  # differences between its runs; rows point to them
     tested: Tested | None = None  # None: nothing was tested
+    chosen_on: str = (
+        ""  # the set on which its checkpoints were chosen, where that is no development set
+    )
 
     @property
     def head(self) -> str | None:

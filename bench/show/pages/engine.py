@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -14,6 +13,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
+from bench.base.text import value_text as value_text
 from bench.board.names import link, method_page, run_page, search_file
 from bench.compare.formatting import metric_words, score, setting_words, visible
 from bench.show.grid import Grid, as_html
@@ -138,13 +138,3 @@ def form_text(table: Table) -> str:
 def minus(text: str) -> str:
     """With a minus sign where a hyphen stands for one."""
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-def value_text(value: Any) -> str:
-    """ "none", "true", 3e-05 as "3e-5"; text as it is, lists as JSON."""
-    if value is None:
-        return "none"
-    if isinstance(value, float):
-        return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
-    plain = isinstance(value, str) and value
-    return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
