@@ -28,7 +28,6 @@ from bench.cli.run_all import run_all, show_missing, show_result
 if TYPE_CHECKING:
     from bench.backbones import Reference
     from bench.cli.planning import Make, Planned
-    from bench.data.fetching import Report
     from bench.data.sets import DataFolder
     from bench.run.config import RunConfig
     from bench.run.models import Model
@@ -146,7 +145,7 @@ def evaluate(
     """
     from bench.base import devices
     from bench.cli.planning import Planned, show_plan
-    from bench.cli.progress import downloads, reporting
+    from bench.cli.progress import reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.config import RunConfig
@@ -187,14 +186,12 @@ def evaluate(
                 "leave --fresh out",
             )
     device = devices.choose_device(device)
-    shown = downloads(plain or as_json)
     plans = [
         plan_model(
             encoder,
             wanted,
             forms,
             data,
-            shown,
             offline=offline,
             allow_pickle=allow_pickle,
             only_look=dry_run,
@@ -308,7 +305,6 @@ def plan_model(
     suites: Sequence[str],
     text: str,
     data: Path | None,
-    report: Report,
     *,
     offline: bool,
     plugins: Sequence[Path],
@@ -344,7 +340,7 @@ def plan_model(
             else Registry({model.plugin.name: model.plugin}, ())
         )
         make = partial(plan.make, config, registry)
-    return prepare(make, config, report, only_look=only_look)
+    return prepare(make, config, only_look=only_look)
 
 
 def _of_run(

@@ -35,7 +35,6 @@ from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
-    from bench.data.fetching import Report
     from bench.run.config import RunConfig
 
 
@@ -60,7 +59,7 @@ class Planned:
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
 
 
-def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = False) -> Planned:
+def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
     What is missing is planned with first, and nothing of it is requested: so the user sees names, sizes and licences of all of it
@@ -71,7 +70,7 @@ def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = 
 
     data = Path(config.data) if config.data else None
     ready: Callable[[Reference], Reference] = partial(
-        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=report.say
+        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
     )
     if config.offline and not only_look:
         return Planned(tuple(make(DataFolder(data, offline=True), ready)))
@@ -79,8 +78,8 @@ def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = 
     looked = tuple(make(DataFolder(data, fetcher=later), partial(_noted, later)))
     if only_look or not later.pending:
         return Planned(looked, later.pending)
-    announce(later.pending, report, fetched_folder())
-    folder = DataFolder(data, fetcher=Fetcher(fetched_folder(), report))
+    announce(later.pending, fetched_folder())
+    folder = DataFolder(data, fetcher=Fetcher(fetched_folder(), warn))
     return Planned(tuple(make(folder, ready)))
 
 
@@ -95,7 +94,7 @@ def _noted(later: Later, reference: Reference) -> Reference:
     return reference
 
 
-def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
+def announce(pending: Sequence[Pending], into: Path) -> None:
     """The table of what is fetched now. Raises FetchFailed, in place of the table, where there is no network."""
     from bench.data.fetching import check_network
 
@@ -106,13 +105,13 @@ def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
         raise FetchFailed(
             f"{error.message}; not on this machine: {names}", elsewhere(pending)
         ) from None
-    report.say(
+    warn(
         f"fetched now, data into {into}:"
         if any(item.kind != "backbone" for item in pending)
         else "fetched now:"
     )
     for line in table_of(pending):
-        report.say(line)
+        warn(line)
 
 
 def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:

@@ -31,10 +31,10 @@ from bench.cli.options import (
     warn,
 )
 from bench.cli.planning import Planned, as_dict, known_methods, plan_rows, prepare, show_plan
-from bench.cli.progress import RunReporter, downloads, reporting
+from bench.cli.progress import RunReporter, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
 from bench.cli.run_all import run_all
-from bench.data.fetching import Report, offline_now
+from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.references import (
     FORMULA,
@@ -194,7 +194,7 @@ def reproduce(
     known = {job.corpus for job in order if job.corpus}
     options = replace(options, corpora=parse_corpora(corpora, known))
     DataFolder(data, offline=True).check_root()
-    plan = partial(plan_stage, registry, options, store, downloads(plain or as_json))
+    plan = partial(plan_stage, registry, options, store)
     if dry_run:
         planned = plan(order, config, only_look=True)
         if as_json:
@@ -247,7 +247,6 @@ def plan_stage(
     registry: Registry,
     options: ReproduceOptions,
     store: RunsFolder,
-    report: Report,
     stage: Sequence[Job],
     config: RunConfig,
     *,
@@ -264,7 +263,7 @@ def plan_stage(
                 job.error = error
         return [run for job in stage for run in job.planned]
 
-    return prepare(make, config, report, only_look=only_look)
+    return prepare(make, config, only_look=only_look)
 
 
 def run_jobs(

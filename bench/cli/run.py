@@ -11,7 +11,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.planning import check_nothing_to_fetch, known_methods, prepare, show_plan
-from bench.cli.progress import downloads, reporting
+from bench.cli.progress import reporting
 from bench.cli.rank_process import rank_process
 from bench.cli.remote import run_elsewhere
 from bench.cli.run_all import FOR_EVER, run_all, show_missing, show_result
@@ -92,7 +92,7 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
         jobs.stop_with_parent()
         settle.check_worker(config)
     make = partial(make_all, plan.runs, known_methods(config.plugins))
-    fetched = partial(prepare, make, config, downloads(plain))
+    fetched = partial(prepare, make, config)
     planned = (ranks.in_turn(fetched) if ranks else fetched()).runs
     if only is not None:
         planned = (jobs.only(planned, only),)
@@ -117,7 +117,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     typed, plan = plan, checked(plan, only_look=dry_run)
     config = plan.runs[0]
     make = partial(make_all, plan.runs, known_methods(config.plugins))
-    whole = prepare(make, config, downloads(True), only_look=dry_run)
+    whole = prepare(make, config, only_look=dry_run)
     settle.check_chunks(whole.runs, config.chunk)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
     if to is not None:

@@ -164,7 +164,7 @@ def search(
               bench run --recipe runs/search-.../simcse.toml --seeds 1-5
     """
     from bench.cli.planning import check_nothing_to_fetch, known_methods, prepare, table_of
-    from bench.cli.progress import downloads, reporting
+    from bench.cli.progress import reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
@@ -213,7 +213,7 @@ def search(
     request = settled(request, only_look=dry_run)
     device, offline = request.device, request.offline
     make = partial(plan.make, request, known_methods(plugins))
-    planned = prepare(make, request, downloads(plain or as_json), only_look=dry_run)
+    planned = prepare(make, request, only_look=dry_run)
     check_chunks(planned.runs, chunk)
     jobs = jobs_of(planned.runs, space_options, overrides)
     study = definition(

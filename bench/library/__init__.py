@@ -79,7 +79,6 @@ def evaluate(
     from bench.base import devices
     from bench.cli.evaluate import check_found, check_words, folder_of, plan_model
     from bench.cli.options import comma_list
-    from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.config import RunConfig
@@ -112,9 +111,7 @@ def evaluate(
         raise BenchError(
             f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out"
         )
-    (run,) = plan_model(
-        found, wanted, forms, folder, downloads(), offline=offline, plugins=files
-    ).runs
+    (run,) = plan_model(found, wanted, forms, folder, offline=offline, plugins=files).runs
     note = check_model(run)
     given, named = (
         found.given if isinstance(model, str | os.PathLike) else type(model).__name__,
@@ -150,7 +147,6 @@ def train(
     from functools import partial
 
     from bench.cli.planning import prepare
-    from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
@@ -178,7 +174,7 @@ def train(
     plan.check_config(config)
     DataFolder(folder).check_root()
     config = settled(config)
-    planned = prepare(partial(plan.make, config, discover(files)), config, downloads())
+    planned = prepare(partial(plan.make, config, discover(files)), config)
     check_chunks(planned.runs, config.chunk)
     return Results(_execute(planned.runs, _store(runs), config, progress))
 

@@ -12,7 +12,7 @@ from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
-from bench.data.fetching import site
+from bench.data.fetching import silent, site
 from bench.data.sets import NotFetchedYet, Pending, data_sets, sources_of
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.method import Recipe
@@ -104,7 +104,7 @@ class CorpusShelf:
             return AbsentCorpus(name, name_columns(asked.columns or ("text",)), asked.limit)
         if name.startswith(PREFIX):
             path, full = hub_corpus(
-                name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None)
+                name, offline=self._data.offline, say=getattr(self._data.fetcher, "say", silent)
             )
             return Corpus(path, full, default_cache())
         return open_corpus(name if name == "builtin" else Path(name))

@@ -78,6 +78,14 @@ class Source:
         place = f"{'hub data set' if self.site == 'hub' else 'github.com'} {self.repo}"
         return f"{place} (commit {self.revision[:12]})" if self.pinned else place
 
+    def address(self, revision: str) -> str:
+        """That of its folder or archive at a commit; of several folders, all in one line."""
+        return (
+            site(self.site, self.repo, revision, self.archive or "").url
+            if self.repo
+            else self.where
+        )
+
     @property
     def urls(self) -> tuple[str, ...]:
         """Its address; of files of "web" that lie in several places, that of each."""
