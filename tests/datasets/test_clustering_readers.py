@@ -87,7 +87,7 @@ def test_a_form_is_known_by_content_not_by_place(shared, tmp_path):
         (lambda text: text[:-400], "rows found, 11,108 expected|altered text"),
         (lambda text: "\n".join(sorted(text.splitlines())) + "\n", "altered text"),
         (lambda text: text.replace("1\tcentrepoint", "2\tcentrepoint", 1), "altered text"),
-        (lambda text: text.replace("\t", " ", 1), "line 1 has 1 columns, 2 expected"),
+        (lambda text: text.replace("\t", " ", 1), "altered text"),
         (lambda text: text.encode().decode("latin-1"), None),
     ],
     ids=["cut", "sorted", "another label", "no tab", "read as latin-1"],
