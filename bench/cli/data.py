@@ -316,7 +316,7 @@ def overlap(
     """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
 
     The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
-    words that either has. A run counts it too, for the tasks that it scores; bench runs RUN --overlap.
+    words that either has. A run counts it too, for the tasks that it scores; bench runs RUN --all.
 
     \b
     Example:  bench data overlap nli.csv --data DIR
