@@ -33,6 +33,10 @@ from bench.data.fetching import Say, dataset_info, download, silent, site
 
 PREFIX = "hub:"
 FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
+NAME = re.compile(
+    r"hub:(?P<repo>[^/:@]+/[^/:@]+)(@(?P<revision>[^/:]+))?(/(?P<path>[^:]*))?"
+    r"(:(?P<columns>[^#]*)(#(?P<limit>0*[1-9][0-9]*))?)?"
+)
 TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
 OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")
 
@@ -51,29 +55,19 @@ class HubName:
     @classmethod
     def of(cls, text: str) -> HubName:
         """Raises CorpusError for what is no such name."""
-        where, _, columns = text.removeprefix(PREFIX).partition(":")
-        columns, hash_sign, rows = columns.partition("#")
-        owner, _, rest = where.partition("/")
-        name, _, path = rest.partition("/")
-        name, at, revision = name.partition("@")
-        given = tuple(column.strip() for column in columns.split(",") if column.strip())
-        if (
-            not owner
-            or not name
-            or (at and not revision)
-            or (hash_sign and not (rows.isdigit() and int(rows)))
-            or len(given) > 3
-        ):
+        parts = NAME.fullmatch(text)
+        columns = [part.strip() for part in (parts and parts["columns"] or "").split(",")]
+        if parts is None or len(columns) > 3:
             raise CorpusError(
                 f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text"
             )
         return cls(
             text,
-            f"{owner}/{name}",
-            revision or None,
-            path.strip("/"),
-            given,
-            int(rows) if rows else None,
+            parts["repo"],
+            parts["revision"],
+            (parts["path"] or "").strip("/"),
+            tuple(filter(None, columns)),
+            int(parts["limit"]) if parts["limit"] else None,
         )
 
 
@@ -148,15 +142,10 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     if not rows:
         raise CorpusError(f"{name.text} has no rows", "expected one sentence in each")
     _join(parts, folder / "rows.jsonl")
-    columns = ",".join(name.columns) + (f"#{name.limit}" if name.limit else "")
-    full = f"{PREFIX}{name.repo}@{revision[:12]}{'/' + name.path if name.path else ''}:{columns}"
-    about = {
-        "name": full,
-        "revision": revision,
-        "files": chosen[: len(parts)],
-        "rows": rows,
-        "licence": licence,
-    }
+    limit = f"#{name.limit}" if name.limit else ""
+    path = f"/{name.path}" if name.path else ""
+    full = f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}"
+    about = {"name": full, "revision": revision, "files": chosen[: len(parts)], "rows": rows}
     write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
     shutil.rmtree(work, ignore_errors=True)
 
