@@ -53,7 +53,7 @@ from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import hub, open_corpus
 from bench.data.fetching import unpack as unpack_archive
-from bench.data.sets import cxc, sts, transfer
+from bench.data.sets import sts, transfer
 from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_receipt, recognise
 from bench.method import read_json
 from bench.publish import submissions
@@ -212,20 +212,6 @@ def first_seen(path: Path) -> object:
     return recognise(data_set("MR"), file, path)
 
 
-def captions(path: Path) -> object:
-    wanted = data_set("CxC-STS-official")
-    return cxc._coco(
-        wanted,
-        Found(
-            wanted.split("captions")[0],
-            path,
-            "other",
-            "",
-            path.read_bytes().decode(errors="replace"),
-        ),
-    )
-
-
 def zipped(files: dict[str, bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -380,12 +366,6 @@ READERS = (
         lambda path: read_manifest(path.parent),
     ),
     Reader("files seen first", "a.csv", (b'a,b\n"c\nd",e\nf,g\n',), first_seen),
-    Reader(
-        "captions of COCO",
-        "captions.json",
-        text({"annotations": [{"id": 1, "caption": "A man"}, {"id": 2, "caption": "B"}]}),
-        captions,
-    ),
     Reader(
         "word vectors", "a.txt", (b"2 3\nthe 0.5 1 -2\ncat 1 2 3e-2\n",), glove_avg.read_vectors
     ),
@@ -614,7 +594,6 @@ CASES = {
         (6000).to_bytes(8, "little") + b"[" * 6000,
         b"\x04" + bytes(7) + b"null",
     ),
-    "captions of COCO": (b"[" * 6000, b'{"annotations": [{"id": 1e999, "caption": "A"}]}'),
     "CSV of the hub": (b'"', b"te\rxt,label\na,1\n", b"text,label\n" + b"a" * 200_000 + b",1\n"),
     "JSON lines of the hub": (b"[" * 6000,),
     "word vectors, zip": (

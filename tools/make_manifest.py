@@ -76,7 +76,7 @@ def update(manifest: dict[str, Any], root: Path, package: Path, where: str) -> l
             absent.append(raw["name"])
             continue
         raw["files"] = [measure(places, file) for file in raw["files"]]
-    parse_manifest(manifest, where)
+    parse_manifest(manifest)
     return absent
 
 

@@ -16,7 +16,7 @@ from bench.base.findings import DIFFERS, Finding
 from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
 from bench.cli.columns import print_facts, print_findings, print_grid, say
-from bench.cli.options import comma_list, data_option, json_option, json_text, plain_option
+from bench.cli.options import comma_list, data_option, json_option, json_text, warn
 from bench.cli.run_card import print_section
 from bench.data.corpora import open_corpus
 from bench.data.fetching import offline_now
@@ -100,16 +100,14 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
     help="Text form of the sets that have several; the papers scored the tokenised one.",
 )
 @data_option
-@plain_option
 @json_option
-def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_json: bool) -> None:
+def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -> None:
     """Get data sets and corpora from their sources, into --data DIR (which may then be copied to a machine without a network).
 
     Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
     and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
     from bench.cli.planning import announce
-    from bench.cli.progress import downloads
 
     folder, store = DataFolder(data), data.expanduser() if data is not None else fetched_folder()
     chosen = {wanted.name: wanted for name in names for wanted in _chosen(name, fetched=True)}
@@ -129,12 +127,9 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
             f"{listed}: missing, and nothing is fetched while HF_HUB_OFFLINE is set",
             f"unset HF_HUB_OFFLINE, or where there is a network: bench data fetch {listed} --data DIR; copy DIR here",
         )
-    report = downloads(plain)
-    fetcher = Fetcher(store, report)
+    fetcher = Fetcher(store, warn)
     if pending:
-        announce(
-            [pending_set(each, text if each.forms else "any") for each in pending], report, store
-        )
+        announce([pending_set(each, text if each.forms else "any") for each in pending], store)
     for wanted in pending:
         try:
             fetcher.get(wanted, text if wanted.forms else "any")
@@ -321,7 +316,7 @@ def overlap(
     """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
 
     The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
-    words that either has. A run counts it too, for the tasks that it scores; bench runs RUN --overlap.
+    words that either has. A run counts it too, for the tasks that it scores; bench runs RUN --all.
 
     \b
     Example:  bench data overlap nli.csv --data DIR

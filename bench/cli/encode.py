@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError, DataMissing
+from bench.base.errors import BenchError
 from bench.cli.options import (
     backbone_offline_option,
     device_option,
@@ -46,14 +45,6 @@ FORMATS = (".npy", ".parquet")
     "--column",
     help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).",
 )
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["txt", "csv", "tsv", "jsonl"]),
-    default="txt",
-    show_default=True,
-    help="Of standard input (FILE is -).",
-)
 @device_option
 @click.option("--fresh", is_flag=True, help="Replace a file that is there.")
 @backbone_offline_option
@@ -66,7 +57,6 @@ def encode(
     file: str,
     out: Path,
     column: str | None,
-    kind: str,
     device: str,
     fresh: bool,
     offline: bool,
@@ -78,7 +68,7 @@ def encode(
     """Vectors of your own sentences: row i of the file that is written belongs to row i of FILE.
 
     RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or .jsonl, plain or with .gz or
-    .xz behind it; - is standard input. Sentences and vectors are held in memory.
+    .xz behind it. Sentences and vectors are held in memory.
 
     \b
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
@@ -87,27 +77,22 @@ def encode(
     from bench.base.signals import stop_signals
     from bench.base.text import size
     from bench.cli.progress import reporting
+    from bench.data.corpora import open_corpus
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
 
     check_target(out, fresh)
-    if file != "-" and not Path(file).expanduser().exists():
-        raise DataMissing(
-            f"no file {file}",
-            "FILE holds one sentence a line (.txt, .csv, .tsv, .jsonl); - is standard input",
-        )
     run = find_run(reference, RunsFolder(runs), plugins)
-    sentences, total = _sentences(file, kind, column)
+    texts = [row[0] for row in open_corpus(file).only(column).unchanged_rows()]
     for note in run.notes:
         click.echo(f"warning: {note}", err=True)
     device = devices.choose_device(device)
-    with reporting(plain or as_json or total is None) as shown, stop_signals() as should_stop:
+    with reporting(plain or as_json) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
         method = load_run(
             run, device=device, offline=offline, reporter=shown, should_stop=should_stop
         )
-        shown.phase("encode", total)
-        texts = list(sentences)
+        shown.phase("encode", len(texts))
         vectors = _vectors(method, texts, run.record.run_id)
         facts = write_vectors(out, texts, vectors, _about(run))
         shown.label = ""
@@ -119,28 +104,14 @@ def encode(
 
 def check_target(out: Path, fresh: bool) -> None:
     """Raises BenchError for a file that vectors cannot be written to."""
-    problems = (
-        (
-            out.suffix.lower() not in FORMATS,
-            f"unknown format '{out.suffix}'",
-            f"a name that ends in {' or '.join(FORMATS)}",
-        ),
-        (out.is_dir(), "this is a folder", f"a file: --to {out / 'vectors.npy'}"),
-        (not out.parent.is_dir(), f"there is no folder {out.parent}", f"mkdir -p {out.parent}"),
-        (
-            not os.access(out.parent, os.W_OK),
-            f"no permission to write into {out.parent}",
-            "--to another folder",
-        ),
-        (
-            out.exists() and not fresh,
-            "the file is there already",
-            "--fresh replaces it; or give --to another name",
-        ),
-    )
-    for failed, problem, hint in problems:
-        if failed:
-            raise BenchError(f"--to {out}: {problem}", hint)
+    hint = f"--to a name that ends in {' or '.join(FORMATS)}, in a folder where you may write"
+    if out.suffix.lower() not in FORMATS:
+        raise BenchError(f"--to {out}: unknown format '{out.suffix}'", hint)
+    if out.exists() and (out.is_dir() or not fresh):
+        problem = "this is a folder" if out.is_dir() else "the file is there already"
+        raise BenchError(f"--to {out}: {problem}", "--fresh replaces a file; or another name")
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
+        raise BenchError(f"--to {out}: there is no folder {out.parent} to write into", hint)
 
 
 def write_vectors(
@@ -167,23 +138,6 @@ def write_vectors(
     text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
     write_or_fail(out.with_name(out.name + ".json"), text.encode(), hint)
     return facts
-
-
-def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str], int | None]:
-    """The sentences, and how many they are where that can be known before the last one. A file is read once as a whole, so
-    that a bad line is named before hours of encoding."""
-    from bench.data.corpora import open_corpus
-    from bench.data.corpora.rows import choose_columns, piped_sentences
-
-    if file == "-":
-        return piped_sentences(sys.stdin.buffer, kind, column), None
-    corpus = open_corpus(file)
-    several = len(corpus.columns) > 1
-    if several or column not in (None, "all", corpus.columns[0]):
-        choose_columns(corpus.columns, column, str(corpus.path))
-    if several:
-        corpus = corpus.only(str(column))
-    return (row[0] for row in corpus.unchanged_rows()), len(corpus)
 
 
 def _about(run: TrainedRun) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from bench.cli.options import (
     runs_option,
 )
 from bench.cli.planning import Planned, prepare, show_plan
-from bench.cli.progress import downloads, reporting
+from bench.cli.progress import reporting
 from bench.cli.run_all import run_all, show_missing, show_result
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
@@ -173,7 +173,7 @@ def evaluate(
         )
     check_prompts(dict(prompts), config.suites)
     server = ServerOptions(server_model, batch, dimensions, key_env)
-    values, report = parse_overrides(pairs), downloads(plain or as_json)
+    values = parse_overrides(pairs)
     encoders, plans = [], []
     for model, title in zip(models, titles or [""] * len(models), strict=True):
         encoder = find_model(
@@ -188,7 +188,7 @@ def evaluate(
         encoders.append(encoder)
         titled = replace(config, names=(title,) if title else ())
         make = partial(plan_model, encoder, titled)
-        plans.append(prepare(make, titled, report, only_look=dry_run))
+        plans.append(prepare(make, titled, only_look=dry_run))
     planned = tuple(run for plan in plans for run in plan.runs)
     worst = show_missing(planned)
     for run in planned:

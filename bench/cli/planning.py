@@ -39,7 +39,6 @@ from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
-    from bench.data.fetching import Report
     from bench.method import Value
     from bench.run.config import RunConfig
 
@@ -65,7 +64,7 @@ class Planned:
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
 
 
-def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = False) -> Planned:
+def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
     What is missing is planned with first, and nothing of it is requested: so the user sees names, sizes and licences of all of it
@@ -74,7 +73,7 @@ def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = 
     """
     data = Path(config.data) if config.data else None
     ready: Callable[[Reference], Reference] = partial(
-        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=report.say
+        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
     )
     if config.offline and not only_look:
         return Planned(tuple(make(DataFolder(data, offline=True), ready)))
@@ -82,16 +81,16 @@ def prepare(make: Make, config: RunConfig, report: Report, *, only_look: bool = 
     looked = tuple(make(DataFolder(data, fetcher=later), partial(_noted, later)))
     if only_look or not later.pending:
         return Planned(looked, later.pending)
-    announce(later.pending, report, fetched_folder())
-    folder = DataFolder(data, fetcher=Fetcher(fetched_folder(), report))
+    announce(later.pending, fetched_folder())
+    folder = DataFolder(data, fetcher=Fetcher(fetched_folder(), warn))
     return Planned(tuple(make(folder, ready)))
 
 
-def plan_runs(plan: Plan, report: Report, *, only_look: bool = False) -> Planned:
+def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
     """The runs of a settled plan, see :func:`prepare`. Raises BenchError also where a method cannot take batches in parts."""
     config = plan.runs[0]
     make = partial(make_all, plan.runs, known_methods(config.plugins))
-    planned = prepare(make, config, report, only_look=only_look)
+    planned = prepare(make, config, only_look=only_look)
     check_chunks(planned.runs, config.chunk)
     return planned
 
@@ -103,7 +102,7 @@ def _noted(later: Later, reference: Reference) -> Reference:
     return reference
 
 
-def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
+def announce(pending: Sequence[Pending], into: Path) -> None:
     """The table of what is fetched now. Raises FetchFailed, in place of the table, where there is no network."""
     try:
         check_network(url for item in pending for url in item.urls)
@@ -111,9 +110,9 @@ def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
         names = ", ".join(item.name for item in pending)
         missing = f"{error.message}; not on this machine: {names}"
         raise FetchFailed(missing, elsewhere(pending)) from None
-    report.say(f"fetched now, data into {into}:")
+    warn(f"fetched now, data into {into}:")
     for line in terminal(pending_grid(pending), width(), indent=2):
-        report.say(line.plain)
+        warn(line.plain)
 
 
 def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:

@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import click
 from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
-    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     Task,
@@ -20,11 +18,10 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
-    TransferSpeedColumn,
 )
 from rich.text import Text
 
-from bench.base.text import duration, size
+from bench.base.text import duration
 from bench.show.grid import wrap
 
 EVERY = 10.0  # seconds between two plain lines
@@ -163,55 +160,3 @@ def reporting(plain: bool) -> Iterator[RunReporter]:
         return
     with reporter.bars:
         yield reporter
-
-
-class Downloads:
-    """A transient bar for the file that is arriving, or with ``plain`` a line every ten seconds."""
-
-    def __init__(self, plain: bool) -> None:
-        self.plain, self.name, self.total, self.done, self.last = plain, "", 0, 0, 0.0
-        self.console = Console(stderr=True, highlight=False)
-        self.bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(compact=True),
-            console=self.console,
-            transient=True,
-        )
-
-    def start(self, name: str, total: int | None, done: int) -> None:
-        self.name, self.total, self.done, self.last = name, total or 0, done, time.monotonic()
-        if not self.plain:
-            short = name if len(name) <= 32 else f"{name[:31]}…"
-            self.finish()
-            self.bar.add_task(short, total=total, completed=done)
-            self.bar.start()
-        elif done:
-            self.say(f"{name}: goes on after {size(done)}")
-
-    def advance(self, count: int) -> None:
-        self.done += count
-        for task in self.bar.task_ids:
-            self.bar.advance(task, count)
-        if self.plain and time.monotonic() - self.last >= EVERY:
-            self.last = time.monotonic()
-            of = f" of {self.total / 1e6:.1f}" if self.total else ""
-            self.say(f"{self.name}: {self.done / 1e6:.1f}{of} MB")
-
-    def finish(self) -> None:
-        for task in self.bar.task_ids:
-            self.bar.stop()
-            self.bar.remove_task(task)
-
-    def say(self, line: str) -> None:
-        if self.plain:
-            click.echo(line, err=True)
-        else:
-            self.console.print(line, markup=False)
-
-
-def downloads(plain: bool = False) -> Downloads:
-    """What fits standard error."""
-    return Downloads(plain or not sys.stderr.isatty())

@@ -30,7 +30,7 @@ from bench.cli.options import (
     warn,
 )
 from bench.cli.planning import Planned, known_methods, prepare, show_plan
-from bench.cli.progress import RunReporter, downloads, reporting
+from bench.cli.progress import RunReporter, reporting
 from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
 from bench.cli.run_all import run_all, show_missing
 from bench.data.fetching import offline_now
@@ -129,7 +129,7 @@ def reproduce(
     if name is None:
         list_parts(as_json)
         return
-    part, store, report = find_part(name), RunsFolder(runs), downloads(plain or as_json)
+    part, store = find_part(name), RunsFolder(runs)
     if part.how == NO:
         reason = f"{part.part} of {part.paper} cannot be run again: {part.why}"
         raise BenchError(reason, "bench reproduce: lists every table and figure")
@@ -167,7 +167,7 @@ def reproduce(
 
     def plan(stage: Sequence[TableRun], config: RunConfig) -> Planned:
         make = partial(plan_runs, stage, config, registry, store)
-        return prepare(make, config, report, only_look=dry_run)
+        return prepare(make, config, only_look=dry_run)
 
     if dry_run:
         planned = plan(order, config)

@@ -11,7 +11,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.planning import check_nothing_to_fetch, plan_runs, show_plan
-from bench.cli.progress import downloads, reporting
+from bench.cli.progress import reporting
 from bench.cli.rank_process import rank_process
 from bench.cli.remote import run_elsewhere
 from bench.cli.run_all import FOR_EVER, run_all, show_missing, show_result
@@ -88,7 +88,7 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
     if only is not None:
         jobs.stop_with_parent()
         settle.check_worker(config)
-    make = partial(plan_runs, plan, downloads(plain))
+    make = partial(plan_runs, plan)
     planned = (ranks.in_turn(make) if ranks else make()).runs
     if only is not None:
         planned = (jobs.only(planned, only),)
@@ -111,7 +111,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
     typed, plan = plan, checked(plan, only_look=dry_run)
     config = plan.runs[0]
-    whole = plan_runs(plan, downloads(True), only_look=dry_run)
+    whole = plan_runs(plan, only_look=dry_run)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
     if to is not None:
         write_plan(to, typed.single())

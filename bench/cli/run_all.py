@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
+from bench.cli.columns import print_grid
 from bench.cli.options import json_text
+from bench.method import Value
+from bench.run.executors.local import execute
+from bench.run.plan import with_value
+from bench.show.grid import Column, grid
+from bench.show.tables.report import heads, suites
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -79,7 +86,12 @@ def run_all(
             click.echo(json_text(record.to_json()))
     if later:
         waited, code = run_all(
-            later, store, replace(config, wait_seconds=FOR_EVER), reporter, as_json, ranks=ranks
+            later,
+            store,
+            dataclasses.replace(config, wait_seconds=FOR_EVER),
+            reporter,
+            as_json,
+            ranks=ranks,
         )
         return [*records, *waited], max(worst, code)
     return records, worst
@@ -93,10 +105,6 @@ def execute_with_less_memory(
     ranks: Ranks | None,
 ) -> tuple[RunRecord, bool]:
     """Execute a run; with ``--chunk auto``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
-    from bench.method import Value
-    from bench.run.executors.local import execute
-    from bench.run.plan import with_value
-
     try:
         return execute(run, store, config, reporter, ranks)
     except OutOfMemory as error:
@@ -114,36 +122,24 @@ def execute_with_less_memory(
 
 
 def outcome(record: RunRecord, worked: bool) -> str:
-    from bench.compare.statistics.table import DECIMALS
-
-    scores = [
-        f"{score.suite} Avg. {score.value:.2f}" for score in record.scores if score.task == "Avg."
-    ]
-    scores = scores or [
-        f"{score.task} {score.value:.{DECIMALS.get(score.metric, 2)}f}" for score in record.scores
-    ]
+    """ "done: sts 76.25; STS-B dev 82.50 at step 875" """
     dev = ""
     if record.training and record.training.dev_score is not None:
         dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
-    return f"{'done' if worked else 'was done already, nothing repeated'}: {', '.join(scores)}{dev}"
+    return f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}{dev}"
 
 
-def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequence[str]) -> None:
-    """The table of these suites as the papers print it, where the records are, and the next command."""
-    from msgspec.structs import replace
-
-    from bench.compare.statistics.summary import summarise
-    from bench.show.tables.scores import print_tables
-
-    named = {name.partition(":")[0] for name in suites}
-    shown = [
-        replace(record, scores=tuple(score for score in record.scores if score.suite in named))
-        for record in records
-    ]
-    print_tables(summarise(shown))
+def show_result(records: Sequence[RunRecord], store: RunsFolder, names: Sequence[str]) -> None:
+    """What these suites gave, a line for each run, suite and text form; where the records are; and the next command."""
+    shown = {name.partition(":")[0] for name in names}
+    rows = []
+    for record in records:
+        scores = tuple(score for score in record.scores if score.suite in shown)
+        for suite, average, tasks in suites(replace(record, scores=scores)):
+            rows.append((record.run_id, suite, average, ", ".join(tasks)))
+    columns = ("run", "suite", Column("average", right=True), Column("tasks", wrap=16))
+    print_grid(grid(columns, rows))
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")
-    click.echo(
-        f"next: bench runs {records[-1].run_id}"
-        + (f" --runs {store.path}" if str(store.path) != "runs" else "")
-    )
+    folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
+    click.echo(f"next: bench runs {records[-1].run_id}{folder}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,36 +11,27 @@ import click
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.base.text import list_names
 from bench.cli.columns import print_columns, print_facts, print_grid, say
 from bench.cli.options import json_text
 from bench.compare.formatting import visible
+from bench.runs.store import RunsFolder, read_record
+from bench.show.tables import report
 
 if TYPE_CHECKING:
     from bench.run.jobs import Job
-    from bench.runs import RunRecord, RunsFolder
+    from bench.runs import RunRecord
     from bench.show.grid import Grid
 
 NO_RECORD = "ended before its record was written; its command goes on from the last state"
 RUNNING = "running"  # as a list says it; a record is never of a run that is not at its end
-PARTS = {
-    "scores": "all numbers of each task and of its sub-datasets",
-    "recipe": "every recipe value with its source",
-    "overlap": "sentences of the evaluation sets that stand in the corpus",
-    "provenance": "cost in full, code, machine, hashes of the data, files",
-}
-"""What there is to know of a run beyond the first screen: an option each."""
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
 """Recipe values of the first screen, beside those that the command set."""
 COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
 """Those of the first screen."""
 
 
-def show(reference: str, runs: Path | None, parts: Sequence[str], *, as_json: bool) -> None:
-    """A screenful; or the ``parts`` of PARTS that are named. ``runs`` is the folder, where one was given."""
-    from bench.runs import RunsFolder
-    from bench.runs.store import read_record
-
+def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) -> None:
+    """A screenful of one run, or every table of it. ``runs`` is the folder, where one was given."""
     store = RunsFolder(runs)
     if reference in store.without_record():
         raise BenchError(f"{reference} {NO_RECORD}", "run its command again")
@@ -50,16 +41,11 @@ def show(reference: str, runs: Path | None, parts: Sequence[str], *, as_json: bo
         click.echo(json_text(record.to_json(), indent=1))
         return
     print_head(record)
-    if not parts:
-        folder = "" if runs is None else f" --runs {shlex.quote(str(runs))}"
-        print_summary(record, file.parent, folder)
-        return
-    known = sections(record, file.parent)
-    for part in parts:
-        for table in known[part]:
+    if everything:
+        for table in tables(record, file.parent):
             print_section(table)
-    if missing := [part for part in parts if not known[part]]:
-        say(f"not recorded: {list_names(missing)}")
+    else:
+        print_summary(record, file.parent, f" --runs {shlex.quote(str(runs))}" if runs else "")
 
 
 def as_it_stands(
@@ -76,8 +62,6 @@ def as_it_stands(
 
 def print_head(record: RunRecord) -> None:
     """Which run it is and how it ended."""
-    from bench.show.tables import report
-
     created = record.provenance.created[:16].replace("T", " ")
     say(f"{record.run_id}  {record.status}, {created}")
     say(report.what(record))
@@ -88,65 +72,42 @@ def print_head(record: RunRecord) -> None:
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     """At most a screen of 40 lines for a run of all suites. ``runs``: the option that names the runs folder, where it was given."""
-    from bench.show.tables import report
-
     click.echo()
-    print_columns(
-        [(f"{name} ", value, ", ".join(tasks)) for name, value, tasks in report.suites(record)]
-    )
+    print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in report.suites(record)])
     values = [
         f"{key} {report.plain_value(recipe_value.value)}"
         for key, recipe_value in record.recipe.items()
         if recipe_value.value is not None and (key in MAIN or recipe_value.source.startswith("--"))
     ]
-    rest = len(record.recipe) - len(values)
-    facts = [
-        ("model", report.model(record)),
-        ("recipe", ", ".join([*values, *([f"{rest} more: --recipe"] if rest else [])])),
-        *report.training(record, folder),
-    ]
-    facts.append(
-        (
-            "cost",
-            ", ".join(f"{name} {value}" for name, value in report.cost(record) if name in COSTS),
-        )
-    )
-    if rows := report.overlap_grid(record.provenance.corpus.overlap).rows:
-        tasks = sum(bool(row[1:] and row[1].text) for row in rows)
-        facts.append(("overlap", f"{tasks} tasks have sentences in the corpus"))
-    facts.append(("folder", str(folder)))
+    costs = [f"{name} {value}" for name, value in report.cost(record) if name in COSTS]
     click.echo()
-    print_facts(facts)
+    print_facts(
+        [
+            ("model", report.model(record)),
+            ("recipe", ", ".join(values)),
+            *report.training(record, folder),
+            ("cost", ", ".join(costs)),
+            ("folder", str(folder)),
+        ]
+    )
     click.echo()
     if record.provenance.command:
         click.echo(visible(record.provenance.command, limit=None))
-        click.echo()
-    say(f"more: bench runs {record.run_id}{runs} ...")
-    there = sections(record, folder)
-    print_columns(
-        [
-            *((f"--{part}", words) for part, words in PARTS.items() if there[part]),
-            ("--all", "everything"),
-        ],
-        indent=2,
-    )
+    say(f"everything: bench runs {record.run_id}{runs} --all")
 
 
-def sections(record: RunRecord, folder: Path) -> dict[str, list[Grid]]:
-    """Of each of PARTS the tables that have rows."""
-    from bench.show.tables import report
-
-    parts = {
-        "scores": report.score_grids(record),
-        "recipe": [report.recipe(record)],
-        "overlap": [report.overlap_grid(record.provenance.corpus.overlap)],
-        "provenance": [
-            report.facts_grid("cost", report.cost(record)),
-            report.facts_grid("provenance", report.provenance(record)),
-            report.facts_grid("files", report.files(folder)),
-        ],
-    }
-    return {part: [table for table in tables if table.rows] for part, tables in parts.items()}
+def tables(record: RunRecord, folder: Path) -> Iterator[Grid]:
+    """All numbers of each task, the recipe with its sources, overlap of the corpus with the test data, cost, provenance and files."""
+    made = [
+        *report.score_grids(record),
+        report.recipe(record),
+        report.overlap_grid(record.provenance.corpus.overlap),
+        report.facts_grid("training", report.training(record, folder)),
+        report.facts_grid("cost", report.cost(record)),
+        report.facts_grid("provenance", report.provenance(record)),
+        report.facts_grid("files", report.files(folder)),
+    ]
+    return (table for table in made if table.rows)
 
 
 def print_section(table: Grid) -> None:

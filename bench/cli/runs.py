@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import UnknownName
 from bench.cli.columns import print_grid
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
-from bench.cli.run_card import NO_RECORD, PARTS, RUNNING, as_it_stands, show
+from bench.cli.run_card import NO_RECORD, RUNNING, as_it_stands, show
 from bench.run import jobs
 from bench.run.config import ENGINES
 from bench.run.jobs import Job
@@ -31,10 +31,6 @@ QUEUED = "queued"
 @runs_option
 @click.option("--status", help="Only these: finished, failed, interrupted, running, queued.")
 @click.option("--method", help="Only these methods; METHOD+VARIANT is only that variant.")
-@click.option("--scores", is_flag=True, help=f"With RUN: {PARTS['scores']}.")
-@click.option("--recipe", is_flag=True, help=f"With RUN: {PARTS['recipe']}.")
-@click.option("--overlap", is_flag=True, help=f"With RUN: {PARTS['overlap']}.")
-@click.option("--provenance", is_flag=True, help=f"With RUN: {PARTS['provenance']}.")
 @click.option(
     "--all",
     "everything",
@@ -49,7 +45,6 @@ def runs(
     method: str | None,
     everything: bool,
     as_json: bool,
-    **parts: bool,
 ) -> None:
     """The runs of a folder, newest first, with what Slurm and Ray have queued; with RUN its scores, recipe, training and cost.
 
@@ -57,18 +52,15 @@ def runs(
 
     \b
     Example:  bench runs --status failed,interrupted
-              bench runs simcse-builtin-s42 --scores
+              bench runs simcse-builtin-s42 --all
     """
-    wanted_parts = [part for part in PARTS if everything or parts[part]]
     store = RunsFolder(runs)
     answer = queued(store)
     queue = answer or {}
     if name is not None:
         if as_json or not print_job(name, store, queue):
-            show(name, runs, wanted_parts, as_json=as_json)
+            show(name, runs, everything=everything, as_json=as_json)
         return
-    if wanted_parts and not everything:
-        raise BenchError(f"--{wanted_parts[0]} needs a run", f"bench runs RUN --{wanted_parts[0]}")
     states = (*STATUSES, RUNNING, QUEUED)
     for state in comma_list(status):
         if state not in states:

@@ -17,7 +17,7 @@ from bench.base.text import duration, one_value
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, warn
 from bench.cli.planning import check_nothing_to_fetch, pending_grid, plan_runs
-from bench.cli.progress import downloads, reporting
+from bench.cli.progress import reporting
 from bench.cli.run import checked
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.compare.statistics.expected_best import expected_best
@@ -156,7 +156,7 @@ def search(
     searched.check_seeds(config.seeds, methods, store)
     settled = checked(Plan((config,)), only_look=dry_run)
     config = settled.runs[0]
-    planned = plan_runs(settled, downloads(plain or as_json), only_look=dry_run)
+    planned = plan_runs(settled, only_look=dry_run)
     jobs = searched.jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
     study = searched.definition(
         jobs,

@@ -1,17 +1,16 @@
 """Files from the network, whole and checked or not at all: those of the Hugging Face hub by its own client, all others by pooch.
 
-Both clients take proxies and certificates from the environment. Knows nothing of data sets or models.
+Both clients take proxies and certificates from the environment, and draw their progress bars on a terminal. Knows nothing of data sets
+or models.
 """
 
 from __future__ import annotations
 
 import contextlib
-import email.utils
-import io
+import lzma
 import os
 import shutil
 import tarfile
-import time
 import urllib.parse
 import zipfile
 import zlib
@@ -19,27 +18,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from time import sleep
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.files import file_sha256, lock
+from bench.base.text import list_names
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import DatasetInfo
+    from tqdm import tqdm
 
 T = TypeVar("T")
+Say = Callable[[str], object]
+"""Shows one line to the user."""
 
-TRIES = 4
-"""Requests in a row that bring nothing before we give up."""
+WAITS = (1.0, 2.0, 4.0)
+"""Seconds before each further try, where the server asks for no other wait."""
 TIMEOUT = 30.0
 """Seconds without a byte after which a connection counts as dead."""
 LONGEST_WAIT = 120.0
-"""Seconds that a server's Retry-After may ask for; beyond that the user reads when to come back."""
+"""Seconds that a server's Retry-After may ask for; beyond that the command ends."""
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
-SPARE = 50_000_000
-"""Bytes that a download leaves free on the disk."""
-NO_NETWORK = "check the network, and HF_ENDPOINT, BENCH_MIRROR or a proxy where they are set"
+BLOCK = 1 << 18
+NO_NETWORK = (
+    "check the network, and HF_ENDPOINT, BENCH_MIRROR, REQUESTS_CA_BUNDLE or a proxy where they are set; "
+    "then run the command again"
+)
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
 
 
@@ -53,36 +59,16 @@ class Site:
     path: str = ""
 
 
-class Report(Protocol):
-    """Shows how it goes. ``total`` is None where the server does not say."""
-
-    def start(self, name: str, total: int | None, done: int) -> None: ...
-
-    def advance(self, count: int) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def say(self, line: str) -> None: ...
-
-
-class Quiet:
-    """Shows nothing."""
-
-    def start(self, name: str, total: int | None, done: int) -> None: ...
-
-    def advance(self, count: int) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def say(self, line: str) -> None: ...
-
-
-class Passing(Exception):
+class Passing(FetchFailed):
     """A failure that may be over at the next try; ``wait`` is what the server asked for, in seconds."""
 
-    def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(reason)
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message, NO_NETWORK)
         self.wait = wait
+
+
+def silent(line: str) -> None:
+    """Shows nothing."""
 
 
 def offline_now() -> bool:
@@ -111,31 +97,27 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
         url = f"{endpoint()}/datasets/{repo}/resolve/{commit}/{quoted}"
         return Site(url, repo, revision, path)
     if kind == "github":
-        return Site(_mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"))
-    if kind == "web":
-        return Site(_mirrored(f"{repo}/{quoted}" if repo else path))
-    raise ValueError(f"no site is called {kind}")
-
-
-def _mirrored(url: str) -> str:
+        url = f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"
+    else:
+        url = f"{repo}/{quoted}" if repo else path
     mirror = (os.environ.get("BENCH_MIRROR") or "").rstrip("/")
-    return f"{mirror}/{url.split('://', 1)[1]}" if mirror else url
+    return Site(f"{mirror}/{url.split('://', 1)[1]}" if mirror else url)
 
 
 def host(url: str) -> str:
     return urllib.parse.urlsplit(url).netloc or url
 
 
-def in_words(reason: object) -> str:
+def innermost(reason: object) -> str:
     """The innermost reason of a connection's failure, in one line without its number."""
     while isinstance(reason, BaseException) and (inner := reason.__cause__ or reason.__context__):
         reason = inner
-    words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-    return " ".join(str(words).split())[:160]
+    text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+    return " ".join(str(text).split())[:160]
 
 
-def free_bytes(folder: Path) -> int:
-    return shutil.disk_usage(folder).free
+def unreachable(where: Site, error: Exception) -> Passing:
+    return Passing(f"{host(where.url)} cannot be reached ({innermost(error)})")
 
 
 # --- one file ---
@@ -147,32 +129,25 @@ def download(
     *,
     sha256: str | None = None,
     most_bytes: int | None = None,
-    report: Report | None = None,
-    name: str | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-    free: Callable[[Path], int] = free_bytes,
+    say: Say = silent,
 ) -> str:
     """Fetch ``where`` into the file ``to``; gives its sha256. A file of that name and checksum that is there already stays.
 
-    Two processes take turns. Failures that may pass are tried again, after what Retry-After asks for. ``name`` is what messages
-    call the file. Raises FetchFailed (refused, unreachable, disk full, larger than ``most_bytes``) or DataDamaged (another
-    checksum); then ``to`` is as it was.
+    Two processes take turns. Failures that may pass are tried again, after what Retry-After asks for. Raises FetchFailed (refused,
+    unreachable, not to be written, larger than ``most_bytes``) or DataDamaged (another checksum); then ``to`` is as it was.
     """
-    report, name, arriving = report or Quiet(), name or to.name, to.with_name(to.name + ".part")
+    arriving = to.with_name(to.name + ".part")
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return sha256
-            bar = _Bar(where, name, arriving.parent, most_bytes, report, free)
             get = _from_hub if where.repo else _from_web
-            retry(lambda: get(where, arriving, bar), name, report, sleep)
-            bar.check(arriving.stat().st_size)
+            retry(lambda: get(where, arriving, bar_of(where, most_bytes), say), say)
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
-                size = arriving.stat().st_size
                 raise DataDamaged(
-                    f"{where.url} is not what it should be: sha256 {arrived[:12]} ({size:,} bytes) found, {sha256[:12]} expected",
+                    f"{where.url} is not what it should be: sha256 {arrived[:12]} found, {sha256[:12]} expected",
                     "nothing was stored; the file has changed at its source, or something on the way altered it",
                 )
             os.replace(arriving, to)
@@ -187,153 +162,90 @@ def download(
             arriving.unlink()
 
 
-class _Bar:
-    """The progress bar that both clients drive, and the place where a file that is too large is noticed before it has filled the disk."""
+def bar_of(where: Site, most_bytes: int | None) -> type[tqdm[Any]]:
+    """A progress bar, drawn on a terminal only, that ends the download of a file of more than ``most_bytes``."""
+    from tqdm import tqdm
 
-    def __init__(
-        self,
-        where: Site,
-        name: str,
-        folder: Path,
-        most_bytes: int | None,
-        report: Report,
-        free: Callable[[Path], int],
-    ) -> None:
-        self.where, self.name, self.folder, self.most_bytes = where, name, folder, most_bytes
-        self.report, self.free, self.here = report, free, 0
+    class Bar(tqdm):  # type: ignore[type-arg]
+        arrived = 0
 
-    @property
-    def total(self) -> int | None:
-        return self._total
-
-    @total.setter
-    def total(self, size: int | None) -> None:
-        """Known before the first byte, where the server says it; 0 means that it does not."""
-        self._total, self.here = size or None, 0
-        if size:
-            self.check(size)
-            if self.free(self.folder) < size + SPARE:
+        def update(self, n: float | None = 1) -> bool | None:
+            self.arrived += int(n or 0)
+            if most_bytes is not None and max(self.arrived - BLOCK, self.total or 0) > most_bytes:
                 raise FetchFailed(
-                    f"{self.name} needs {size / 1e6:,.0f} MB, and {self.folder} has {self.free(self.folder) / 1e6:,.0f} MB free",
-                    "free some space, or fetch into another disk with --data DIR",
+                    f"{where.url} is larger than it may be ({most_bytes:,} bytes)",
+                    "nothing was stored; this is not the file that was meant",
                 )
-        self.report.start(self.name, self._total, 0)
+            return super().update(n)
 
-    def update(self, count: float | None = 1) -> None:
-        self.here += int(count or 0)
-        self.check(self.here)
-        self.report.advance(int(count or 0))
+        def reset(self, total: float | None = None) -> None:
+            self.arrived = 0
+            super().reset(total)
 
-    def check(self, size: int) -> None:
-        if self.most_bytes is not None and size > self.most_bytes + BLOCK:
-            raise FetchFailed(
-                f"{self.where.url} is larger ({size:,} bytes) than it may be ({self.most_bytes:,})",
-                "nothing was stored; this is not the file that was meant",
-            )
+        def __bool__(self) -> bool:
+            return True  # pooch tests for a bar by its truth, which tqdm gives to its length
 
-    def reset(self) -> None:
-        """pooch counts whole blocks, and at the end once more what there was."""
-        self.report.advance(-self.here)
-        self.here = 0
-
-    def close(self) -> None:
-        self.report.finish()
+    return Bar
 
 
-BLOCK = 1 << 18
-
-
-def _from_web(where: Site, to: Path, bar: _Bar) -> None:
+def _from_web(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
     """One GET. Raises FetchFailed for a refusal that stays, Passing for what may be over soon."""
     import pooch
     import requests
 
+    headers = {"User-Agent": "sentence-bench", "Accept-Encoding": "identity"}
+    name = where.url.rsplit("/", 1)[-1]
     try:
-        headers = {"User-Agent": "sentence-bench", "Accept-Encoding": "identity"}
-        get = pooch.HTTPDownloader(
-            progressbar=bar, chunk_size=BLOCK, timeout=TIMEOUT, headers=headers
-        )
-        get(where.url, str(to), None)
+        with bar(desc=name, unit="B", unit_scale=True, leave=False, disable=None) as shown:
+            get = pooch.HTTPDownloader(
+                progressbar=shown, chunk_size=BLOCK, timeout=TIMEOUT, headers=headers
+            )
+            get(where.url, str(to), None)
     except requests.HTTPError as error:
         assert error.response is not None
         raise refusal(where, error.response.status_code, error.response.headers) from None
-    except (requests.exceptions.MissingSchema, requests.exceptions.InvalidURL) as error:
-        raise FetchFailed(
-            f"{where.url} is not an address: {error}", "check HF_ENDPOINT and BENCH_MIRROR"
-        ) from None
-    except requests.exceptions.SSLError as error:
-        raise FetchFailed(
-            f"the certificate of {host(where.url)} is not accepted ({in_words(error)})",
-            "set REQUESTS_CA_BUNDLE to your organisation's bundle",
-        ) from None
     except requests.RequestException as error:
-        raise Passing(f"{host(where.url)} cannot be reached ({in_words(error)})") from None
+        raise unreachable(where, error) from None
 
 
-def _from_hub(where: Site, to: Path, bar: _Bar) -> None:
+def _from_hub(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
     """By the hub's own client, which goes on where a cut download stopped. Raises as :func:`_from_web`."""
     from huggingface_hub import hf_hub_download
-    from tqdm import tqdm
-
-    class Progress(tqdm):  # type: ignore[type-arg]
-        """Draws nothing and moves ours. Of a file that is assembled from chunks the client has a second bar, for the transfer."""
-
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            self.counts = "downloading bytes" not in str(options.get("desc"))
-            super().__init__(*arguments, **{**options, "file": io.StringIO(), "disable": False})
-            if self.counts:
-                bar.total = options.get("total")
-
-        def update(self, n: float | None = 1) -> bool | None:
-            if self.counts:
-                bar.update(n)
-            return super().update(n)
 
     folder = to.with_name(to.name + ".hub")
-
-    def fetch(token: str | bool | None) -> str:
-        return hf_hub_download(
-            where.repo,
-            where.path,
-            repo_type="dataset",
-            revision=where.revision,
-            local_dir=folder,
-            token=token,
-            endpoint=endpoint(),
-            etag_timeout=TIMEOUT,
-            tqdm_class=Progress,
-        )
-
-    try:
-        arrived = on_hub(fetch, where, bar.report)
-    except FetchFailed:  # of a cut download the client keeps what has come, for the next try
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    bar.close()
-    os.replace(arrived, to)
+    fetch = partial(
+        hf_hub_download,
+        where.repo,
+        where.path,
+        repo_type="dataset",
+        revision=where.revision,
+        local_dir=folder,
+        endpoint=endpoint(),
+        etag_timeout=TIMEOUT,
+        tqdm_class=bar,
+    )
+    os.replace(on_hub(lambda token: fetch(token=token), where, say), to)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- what a failure means, and how long to wait before the next try ---
 
 
-def dataset_info(repo: str, revision: str, report: Report | None = None) -> DatasetInfo:
+def dataset_info(repo: str, revision: str, say: Say = silent) -> DatasetInfo:
     """What the hub says of a data set at a revision or name of one ("main"): its commit, files with their sizes, card.
 
-    Raises FetchFailed or Passing.
+    Raises FetchFailed.
     """
     from huggingface_hub import HfApi
 
-    return on_hub(
-        lambda token: HfApi(endpoint=endpoint(), token=token).dataset_info(
-            repo, revision=revision, files_metadata=True, timeout=TIMEOUT
-        ),
-        site("hub", repo, revision, ""),
-        report or Quiet(),
-    )
+    def call(token: str | bool | None) -> DatasetInfo:
+        api = HfApi(endpoint=endpoint(), token=token)
+        return api.dataset_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+
+    return retry(lambda: on_hub(call, site("hub", repo, revision, ""), say), say)
 
 
-def without_refused_token(call: Callable[[str | bool | None], T], say: Callable[[str], None]) -> T:
+def without_refused_token(call: Callable[[str | bool | None], T], say: Say) -> T:
     """The result of a call of the hub's client; where the hub refuses the token itself, also for public files, of one more without it."""
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -348,90 +260,49 @@ def without_refused_token(call: Callable[[str | bool | None], T], say: Callable[
         return call(False)
 
 
-def on_hub(call: Callable[[str | bool | None], T], where: Site, report: Report) -> T:
+def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
     """The result of a call of the hub's client, which gets the token; once more without one where the hub refuses the token itself.
 
-    Raises FetchFailed for a refusal that stays, Passing for what may be over soon.
+    Raises FetchFailed for a refusal that stays, Passing for what may be over soon, OSError where the disk refuses.
     """
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return without_refused_token(call, report.say)
-    except (FetchFailed, Passing, OSError, ValueError) as error:
+        return without_refused_token(call, say)
+    except FetchFailed:
+        raise
+    except Exception as error:  # the client's own HTTP library has errors of its own
         cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
         if isinstance(cause, HfHubHTTPError) and cause.response is not None:
             raise refusal(where, cause.response.status_code, cause.response.headers) from None
-        if isinstance(error, FetchFailed | Passing) or _of_the_disk(error):
+        if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise Passing(f"{host(where.url)} cannot be reached ({in_words(error)})") from None
-    except Exception as error:  # of the client's own HTTP library
-        raise Passing(f"{host(where.url)} cannot be reached ({in_words(error)})") from None
+        raise unreachable(where, error) from None
 
 
-def _of_the_disk(error: Exception) -> bool:
-    return isinstance(error, OSError) and error.filename is not None
-
-
-def retry(call: Callable[[], T], name: str, report: Report, sleep: Callable[[float], None]) -> T:
-    """The result of a call that may raise Passing, tried again a few times. Raises FetchFailed in the end."""
-    for failures in range(1, TRIES + 1):
+def retry(call: Callable[[], T], say: Say) -> T:
+    """The result of a call that may raise Passing, tried again a few times: after what the server asks for, else 1, 2, 4 seconds."""
+    for usual in WAITS:
         try:
             return call()
         except Passing as failure:
-            if failures == TRIES:
-                raise FetchFailed(
-                    f"{name}: {failure}, {TRIES} times",
-                    f"{NO_NETWORK}; then run the command again",
-                ) from None
-            pause(failure, failures, name, report, sleep)
-    raise AssertionError
+            wait = usual if failure.wait is None else failure.wait
+            say(f"{failure.message}; next try in {wait:.0f} s")
+            sleep(wait)
+    return call()
 
 
-def pause(
-    failure: Passing, failures: int, name: str, report: Report, sleep: Callable[[float], None]
-) -> None:
-    """Say what went wrong and wait: as long as the server asks for, else 1, 2, 4 ... seconds."""
-    wait = failure.wait if failure.wait is not None else float(2 ** (failures - 1))
-    report.say(f"{name}: {failure}; next try in {wait:.0f} s")
-    sleep(wait)
-
-
-def refusal(where: Site, status: int, headers: Mapping[str, str]) -> Exception:
-    """What a status other than success means: Passing or FetchFailed."""
-    there = host(where.url)
+def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed:
+    """What a status other than success means; Passing where the same request may succeed soon."""
     if status in PASSING:
-        wait = seconds_to_wait(headers.get("Retry-After"))
-        if wait is not None and wait > LONGEST_WAIT:
-            return FetchFailed(
-                f"{there} asks to wait {wait:.0f} s before the next request (status {status})",
-                "run the command again after that; what has arrived stays",
-            )
-        return Passing(f"{there} answered {status}", wait)
-    if status in (401, 403) and where.repo:
-        return FetchFailed(f"{where.url} is gated, private or not there (status {status})", LOGIN)
-    if status in (401, 403):
-        return FetchFailed(
-            f"{where.url} is not open to us (status {status})",
-            "get the file by hand; bench data list NAME says where it goes",
-        )
-    if status in (404, 410):
-        return FetchFailed(
-            f"{where.url} is not there (status {status})",
-            "it was moved or removed; bench data list NAME says what else serves",
-        )
-    return FetchFailed(f"{where.url} answered {status}", None)
-
-
-def seconds_to_wait(value: str | None) -> float | None:
-    """Retry-After as seconds from now: a number, or a date (RFC 9110, 10.2.3). None where it is neither."""
-    if not value:
-        return None
-    if value.strip().isdigit():
-        return float(value.strip())
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
+        asked = headers.get("Retry-After", "")
+        wait = float(asked) if asked.isdigit() else None
+        if wait is None or wait <= LONGEST_WAIT:
+            return Passing(f"{host(where.url)} answered {status}", wait)
+        hint = f"it asks to wait {wait:.0f} s; run the command again after that"
+        return FetchFailed(f"{where.url} answered {status}", hint)
+    hint = LOGIN if where.repo else "bench data list NAME says what else serves, and where it goes"
+    return FetchFailed(f"{where.url} is not there, or not open to us (status {status})", hint)
 
 
 def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
@@ -439,19 +310,17 @@ def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
     import requests
 
     problems: dict[str, str] = {}
-    for url in urls:
-        if (there := host(url)) in problems:
-            continue
+    for parts in dict.fromkeys(urllib.parse.urlsplit(url)[:2] for url in urls):
         try:
-            front = "{0.scheme}://{0.netloc}/".format(urllib.parse.urlsplit(url))
-            requests.head(front, timeout=seconds).close()
+            requests.head("{}://{}/".format(*parts), timeout=seconds).close()
             return
         except requests.RequestException as error:
-            problems[there] = in_words(error)
+            problems[parts[1]] = innermost(error)
     if problems:
-        names, why = list(problems), next(iter(problems.values()))
-        who = f"{names[0]} cannot" if len(names) == 1 else f"neither {' nor '.join(names)} can"
-        raise FetchFailed(f"no network: {who} be reached ({why})", NO_NETWORK)
+        reason = next(iter(problems.values()))
+        raise FetchFailed(
+            f"no network: {list_names(list(problems))} cannot be reached ({reason})", NO_NETWORK
+        )
 
 
 # --- files out of a tar or zip ---
@@ -463,41 +332,41 @@ def unpack(
     """Write the regular files for which ``place`` (of the member's name) names a file; gives name -> file.
 
     Members are written to the files that ``place`` gives and to no others, so that paths, links, owners and modes in the archive
-    have no effect. Raises DataDamaged for an archive that is damaged, hostile or larger than allowed, FetchFailed
-    where the disk is full; then nothing that was written stays.
+    have no effect. Raises DataDamaged for an archive that is damaged, hostile or larger than allowed, after removing what was
+    written; OSError where the disk refuses.
     """
     written: dict[str, Path] = {}
     try:
-        total = 0
         for name, size, content in _members(archive):
             if (to := place(name)) is None:
                 continue
-            total += size
-            if total > most_bytes or to in written.values():
-                raise ValueError(f"it is larger than {most_bytes:,} bytes, or has {to.name} twice")
+            most_bytes -= size
+            if most_bytes < 0 or to in written.values():
+                raise ValueError(f"it is larger than it may be, or has {to.name} twice")
             to.parent.mkdir(parents=True, exist_ok=True)
             to.unlink(missing_ok=True)  # never through a link that lies there
             written[name] = to
             with content() as source, to.open("xb") as file:
                 shutil.copyfileobj(source, file, BLOCK)
-            if to.stat().st_size != size:
-                raise ValueError(f"{name} has another size than the archive says")
-    except BaseException as error:
+    except DAMAGED as error:
         for path in written.values():
             path.unlink(missing_ok=True)
-        damaged = tarfile.TarError | zipfile.BadZipFile | EOFError | zlib.error | ValueError
-        if isinstance(error, damaged | NotImplementedError | RuntimeError):
-            why = " ".join(str(error).split())[:120]
-            raise DataDamaged(
-                f"{archive.name} cannot be unpacked: {why}", "fetch it again"
-            ) from None
-        if isinstance(error, OSError):
-            raise FetchFailed(
-                f"{archive.name} could not be unpacked ({error.strerror or error})",
-                "check the disk's free space, then run the command again",
-            ) from None
-        raise
+        why = " ".join(str(error).split())[:120]
+        raise DataDamaged(f"{archive.name} cannot be unpacked: {why}", "fetch it again") from None
     return written
+
+
+DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""What reading a damaged archive raises."""
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:

@@ -22,7 +22,7 @@ from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.cli.options import comma_list
 from bench.cli.planning import plan_runs, prepare
-from bench.cli.progress import downloads, reporting
+from bench.cli.progress import reporting
 from bench.cli.run import checked
 from bench.cli.run_all import outcome
 from bench.compare.statistics.summary import summarise
@@ -132,7 +132,7 @@ def evaluate(
         values={key: str(value) for key, value in (settings or {}).items()},
         server=options,
     )
-    (run,) = prepare(partial(plan_model, encoder, config), config, downloads()).runs
+    (run,) = prepare(partial(plan_model, encoder, config), config).runs
     if note := check_model(run):
         run = replace(run, notes=(note, *run.notes))
     label = encoder.given if isinstance(model, str | os.PathLike) else type(model).__name__
@@ -180,7 +180,7 @@ def train(
     except ValueError as error:
         raise BenchError(f"bench.train: {error}") from None
     plan = checked(Plan((config,)))
-    runs_planned = plan_runs(plan, downloads()).runs
+    runs_planned = plan_runs(plan).runs
     return Results(_execute(runs_planned, RunsFolder(_path(runs)), plan.runs[0], progress))
 
 

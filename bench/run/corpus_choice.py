@@ -12,7 +12,7 @@ from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
-from bench.data.fetching import site
+from bench.data.fetching import silent, site
 from bench.data.sets import DataSet, NotFetchedYet, Pending, data_sets, sources_of
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.method import Recipe
@@ -86,8 +86,8 @@ class CorpusShelf:
     def _of_hub(self, name: str) -> Corpus:
         data = self._data
         if data.later is None or is_here(name):
-            report = getattr(data.fetcher, "report", None)
-            path, full = hub_corpus(name, offline=data.offline, report=report)
+            say = getattr(data.fetcher, "say", silent)
+            path, full = hub_corpus(name, offline=data.offline, say=say)
             return Corpus(path, full, default_cache())
         wanted = HubName.of(name)
         url = site("hub", wanted.repo, wanted.revision or "main", "").url

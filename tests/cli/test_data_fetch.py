@@ -56,7 +56,7 @@ def test_a_suite_is_fetched_into_a_folder_that_can_be_copied(
     lines = done.stderr.splitlines()
     assert lines[0] == f"fetched now, data into {data}:" and len(lines) == len(set(lines))
     assert lines[2].split()[:3] == ["STS12", "0.4", "research,"] and "6.1 MB in all" in lines[9]
-    first = next(i for i, line in enumerate(lines) if line.startswith("fetching from"))
+    first = next(i for i, line in enumerate(lines) if line.startswith("fetching "))
     assert first > 10, "sizes and licences stand before the first byte"
     assert not cache.exists() or not (cache / "data").exists()
     data.rename(brought)

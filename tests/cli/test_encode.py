@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from commands import bench, error_line, the_run, tree
 from models import sentences
-
-from bench.cli import main
 
 TEXT = [
     *sentences(30, seed=3),
@@ -101,30 +99,6 @@ def test_every_form_of_the_same_text(
     done = encode(run, tmp_path / name, tmp_path / "v.npy")
     assert done.exit_code == 0, done.stderr
     assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
-
-
-def piped(run: Path, content: bytes, out: Path, *options: str) -> Result:
-    return CliRunner(env={"COLUMNS": "200"}).invoke(
-        main,
-        ["encode", str(run), "-", "--to", str(out), "--device", "cpu", *options],
-        input=content,
-        catch_exceptions=False,
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "standard input is empty"),
-        (b"\x1f\x8b\x08", "gzip"),
-        (b"a\n\xff\n", "standard input: line 2 is not UTF-8"),
-    ],
-)
-def test_standard_input_that_is_no_text(
-    content: bytes, says: str, run: Path, tmp_path: Path
-) -> None:
-    assert says in error_line(piped(run, content, tmp_path / "v.npy"))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_columns(run: Path, expected: np.ndarray, tmp_path: Path) -> None:

@@ -60,9 +60,7 @@ def test_one_column_of_a_wider_corpus(tmp_path: Path) -> None:
     assert [row[0] for row in every.rows()] == ["a", "b", "c", "d", "e", "f"]
     assert (len(made), len(made.only("sent0"))) == (2, 2)  # each keeps its own survey
     assert made.only("sent0").sha256 == made.sha256
-    with pytest.raises(
-        CorpusError, match="has no column 'sentence'; it has sent0, sent1, hard_neg"
-    ):
+    with pytest.raises(CorpusError, match="has no column 'sentence': sent0, sent1, hard_neg"):
         made.only("sentence")
 
 

@@ -21,6 +21,11 @@ from bench.data.corpora.hub import HubName, hub_corpus, name_columns
 REPO = "someone/texts"
 
 
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.data.fetching.sleep", lambda _: None)
+
+
 def parquet(**columns: list[Any]) -> bytes:
     out = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), out, row_group_size=2)
@@ -32,7 +37,7 @@ def jsonl(*rows: dict[str, Any]) -> bytes:
 
 
 def opened(text: str, cache: Path, **options: Any) -> Corpus:
-    path, name = hub_corpus(text, cache=cache, sleep=lambda _: None, **options)
+    path, name = hub_corpus(text, cache=cache, **options)
     return Corpus(path, name, cache)
 
 
@@ -180,18 +185,18 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
         (
             {"train.jsonl": jsonl({"sentence": "a", "n": 1})},
             "text",
-            "no column 'text' in train.jsonl; it has sentence, n",
+            "train.jsonl: no column 'text'; it has sentence, n",
         ),
         ({"train.jsonl": jsonl({"sentence": "a"})}, "", "its columns were not named"),
         (
             {"train.jsonl": jsonl({"n": 1})},
             "n",
-            "row 1 of train.jsonl has a int in 'n', expected text",
+            "line 1: 'sentence' is 1, expected a string",
         ),
-        ({"train.jsonl": jsonl({"n": ["a"]})}, "n", "has a list in 'n'"),
-        ({"train.jsonl": b"[1, 2]\n"}, "text", "line 1 of train.jsonl is no JSON object"),
+        ({"train.jsonl": jsonl({"n": ["a"]})}, "n", "'sentence' is ."),
+        ({"train.jsonl": b"[1, 2]\n"}, "text", "train.jsonl: line 1 is no JSON object"),
         ({"train.parquet": b"PAR1 broken"}, "text", "is no parquet file"),
-        ({"train.txt": b"a\n"}, "words", "no column 'words' in train.txt; it has text"),
+        ({"train.txt": b"a\n"}, "words", "train.txt: no column 'words'; it has text"),
         ({"a.txt": b"a\n", "b.txt": b"b\n"}, "text", "several tables"),
         (
             {"README.md": b"", "model.bin": b""},
@@ -215,6 +220,6 @@ def test_what_is_refused_is_one_line(
 
 def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Path) -> None:
     hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "a"})}, gated=True)
-    with pytest.raises(BenchError, match="gated") as caught:
+    with pytest.raises(BenchError, match="not open to us") as caught:
         opened(f"hub:{REPO}:text", tmp_path)
     assert "hf auth login" in str(caught.value.hint)

@@ -103,22 +103,6 @@ def test_captions_that_are_not_tied_by_fives_are_refused():
 
 
 @pytest.mark.slow
-def test_the_published_file_with_captions_of_an_unknown_json(official, pairs):
-    found = read_cxc(DataFolder(official), text="any")
-    assert found.form.startswith("other-") and found.sha256 != pairs.sha256
-    assert found.sentences2[0] == "A red surfboard is sticking up from the ocean waves."
-    for key in ("gold", "caption1", "caption2", "image"):
-        assert (getattr(found, key) == getattr(pairs, key)).all()
-    assert found.subset == pairs.subset
-    assert read_cxc(DataFolder(official), text=found.form).sha256 == found.sha256
-    for text in ("tokenised", "raw"):
-        with pytest.raises(
-            DataMissing, match=f"no {text} text found, only {found.form} in sts_test.csv"
-        ):
-            read_cxc(DataFolder(official), text=text)
-
-
-@pytest.mark.slow
 def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkeypatch):
     """COCO's file cannot be kept here: a stand-in takes its place in the manifest."""
     content = (official / "cxc" / "captions_val2014.json").read_bytes()
@@ -145,22 +129,12 @@ def test_captions_that_are_missing_or_altered_are_refused(official, captions, tm
     (tmp_path / "cxc").mkdir()
     (tmp_path / "cxc" / "sts_test.csv").symlink_to(official / "cxc" / "sts_test.csv")
     with pytest.raises(
-        DataMissing, match="captions_val2014.json is missing; sts_test.csv holds caption ids only"
+        DataMissing, match="captions_val2014.json is missing; the set is incomplete"
     ):
         read_cxc(DataFolder(tmp_path))
-    first, second = sorted(captions)[:2]
-    put(tmp_path, {number: text for number, text in captions.items() if number != second})
-    with pytest.raises(
-        DataDamaged, match=f"1 of 25,000 captions are not in .*, first COCO_val2014:sentid:{second}"
-    ):
-        read_cxc(DataFolder(tmp_path))
-    put(tmp_path, captions | {first: captions[second], second: captions[first]})
-    with pytest.raises(DataDamaged, match="altered text"):
-        read_cxc(DataFolder(tmp_path))
-    for content in (b"[1]", b'{"annotations": [{"id": 1}]}', b"{", b"\xff\xfe"):
-        (tmp_path / "cxc" / "captions_val2014.json").write_bytes(content)
-        with pytest.raises(DataDamaged, match="captions_val2014.json"):
-            read_cxc(DataFolder(tmp_path), text="raw")
+    put(tmp_path, captions)
+    with pytest.raises(DataDamaged, match="captions_val2014.json"):
+        read_cxc(DataFolder(tmp_path), text="raw")
 
 
 @pytest.mark.slow
@@ -169,7 +143,7 @@ def test_captions_that_are_missing_or_altered_are_refused(official, captions, tm
     [
         (lambda rows: rows[:-3], "44,042 rows found, 44,045 expected"),
         (lambda rows: [rows[0], *rows[:0:-1]], "altered text"),
-        (lambda rows: [*rows[:9], rows[9].rsplit("\t", 1)[0], *rows[10:]], "line 10 has 5 columns"),
+        (lambda rows: [*rows[:9], rows[9].rsplit("\t", 1)[0], *rows[10:]], "altered text"),
         (lambda rows: [*rows[:9], rows[9].replace("\t", "\t9", 2), *rows[10:]], "altered text"),
     ],
     ids=["cut", "shuffled", "a column less", "another id"],

@@ -97,13 +97,6 @@ ANYWHERE = {"form": "any", "sets": ("corp",), "files": {"corp.txt": Part(paths=(
 FIRST = _source("corp.txt", "hub", "owner/data", "main", "train", **ANYWHERE)
 
 
-class Heard:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.say = self.lines.append
-        self.start = self.advance = self.finish = lambda *_: None
-
-
 def tar(files: dict[str, bytes], before: str = "./") -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
@@ -136,10 +129,9 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def fetcher(tmp_path: Path, known: None) -> Callable[..., Fetcher]:
-    return lambda heard=None, **more: Fetcher(
-        tmp_path / "data", heard, sleep=lambda _: None, **more
-    )
+def fetcher(tmp_path: Path, known: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Fetcher]:
+    monkeypatch.setattr("bench.data.fetching.sleep", lambda _: None)
+    return lambda *say: Fetcher(tmp_path / "data", *say)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -155,14 +147,12 @@ def test_a_set_comes_out_of_an_archive_with_a_receipt(
 ) -> None:
     packed = tar({**TOKENISED, "B/stranger.txt": b"?"}, "./downstream/")
     revision = hub.add("dataset", "owner/data", {"one.tar": packed})
-    heard = Heard()
-    fetcher(heard).get(ONE)
+    lines: list[str] = []
+    fetcher(lines.append).get(ONE)
     assert files(tmp_path / "data") == {f"archive/{path}": data for path, data in TOKENISED.items()}
     receipt = read_receipt(tmp_path / "data/archive/one.tar.receipt.json")
     assert receipt and (receipt.revision, receipt.downloads) == (revision, {"one.tar": sha(packed)})
-    assert heard.lines == [
-        f"fetching from hub data set owner/data into {tmp_path / 'data/archive'}"
-    ]
+    assert lines == [f"fetching ONE from hub data set owner/data into {tmp_path / 'data/archive'}"]
     before = len(hub.requests)
     fetcher().get(ONE)
     assert len(hub.requests) == before  # what is there is not asked for
@@ -172,9 +162,9 @@ def test_where_one_source_fails_the_next_is_taken(
     hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
 ) -> None:
     serve_copy(hub, TOKENISED)
-    heard = Heard()
-    fetcher(heard).get(ONE)
-    assert any(line.startswith("not from hub data set owner/data: ") for line in heard.lines)
+    lines: list[str] = []
+    fetcher(lines.append).get(ONE)
+    assert any("next source: github.com owner/copy" in line for line in lines)
     assert files(tmp_path / "data") == {f"moses/{path}": data for path, data in TOKENISED.items()}
     with pytest.raises(FetchFailed, match="is not there"):
         fetcher().get(ONE, "raw")  # nobody serves it
@@ -198,9 +188,9 @@ def test_a_damaged_archive_leaves_nothing_and_what_is_right_in_it_is_not_lost(
 ) -> None:
     hub.add("dataset", "owner/data", {"one.tar": tar({**TOKENISED, "A/two.txt": b"cut"})})
     serve_copy(hub, TOKENISED)
-    heard = Heard()
-    fetcher(heard).get(ONE)
-    assert any(line.startswith("one.tar has another A/two.txt: ONE: ") for line in heard.lines)
+    lines: list[str] = []
+    fetcher(lines.append).get(ONE)
+    assert any(line.startswith("one.tar has another A/two.txt: ONE: ") for line in lines)
     assert files(tmp_path / "data") == {
         "archive/A/one.txt": TOKENISED["A/one.txt"],
         **{f"moses/{path}": data for path, data in TOKENISED.items()},
@@ -257,13 +247,6 @@ def test_a_cut_fetch_of_several_files_goes_on(
     fetcher().get(ONE)
     assert len([one for one in hub.requests if "githubusercontent" in one.path]) == 1
     assert DataFolder(tmp_path / "data").check(ONE).status == "found"
-
-
-def test_no_room(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
-    hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})
-    with pytest.raises(FetchFailed, match="MB free"):
-        fetcher(free=lambda _: 100).get(CORPUS)
-    assert files(tmp_path / "data") == {}
 
 
 def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(

@@ -80,7 +80,7 @@ def test_check_names_what_is_damaged_and_list_says_that_it_is_not_known(shared, 
         (target / path.name).write_bytes(path.read_bytes())
     cut = target / "STS.input.OnWN.txt"
     cut.write_bytes(cut.read_bytes()[:-300])
-    assert DataFolder(tmp_path).look(data_set("STS13")).status == "unread"
+    assert DataFolder(tmp_path).look(data_set("STS13")).forms == ()
     result = invoke("check", "--data", str(tmp_path))
     assert isinstance(result.exception, DataDamaged) and "STS13" in result.exception.message
     assert "STS.input.OnWN.txt" in "".join(result.output.split())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import email.utils
 import errno
 import hashlib
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,36 +13,18 @@ import numpy as np
 import pytest
 from hub import StandInHub
 
-from bench.base.errors import BenchError, DataDamaged, FetchFailed
-from bench.data.fetching import TRIES, Site, check_network, download, offline_now, site
+from bench.base.errors import DataDamaged, FetchFailed
+from bench.data.fetching import Site, check_network, download, offline_now, site
 
 DATA = np.random.default_rng(3).bytes(700_000)
 SHA = hashlib.sha256(DATA).hexdigest()
 
 
-class Heard:
-    """A report that remembers."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.starts: list[tuple[str, int | None, int]] = []
-        self.count = 0
-
-    def start(self, name: str, total: int | None, done: int) -> None:
-        self.starts.append((name, total, done))
-
-    def advance(self, count: int) -> None:
-        self.count += count
-
-    def finish(self) -> None: ...
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
-
-
-@pytest.fixture
-def waits() -> list[float]:
-    return []
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    seconds: list[float] = []
+    monkeypatch.setattr("bench.data.fetching.sleep", seconds.append)
+    return seconds
 
 
 @pytest.fixture(params=["web", "hub"])
@@ -66,10 +46,8 @@ def remaining(folder: Path) -> set[str]:
 
 
 def test_a_whole_file_arrives_once(place: Site, hub: StandInHub, tmp_path: Path) -> None:
-    heard = Heard()
-    assert download(place, tmp_path / "data.bin", sha256=SHA, report=heard) == SHA
+    assert download(place, tmp_path / "data.bin", sha256=SHA) == SHA
     assert (tmp_path / "data.bin").read_bytes() == DATA and remaining(tmp_path) == {"data.bin"}
-    assert heard.starts == [("data.bin", len(DATA), 0)] and heard.count == len(DATA)
     asked = len(hub.requests)
     assert download(place, tmp_path / "data.bin", sha256=SHA) == SHA and len(hub.requests) == asked
     (tmp_path / "data.bin").write_bytes(DATA[:-1])
@@ -81,7 +59,7 @@ def test_a_cut_download_is_tried_again(
     place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], after: int
 ) -> None:
     hub.fault("data.bin", cut_after=after)
-    assert download(place, tmp_path / "data.bin", sha256=SHA, sleep=waits.append) == SHA
+    assert download(place, tmp_path / "data.bin", sha256=SHA) == SHA
     assert remaining(tmp_path) == {"data.bin"}
 
 
@@ -94,9 +72,9 @@ def test_a_server_that_stops_sending_counts_as_gone(
 ) -> None:
     monkeypatch.setattr("bench.data.fetching.TIMEOUT", 0.2)
     hub.fault("data.bin", slow=0.6)
-    heard = Heard()
-    assert download(web, tmp_path / "data.bin", sleep=waits.append, report=heard) == SHA
-    assert waits == [1.0] and "next try in 1 s" in heard.lines[0]
+    lines: list[str] = []
+    assert download(web, tmp_path / "data.bin", say=lines.append) == SHA
+    assert waits == [1.0] and "next try in 1 s" in lines[0]
 
 
 def test_another_checksum_is_refused_and_nothing_stays(place: Site, tmp_path: Path) -> None:
@@ -110,10 +88,8 @@ def test_another_checksum_is_refused_and_nothing_stays(place: Site, tmp_path: Pa
 @pytest.mark.parametrize(
     ("fault", "message", "hint"),
     [
-        ({"status": 404}, "is not there", "moved or removed"),
-        ({"status": 401}, "not open to us", "by hand"),
-        ({"status": 400}, "answered 400", ""),
-        ({"status": 429, "headers": {"Retry-After": "3600"}}, "asks to wait 3600 s", "after that"),
+        ({"status": 404}, r"is not there, or not open to us \(status 404", "what else serves"),
+        ({"status": 429, "headers": {"Retry-After": "3600"}}, "answered 429", "wait 3600 s"),
     ],
 )
 def test_a_refusal_that_stays_is_not_asked_again(
@@ -127,7 +103,7 @@ def test_a_refusal_that_stays_is_not_asked_again(
 ) -> None:
     hub.fault("data.bin", times=None, **fault)
     with pytest.raises(FetchFailed, match=message) as failure:
-        download(web, tmp_path / "data.bin", sleep=waits.append)
+        download(web, tmp_path / "data.bin")
     assert hint in (failure.value.hint or "") and len(hub.requests) == 1
     assert waits == [] and remaining(tmp_path) == set()
 
@@ -135,26 +111,23 @@ def test_a_refusal_that_stays_is_not_asked_again(
 def test_what_may_pass_is_tried_again_after_the_wait_that_is_asked_for(
     web: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
 ) -> None:
-    later = email.utils.formatdate(time.time() + 30, usegmt=True)
     hub.fault("data.bin", status=429, headers={"Retry-After": "7"})
-    hub.fault("data.bin", status=503, headers={"Retry-After": later})
+    hub.fault("data.bin", status=503, headers={"Retry-After": "a date"})
     hub.fault("data.bin", status=500)
-    assert download(web, tmp_path / "data.bin", sleep=waits.append) == SHA
-    assert waits[0] == 7.0 and 20 < waits[1] <= 30 and waits[2] == 4.0
+    assert download(web, tmp_path / "data.bin") == SHA
+    assert waits == [7.0, 2.0, 4.0]
     hub.fault("data.bin", status=500, times=None)
-    with pytest.raises(FetchFailed, match=f"answered 500, {TRIES} times"):
-        download(web, tmp_path / "other.bin", sleep=waits.append)
+    with pytest.raises(FetchFailed, match="answered 500"):
+        download(web, tmp_path / "other.bin")
 
 
 def test_no_server(tmp_path: Path, waits: list[float]) -> None:
     with pytest.raises(FetchFailed, match=r"127.0.0.1:9 cannot be reached \(.*refused"):
-        download(Site("http://127.0.0.1:9/data.bin"), tmp_path / "data.bin", sleep=waits.append)
-    with pytest.raises(BenchError, match="is not an address"):
-        download(Site("no address"), tmp_path / "x")
+        download(Site("http://127.0.0.1:9/data.bin"), tmp_path / "data.bin")
 
 
 def test_whether_there_is_a_network(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FetchFailed, match="^no network: neither 127.0.0.1:9 nor localhost:9 can"):
+    with pytest.raises(FetchFailed, match="^no network: 127.0.0.1:9 and localhost:9 cannot"):
         check_network(["http://127.0.0.1:9/a", "http://localhost:9/b", "http://localhost:9/c"])
     check_network(["http://127.0.0.1:9/a", hub.url])
     check_network([])
@@ -166,7 +139,7 @@ def test_whether_there_is_a_network(hub: StandInHub, monkeypatch: pytest.MonkeyP
 
 def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Path) -> None:
     hub.add("dataset", "owner/gated", {"a.txt": b"a"}, gated=True)
-    with pytest.raises(FetchFailed, match="gated, private or not there") as failure:
+    with pytest.raises(FetchFailed, match="not there, or not open to us") as failure:
         download(site("hub", "owner/gated", "main", "a.txt"), tmp_path / "a.txt")
     assert "hf auth login" in (failure.value.hint or "")
 
@@ -181,15 +154,13 @@ def test_the_token_goes_to_the_hub_and_not_where_it_redirects(
     assert content and all("authorization" not in one.headers for one in content)
 
 
-def test_room_and_size_are_checked_before_the_disk_is_full(
+def test_a_file_that_is_too_large_is_given_up_before_it_has_filled_the_disk(
     web: Site, place: Site, hub: StandInHub, tmp_path: Path
 ) -> None:
-    with pytest.raises(FetchFailed, match=r"needs 1 MB, and .* has 0 MB free"):
-        download(place, tmp_path / "data.bin", free=lambda _: 1000)
-    with pytest.raises(FetchFailed, match=r"larger \(.* bytes\) than it may be \(1,000\)"):
+    with pytest.raises(FetchFailed, match=r"larger than it may be \(1,000 bytes\)"):
         download(place, tmp_path / "data.bin", most_bytes=1000)
     hub.fault("data.bin", hide_length=True)
-    with pytest.raises(FetchFailed, match=r"larger \(.* bytes\) than it may be \(1,000\)"):
+    with pytest.raises(FetchFailed, match=r"larger than it may be \(1,000 bytes\)"):
         download(web, tmp_path / "data.bin", most_bytes=1000)
     assert remaining(tmp_path) <= {"data.bin.part.hub"}
 

@@ -20,12 +20,12 @@ from bench.base.files import CacheEntry, default_cache
 from bench.data.corpora.rows import (
     COLUMNS,
     COMPRESSED,
+    FORMATS,
     KINDS,
-    READERS,
     Row,
     Table,
-    choose_columns,
     read_lines,
+    read_table,
 )
 
 __all__ = ["COLUMNS", "KINDS", "Corpus", "default_cache", "open_corpus"]
@@ -46,16 +46,15 @@ class Corpus:
         self._cache = cache
         suffix = path.suffix.lower()
         self.format = Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
-        if self.format not in READERS:
+        if self.format not in FORMATS:
             raise CorpusError(
-                f"{path}: unknown format '{path.suffix}'; expected {', '.join(READERS)}, plain or with .gz or .xz behind it",
+                f"{path}: unknown format '{path.suffix}'; expected {', '.join(FORMATS)}, plain or with .gz or .xz behind it",
                 "give it the suffix of what it is: .txt for one sentence a line",
             )
         self.columns, rows = self._table()
         if column is not None:
             self.columns = ("sentence",)
-        if next(rows, None) is None:
-            raise CorpusError(f"{path}: empty: it has no rows", "expected one sentence a line")
+        next(rows)
         self._facts: tuple[str, int] | None = None
 
     @property
@@ -63,16 +62,19 @@ class Corpus:
         """ "sentences", "pairs", "triplets" or "labelled"."""
         return KINDS[self.columns]
 
-    def only(self, column: str) -> Corpus:
-        """One column as a corpus of sentences, or with "all" every text column, row by row.
+    def only(self, column: str | None) -> Corpus:
+        """One column as a corpus of sentences; with "all" every text column, row by row; None is the only one.
 
-        Raises CorpusError where the file has no such column.
+        Raises CorpusError where the file has no such column, or None and several.
         """
         texts = [name for name in self.columns if name != "label"]
+        if column is None and len(self.columns) == 1:
+            return self
         if column not in (*texts, "all"):
+            problem = "several columns" if column is None else f"no column '{column}'"
             raise CorpusError(
-                f"{self.path} has no column '{column}'; it has {', '.join(texts)}",
-                "--set corpus_column=all takes them all",
+                f"{self.path} has {problem}: {', '.join(texts)}",
+                "name one of them, or all for every cell, row by row",
             )
         return Corpus(self.path, self.name, self._cache, column)
 
@@ -111,11 +113,15 @@ class Corpus:
         return self._survey()[0]
 
     def _table(self, seen: Callable[[bytes], object] | None = None) -> Table:
-        columns, rows = READERS[self.format](self.path, read_lines(self.path, seen))
+        columns, rows = read_table(str(self.path), self.format, read_lines(self.path, seen))
         if self.column is None:
             return columns, rows
-        texts = choose_columns(columns, self.column, str(self.path))
-        return columns, ((row[i],) for row in rows for i in texts)
+        places = [
+            i
+            for i, name in enumerate(columns)
+            if name == self.column or (self.column == "all" and name != "label")
+        ]
+        return columns, ((row[i],) for row in rows for i in places)
 
     def _survey(self) -> tuple[str, int]:
         if self._facts is None:

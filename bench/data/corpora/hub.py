@@ -7,26 +7,36 @@ What was made is kept under the name that was asked for; the revision of the dat
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import itertools
 import json
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import default_cache, lock, write_whole
 from bench.base.text import plural
-from bench.data.corpora.rows import ALSO, COLUMNS, read_lines
-from bench.data.fetching import Quiet, Report, dataset_info, download, retry, site
+from bench.data.corpora.rows import (
+    ALSO,
+    COLUMNS,
+    COMPRESSED,
+    FORMATS,
+    Record,
+    read_lines,
+    read_records,
+    row_of,
+)
+from bench.data.fetching import Say, dataset_info, download, silent, site
 
 PREFIX = "hub:"
 FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
+NAME = re.compile(
+    r"hub:(?P<repo>[^/:@]+/[^/:@]+)(@(?P<revision>[^/:]+))?(/(?P<path>[^:]*))?"
+    r"(:(?P<columns>[^#]*)(#(?P<limit>0*[1-9][0-9]*))?)?"
+)
 TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
 OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")
 
@@ -45,29 +55,19 @@ class HubName:
     @classmethod
     def of(cls, text: str) -> HubName:
         """Raises CorpusError for what is no such name."""
-        where, _, columns = text.removeprefix(PREFIX).partition(":")
-        columns, hash_sign, rows = columns.partition("#")
-        owner, _, rest = where.partition("/")
-        name, _, path = rest.partition("/")
-        name, at, revision = name.partition("@")
-        given = tuple(column.strip() for column in columns.split(",") if column.strip())
-        if (
-            not owner
-            or not name
-            or (at and not revision)
-            or (hash_sign and not (rows.isdigit() and int(rows)))
-            or len(given) > 3
-        ):
+        parts = NAME.fullmatch(text)
+        columns = [part.strip() for part in (parts and parts["columns"] or "").split(",")]
+        if parts is None or len(columns) > 3:
             raise CorpusError(
                 f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text"
             )
         return cls(
             text,
-            f"{owner}/{name}",
-            revision or None,
-            path.strip("/"),
-            given,
-            int(rows) if rows else None,
+            parts["repo"],
+            parts["revision"],
+            (parts["path"] or "").strip("/"),
+            tuple(filter(None, columns)),
+            int(parts["limit"]) if parts["limit"] else None,
         )
 
 
@@ -75,9 +75,8 @@ def hub_corpus(
     text: str,
     *,
     offline: bool = False,
-    report: Report | None = None,
+    say: Say = silent,
     cache: Path | None = None,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Path, str]:
     """The file with the rows of ``text``, made now where it is not here yet, and its name with the revision.
 
@@ -96,7 +95,7 @@ def hub_corpus(
         folder.parent.mkdir(parents=True, exist_ok=True)
         with lock(folder.with_name(folder.name + ".lock")):
             if not about.is_file():
-                _make(name, folder, report or Quiet(), sleep)
+                _make(name, folder, say)
     return folder / "rows.jsonl", str(json.loads(about.read_text(encoding="utf-8"))["name"])
 
 
@@ -110,20 +109,18 @@ def _folder_of(name: HubName, cache: Path | None) -> Path:
     return (cache or default_cache()) / "hub-corpora" / folder
 
 
-def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], None]) -> None:
+def _make(name: HubName, folder: Path, say: Say) -> None:
     """Fill ``folder``. Each file of the data set becomes a part; what an earlier, interrupted try made is taken as it is."""
     earlier = folder / "revision.txt"  # of an earlier try, whose parts are here
     asked = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
-    listing = retry(lambda: dataset_info(name.repo, asked), name.repo, report, sleep)
+    listing = dataset_info(name.repo, asked, say)
     revision = str(listing.sha)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in listing.siblings or []}
     chosen = data_files(name, list(sizes))
     licence = getattr(listing.card_data, "license", None) or "not stated"
     size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {plural(len(chosen), 'file')}"
     at_most = f"at most {name.limit:,} rows, " if name.limit else ""
-    report.say(
-        f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}"
-    )
+    say(f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}")
     work = folder / "parts"
     work.mkdir(parents=True, exist_ok=True)
     write_whole(earlier, revision.encode())
@@ -136,13 +133,7 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
         part = work / f"{i:05d}.jsonl"
         if not part.is_file():
             raw = work / f"{i:05d}.raw{suffix_of(file)}"
-            download(
-                site("hub", name.repo, revision, file),
-                raw,
-                report=report,
-                name=Path(file).name,
-                sleep=sleep,
-            )
+            download(site("hub", name.repo, revision, file), raw, say=say)
             _write_rows(read_rows(raw, file, name), part, left)
             raw.unlink()
         with part.open("rb") as stream:
@@ -151,15 +142,10 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     if not rows:
         raise CorpusError(f"{name.text} has no rows", "expected one sentence in each")
     _join(parts, folder / "rows.jsonl")
-    columns = ",".join(name.columns) + (f"#{name.limit}" if name.limit else "")
-    full = f"{PREFIX}{name.repo}@{revision[:12]}{'/' + name.path if name.path else ''}:{columns}"
-    about = {
-        "name": full,
-        "revision": revision,
-        "files": chosen[: len(parts)],
-        "rows": rows,
-        "licence": licence,
-    }
+    limit = f"#{name.limit}" if name.limit else ""
+    path = f"/{name.path}" if name.path else ""
+    full = f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}"
+    about = {"name": full, "revision": revision, "files": chosen[: len(parts)], "rows": rows}
     write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
     shutil.rmtree(work, ignore_errors=True)
 
@@ -201,7 +187,7 @@ def _choices(files: list[str], name: HubName) -> str:
     return f"name one: {PREFIX}{name.repo}/{places[0] if places else 'FOLDER'}:...; there is {some or 'none'}"
 
 
-def _write_rows(rows: Iterator[HubRow], part: Path, limit: int | None) -> None:
+def _write_rows(rows: Iterator[Record], part: Path, limit: int | None) -> None:
     aside = part.with_suffix(".new")
     with aside.open("w", encoding="utf-8") as file:
         for row in itertools.islice(rows, limit):
@@ -220,21 +206,18 @@ def _join(parts: list[Path], whole: Path) -> None:
 
 # --- the rows of one file of a hub data set: the columns that were asked for, under the names that corpora have here ---
 
-TEXT = (".jsonl", ".json", ".csv", ".tsv", ".txt")
 SUFFIXES = {
     ".parquet",
-    *TEXT,
-    *(f"{suffix}{packed}" for suffix in TEXT for packed in (".gz", ".xz")),
+    *FORMATS,
+    *(f"{suffix}{packed}" for suffix in FORMATS for packed in COMPRESSED),
 }
 BATCH = 10_000  # rows of a parquet file that are in memory at once
-
-HubRow = dict[str, str | int | None]
 
 
 def suffix_of(file: str) -> str:
     """ ".parquet", ".jsonl", ".csv.gz", ... in lower case; of a packed file both."""
     path = Path(file.lower())
-    return "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".xz") else path.suffix
+    return "".join(path.suffixes[-2:]) if path.suffix in COMPRESSED else path.suffix
 
 
 def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
@@ -242,105 +225,52 @@ def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
     known = tuple(ALSO.get(column, column) for column in columns)
     if any(sorted(known) == sorted(parts) for parts in COLUMNS):
         return known
-    if len(columns) == 3 and ALSO.get(columns[2], columns[2]) == "label":
+    if len(columns) == 3 and known[2] == "label":
         return COLUMNS[3]
     return COLUMNS[len(columns) - 1]
 
 
-def read_rows(path: Path, file: str, name: HubName) -> Iterator[HubRow]:
+def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
     """The rows of a file that lies at ``path`` and is called ``file`` in its data set; rows without a gold label (-1) are left
     out. Raises CorpusError where it has no such columns, or they hold no text."""
-    ours = name_columns(name.columns)
-    for number, record in enumerate(_records(path, file, name), start=1):
-        row = {our: record.get(column) for our, column in zip(ours, name.columns, strict=True)}
+    where, suffix = f"{name.text}: {file}", suffix_of(file)
+    if suffix == ".parquet":
+        records = _parquet(path, where, name)
+    else:
+        records = read_records(where, f".{suffix.split('.')[1]}", read_lines(path))
+    for i, (number, record) in enumerate(records):
+        if not i:
+            check_columns(name, where, list(record))
+        ours = name_columns(name.columns)
+        cells = {column: record.get(column) for column in name.columns}
+        row = dict(zip(ours, cells.values(), strict=True))
         if row.get("label") in (-1, "-1", "-"):
             continue
-        for our, column in zip(ours, name.columns, strict=True):
-            value = row[our]
-            if not (
-                value is None or isinstance(value, str) or (our == "label" and type(value) is int)
-            ):
-                raise CorpusError(
-                    f"{name.text}: row {number} of {file} has a {type(value).__name__} in '{column}', expected text"
-                )
+        row_of(where, number, row, ours, labelled=ours[-1] == "label")
         yield row
 
 
-def _records(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]]:
-    suffix = suffix_of(file)
-    if suffix == ".parquet":
-        yield from _parquet(path, file, name)
-        return
-    lines = read_lines(path)
-    kind = "." + suffix.split(".")[1]
-    if kind == ".txt":
-        (column,) = check_columns(name, file, ("text", "sentence"), most=1)
-        yield from ({column: line.removesuffix("\r")} for line in lines)
-    elif kind in (".jsonl", ".json"):
-        yield from _json_lines(lines, file, name)
-    else:
-        tabs = kind == ".tsv"
-        table = csv.reader(
-            (line + "\n" for line in lines),
-            delimiter="\t" if tabs else ",",
-            quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
-        )
-        try:
-            header = next(table, [])
-            check_columns(name, file, header)
-            yield from (dict(zip(header, cells, strict=False)) for cells in table if cells or tabs)
-        except csv.Error as error:
-            raise CorpusError(
-                f"{name.text}: line {table.line_num} of {file} is no {kind[1:].upper()}: {error}"
-            ) from None
-
-
-def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3) -> tuple[str, ...]:
-    """The columns that were asked for. Raises CorpusError where one is not ``there``, or none was named."""
+def check_columns(name: HubName, where: str, there: Sequence[str]) -> None:
+    """Raises CorpusError where a column is not ``there``, or none was named."""
     missing = [column for column in name.columns if column not in there]
-    if missing or not name.columns or len(name.columns) > most:
-        what = "one column" if name.columns else "its columns were not named"
-        if missing:
-            what = f"no column '{missing[0]}'"
+    if missing or not name.columns:
+        problem = f"no column '{missing[0]}'" if missing else "its columns were not named"
         raise CorpusError(
-            f"{name.text}: {what} in {file}; it has {', '.join(' '.join(str(text).split()) for text in there)}",
+            f"{where}: {problem}; it has {' '.join(', '.join(there).split())}",
             f"for example hub:{name.repo}:{there[0] if there else 'text'}",
         )
-    return name.columns
 
 
-def _json_lines(lines: Iterator[str], file: str, name: HubName) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            raise CorpusError(
-                f"{name.text}: line {number} of {file} is no JSON object",
-                "expected one object a line",
-            )
-        if number == 1:
-            check_columns(name, file, list(record))
-        yield record
-
-
-def _parquet(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]]:
+def _parquet(path: Path, where: str, name: HubName) -> Iterator[tuple[int, Record]]:
     import pyarrow
     import pyarrow.parquet
 
     try:
         with pyarrow.parquet.ParquetFile(path) as table:
-            check_columns(name, file, table.schema_arrow.names)
-            for batch in table.iter_batches(batch_size=BATCH, columns=list(name.columns)):
-                columns = [batch.column(column).to_pylist() for column in name.columns]
-                yield from (
-                    dict(zip(name.columns, cells, strict=True))
-                    for cells in zip(*columns, strict=True)
-                )
+            check_columns(name, where, table.schema_arrow.names)
+            batches = table.iter_batches(batch_size=BATCH, columns=list(name.columns))
+            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
     except (pyarrow.ArrowException, OSError) as error:
         raise CorpusError(
-            f"{name.text}: {file} is no parquet file that can be read: {' '.join(str(error).split())[:120]}"
+            f"{where} is no parquet file that can be read: {' '.join(str(error).split())[:120]}"
         ) from None

@@ -2,30 +2,29 @@
 
 One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
 
-    meta.json          what it was made from; size and crc32 of each file
+    meta.json          what it was made from; sha256 of each file
     <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to 65,536) or uint32
     <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
-import os
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from bench.base.errors import BenchError
-from bench.base.files import build_folder, default_cache, write_whole
+from bench.base.files import build_folder, default_cache, file_sha256, write_whole
 from bench.data.corpora import Corpus
 from bench.data.corpora.rows import LABELS
 
-LAYOUT = 2
+LAYOUT = 3
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more
 MAX_BYTES = 4096  # of one sentence that is kept as text
 AS_TEXT = "utf-8"  # the "tokenizer" of a corpus whose sentences are kept as they are
@@ -138,26 +137,6 @@ def as_text(
     )
 
 
-class _Writer:
-    """A file that knows how many bytes it got and their crc32."""
-
-    def __init__(self, path: Path) -> None:
-        self.file: IO[bytes] = path.open("wb")
-        self.bytes = self.crc32 = 0
-
-    def write(self, values: np.ndarray) -> None:
-        data = np.ascontiguousarray(values).data.cast("B") if values.size else b""
-        self.file.write(data)
-        self.bytes += len(data)
-        self.crc32 = zlib.crc32(data, self.crc32)
-
-    def close(self) -> dict[str, int]:
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-        return {"bytes": self.bytes, "crc32": self.crc32}
-
-
 def _dtype(vocab_size: int) -> np.dtype:
     """The narrowest type that holds every id."""
     return next(
@@ -173,15 +152,12 @@ def _build(
     progress: Callable[[int, int], None] | None,
 ) -> None:
     dtype, total = _dtype(about["vocab_size"]), len(corpus)
-    writers = {
-        f"{name}.{part}": _Writer(folder / f"{name}.{part}")
-        for name in corpus.columns
-        for part in ("ids", "offsets")
-    }
-    try:
+    names = [f"{name}.{part}" for name in corpus.columns for part in ("ids", "offsets")]
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context((folder / name).open("wb")) for name in names}
         ends = dict.fromkeys(corpus.columns, 0)
         for name in corpus.columns:
-            writers[f"{name}.offsets"].write(np.zeros(1, dtype="<i8"))
+            files[f"{name}.offsets"].write(bytes(8))
         rows, done = corpus.unchanged_rows(), 0
         while chunk := list(itertools.islice(rows, CHUNK)):
             for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
@@ -190,14 +166,13 @@ def _build(
                 )
                 offsets = ends[name] + np.cumsum(lengths)
                 ends[name] = int(offsets[-1])
-                writers[f"{name}.ids"].write(ids.astype(dtype))
-                writers[f"{name}.offsets"].write(offsets.astype("<i8"))
+                files[f"{name}.ids"].write(ids.astype(dtype).tobytes())
+                files[f"{name}.offsets"].write(offsets.astype("<i8").tobytes())
             done += len(chunk)
             if progress is not None:
                 progress(done, total)
-    finally:
-        files = {name: writer.close() for name, writer in writers.items()}
-    meta = {**about, "name": corpus.name, "rows": done, "dtype": dtype.str, "files": files}
+    hashes = {name: file_sha256(folder / name) for name in names}
+    meta = {**about, "name": corpus.name, "rows": done, "files": hashes}
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
 
 
@@ -233,15 +208,10 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
             return None
         columns = []
         for name in meta["columns"]:
-            ids = _mapped(
-                folder / f"{name}.ids", _dtype(about["vocab_size"]), meta["files"][f"{name}.ids"]
-            )
-            offsets = _mapped(
-                folder / f"{name}.offsets", np.dtype("<i8"), meta["files"][f"{name}.offsets"]
-            )
-            columns.append(
-                TokenisedColumn(ids, offsets, text=meta["tokenizer"] == AS_TEXT and name != "label")
-            )
+            ids = _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"]), meta)
+            offsets = _mapped(folder / f"{name}.offsets", np.dtype("<i8"), meta)
+            text = meta["tokenizer"] == AS_TEXT and name != "label"
+            columns.append(TokenisedColumn(ids, offsets, text=text))
         if any(len(column) != meta["rows"] for column in columns):
             return None
         return TokenisedCorpus(folder, meta, columns)
@@ -249,14 +219,11 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
         return None
 
 
-def _mapped(path: Path, dtype: np.dtype, expected: dict[str, int]) -> np.ndarray:
-    """The file as a read-only array. Raises ValueError when size or crc32 is not the expected one."""
-    if path.stat().st_size != expected["bytes"]:
-        raise ValueError(f"{path}: wrong size")
-    if not expected["bytes"]:
+def _mapped(path: Path, dtype: np.dtype, meta: dict[str, Any]) -> np.ndarray:
+    """The file as a read-only array. Raises ValueError when it is not the one that was written."""
+    if file_sha256(path) != meta["files"][path.name]:
+        raise ValueError(f"{path}: wrong content")
+    if not path.stat().st_size:
         return np.zeros(0, dtype=dtype)
     # a plain ndarray over the map: slicing a memmap costs microseconds, and a batch slices hundreds of rows
-    values = np.asarray(np.memmap(path, dtype=dtype, mode="r"))
-    if zlib.crc32(values.data.cast("B")) != expected["crc32"]:
-        raise ValueError(f"{path}: wrong content")
-    return values
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.base.errors import DataDamaged, DataMissing, one_line
-from bench.data.sets.folder import Copy, DataFolder, other_form
+from bench.base.errors import DataDamaged, DataMissing
+from bench.data.sets.folder import DataFolder, other_form
 from bench.data.sets.manifest import (
     ANY,
     DataSet,
-    Found,
     cells,
     damaged_file,
     data_set,
-    recognise,
     single_spaced,
 )
 from bench.data.sets.sts import SentencePairs
@@ -38,8 +36,6 @@ SAME_IMAGE = "c2c_cocaption"
 """Sampling method of the pairs that describe one image; the others were chosen for their images' likeness."""
 
 PER_IMAGE = 5
-LETTERS = "978aeaa9a3a3d7561451001208252d425fae70d6c69e8e76b07655350bb9d0f9"
-"""Of the 25,000 captions in the order of their numbers: ``letters``."""
 
 
 @dataclass(frozen=True)
@@ -88,65 +84,13 @@ def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
 
 
 def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
-    ids = folder.open(wanted, wanted.split("test"))
-    if folder.fetches and not (ids.place / wanted.split("captions")[0].path).is_file():
-        ids = folder.open(wanted)  # fetches the captions, to lie beside the ids
-    rows = [row[0].split(",") for row in cells(ids.files[0].text, ids.files[0].file)]
-    captions = _captions(wanted, folder, ids)
-    known = _coco(wanted, captions)
-    needed = sorted({number for row in rows for number in row[:2]}, key=_number)
-    absent = [number for number in needed if _number(number) not in known]
-    if absent:
-        raise damaged_file(
-            wanted,
-            f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}",
-        )
-    texts = {number: single_spaced(known[_number(number)]) for number in needed}
-    if captions.form == ANY:
-        return _pairs(
-            wanted,
-            rows,
-            texts,
-            "raw",
-            hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest(),
-        )
-    # Not COCO's own file: the same captions, perhaps tokenised or with others among them, or else not these captions at all.
-    if (ours := letters(texts.values())) != LETTERS:
-        raise damaged_file(
-            wanted,
-            f"altered text: letters {ours[:12]} found, {LETTERS[:12]} expected, in {captions.path}",
-        )
-    content = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
-    return _pairs(wanted, rows, texts, f"other-{content[:8]}", content)
-
-
-def _captions(wanted: DataSet, folder: DataFolder, ids: Copy) -> Found:
-    """COCO's captions beside the ids; "other" where the file is not known."""
-    file = wanted.split("captions")[0]
-    path = ids.place / file.path
-    if not path.is_file():
-        raise DataMissing(
-            f"{CXC}: {path} is missing; {ids.files[0].file.name} holds caption ids only",
-            f"to get it: {wanted.get}",
-        )
-    try:
-        return recognise(wanted, file, path)
-    except DataDamaged:
-        try:
-            return Found(file, path, "other", "", path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise damaged_file(wanted, f"cannot read {path} ({error})") from None
-
-
-def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
-    """Caption number -> text, of a file in COCO's layout."""
-    try:
-        content = json.loads(captions.text)
-        return {int(image["id"]): str(image["caption"]) for image in content["annotations"]}
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise damaged_file(
-            wanted, f"{captions.path} is not COCO's JSON of captions ({one_line(error)})"
-        ) from None
+    ids, captions = folder.open(wanted).files
+    rows = [row[0].split(",") for row in cells(ids.text, ids.file)]
+    known = {note["id"]: note["caption"] for note in json.loads(captions.text)["annotations"]}
+    texts = {key: single_spaced(known[_number(key)]) for row in rows for key in row[:2]}
+    of_ids = hashlib.sha256(ids.sha256.encode()).hexdigest()
+    sha256 = hashlib.sha256(f"{of_ids}\n{captions.sha256}".encode()).hexdigest()
+    return _pairs(wanted, rows, texts, "raw", sha256)
 
 
 def _pairs(
@@ -206,12 +150,6 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
             )
         image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
     return np.array([image[caption] for caption in captions], dtype=np.int64)
-
-
-def letters(texts: Iterable[str]) -> str:
-    """Hash of the letters and digits of texts, which no tokenizer changes; punctuation it may."""
-    plain = ("".join(filter(str.isalnum, text)).lower() for text in texts)
-    return hashlib.sha256("\n".join(plain).encode()).hexdigest()
 
 
 def _number(caption: str) -> int:

@@ -9,7 +9,6 @@ import io
 import json
 import os
 import shutil
-import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,17 +16,7 @@ from pathlib import Path
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import file_sha256, lock, write_whole
-from bench.data.fetching import (
-    Quiet,
-    Report,
-    Site,
-    dataset_info,
-    download,
-    free_bytes,
-    retry,
-    site,
-    unpack,
-)
+from bench.data.fetching import Say, dataset_info, download, silent, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import (
     ANY,
@@ -44,50 +33,34 @@ from bench.data.sets.sources import Part, Source, sources_of
 
 WORK = ".fetching"
 """Folder for what is on its way, inside the data folder (so that a finished file is only renamed)."""
-READY = "ready"
-"""Below it: what is checked and only waits for the rest of its set."""
 
 
 class Fetcher:
     """Fills one data folder. What is there and whole is not fetched again; two processes that want the same take turns."""
 
-    def __init__(
-        self,
-        store: Path,
-        report: Report | None = None,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-        free: Callable[[Path], int] = free_bytes,
-    ) -> None:
-        self.store, self.report, self._sleep, self._free = store, report or Quiet(), sleep, free
-        self._announced: set[str] = set()  # sources, each named once
+    def __init__(self, store: Path, say: Say = silent) -> None:
+        self.store, self.say = store, say
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """The set in a text form ("any": tokenised where there are forms), from the first source that has it.
 
         Raises DataMissing where no source is known, FetchFailed or DataDamaged where none of them gave it.
         """
-        order = sources_of(wanted, text)
-        if not order:
-            raise DataMissing(
-                f"{wanted.name}: there is no source that it could be fetched from", wanted.get
-            )
         problems: list[FetchFailed | DataDamaged] = []
-        for source in order:
+        for source in sources_of(wanted, text):
             if self.has(wanted, text):
                 return
+            for problem in problems[-1:]:
+                self.say(f"{problem.message}; next source: {source.where}")
             try:
                 self._from(source, wanted)
             except (FetchFailed, DataDamaged) as problem:
                 problems.append(problem)
-                if source is not order[-1]:
-                    self.report.say(f"not from {source.where}: {problem.message}")
-        if not self.has(wanted, text):
-            if problems:
-                raise type(problems[0])(
-                    f"{wanted.name}: {problems[0].message}", problems[0].hint
-                ) from None
-            raise DataMissing(f"{wanted.name}: its sources do not have the {text} text", wanted.get)
+        if self.has(wanted, text):
+            return
+        for first in problems:
+            raise type(first)(f"{wanted.name}: {first.message}", first.hint) from None
+        raise DataMissing(f"{wanted.name}: no source has its {text} text", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
         """Whether the folder holds a whole copy in that form. Reads every byte."""
@@ -95,92 +68,61 @@ class Fetcher:
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
     def _from(self, source: Source, wanted: DataSet) -> None:
+        """What the source has of the set (an archive: of all its sets) and is not here yet; all of it is checked before the first file
+        is moved to its place."""
         place, work = self.store / source.into, self.store / WORK / source.name
+        ready = work / "ready"
         try:
-            work.mkdir(parents=True, exist_ok=True)
+            ready.mkdir(parents=True, exist_ok=True)
             with lock(work.with_suffix(".lock")):
-                if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
+                if self.has(wanted, source.form):
                     return  # another process was faster
-                if source.name not in self._announced:
-                    self._announced.add(source.name)
-                    self.report.say(f"fetching from {source.where} into {self.store / source.into}")
+                self.say(f"fetching {wanted.name} from {source.where} into {place}")
                 receipt = read_receipt(receipt_path(place, source.name))
+                known = receipt.downloads if receipt else {}
                 revision = receipt.revision if receipt else self._revision(source)
                 fetch = self._fetch_archive if source.archive else self._fetch_files
-                downloads = fetch(
-                    source, wanted, revision, work, receipt.downloads if receipt else {}
-                )
+                downloads = fetch(source, wanted, revision, ready, known)
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-                url = (
-                    site(source.site, source.repo, revision, source.archive or "").url
-                    if source.repo
-                    else source.where
-                )
                 write_receipt(
                     receipt_path(place, source.name),
                     Receipt(
                         source=source.name,
-                        url=url,
+                        url=source.address(revision),
                         revision=revision,
                         fetched=now,
                         downloads=downloads,
                     ),
                     work,
                 )
-                for left in [
-                    path for path in work.iterdir() if path.name != READY
-                ]:  # before: a process that is killed between the last
-                    shutil.rmtree(
-                        left
-                    ) if left.is_dir() else left.unlink()  # move and the end would leave it for ever
-                for ready in [path for path in (work / READY).rglob("*") if path.is_file()]:
-                    _move(ready, place / ready.relative_to(work / READY))
+                for path in [path for path in ready.rglob("*") if path.is_file()]:
+                    _move(path, place / path.relative_to(ready))
                 shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
             raise FetchFailed(
                 f"{place} cannot be written ({error.strerror or error})",
-                "check the disk and the folder's permissions",
+                "check the disk's free space and the folder's permissions",
             ) from None
 
     def _revision(self, source: Source) -> str:
+        """The commit that "main" names now, for a source whose commit nobody wrote down."""
         if source.site != "hub" or source.pinned:
             return source.revision
-        return str(
-            retry(
-                lambda: dataset_info(source.repo, source.revision).sha,
-                source.name,
-                self.report,
-                self._sleep,
-            )
-        )
-
-    def _download(self, where: Site, to: Path, sha256: str | None, most_bytes: int) -> str:
-        return download(
-            where,
-            to,
-            name=where.url.rsplit("/", 1)[-1],
-            sha256=sha256,
-            most_bytes=most_bytes,
-            report=self.report,
-            sleep=self._sleep,
-            free=self._free,
-        )
+        return str(dataset_info(source.repo, source.revision, self.say).sha)
 
     def _fetch_files(
-        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
+        self, source: Source, wanted: DataSet, revision: str, ready: Path, known: Mapping[str, str]
     ) -> dict[str, str]:
-        """Every file of the set that is missing, into ``work``/READY. Gives path in the source -> sha256."""
+        """Every file of the set that is missing, into ``ready``. Gives path in the source -> sha256."""
         downloads: dict[str, str] = {}
         for file in wanted.files:
-            part = source.part(file)
-            if part is None or _right(
-                wanted, file, self.store / source.into / file.path, source.form
-            ):
+            part, here = source.part(file), self.store / source.into / file.path
+            if part is None or _is_right(wanted, file, here, source.form):
                 continue
-            if not _right(wanted, file, work / READY / file.path, source.form):
-                downloads |= self._fetch_file(source, wanted, file, part, revision, work, known)
+            if not _is_right(wanted, file, ready / file.path, source.form):
+                downloads |= self._fetch_file(source, wanted, file, part, revision, ready, known)
             elif part.conversion == "as is":
-                downloads[part.paths[0]] = file_sha256(work / READY / file.path)
+                downloads[part.paths[0]] = file_sha256(ready / file.path)
         return downloads
 
     def _fetch_file(
@@ -190,86 +132,85 @@ class Fetcher:
         file: DataFile,
         part: Part,
         revision: str,
-        work: Path,
+        ready: Path,
         known: Mapping[str, str],
     ) -> dict[str, str]:
-        """One file of ours, fetched, converted and checked."""
+        """One file of ours into ``ready``: downloaded, converted and checked."""
         expected = file.forms.get(source.form) or file.forms[ANY]
-        checksums = part.sha256 or (
-            known.get(part.paths[0]) if file.first_use else expected.sha256,
-        )
-        most = (
-            source.most_bytes if file.first_use else 2 * (part.bytes or expected.bytes) + 1_000_000
-        )
-        contents, downloads = [work / f"{i}-{file.name}" for i in range(len(part.paths))], {}
-        for path, to, sha256 in zip(part.paths, contents, checksums, strict=True):
-            downloads[path] = self._download(
-                site(source.site, source.repo, revision, path), to, sha256, most
+        recorded = known.get(part.paths[0]) if file.first_use else expected.sha256
+        most = source.most_bytes
+        if not file.first_use:
+            most = 2 * (part.bytes or expected.bytes) + 1_000_000
+        contents = [ready.parent / f"{i}-{file.name}" for i in range(len(part.paths))]
+        downloads = {
+            path: download(
+                site(source.site, source.repo, revision, path),
+                to,
+                sha256=sha256,
+                most_bytes=most,
+                say=self.say,
             )
-        if part.conversion == "as is":
-            arrived = contents[0]
-        else:
-            arrived = work / f"converted-{file.name}"
-            write_whole(
-                arrived,
-                CONVERSIONS[part.conversion]([content.read_bytes() for content in contents]),
+            for path, to, sha256 in zip(
+                part.paths, contents, part.sha256 or (recorded,), strict=True
             )
+        }
+        arrived = contents[0]
+        if part.conversion != "as is":
+            arrived = ready.parent / f"converted-{file.name}"
+            convert = CONVERSIONS[part.conversion]
+            write_whole(arrived, convert([content.read_bytes() for content in contents]))
         recognise(wanted, file, arrived)
-        if not file.first_use and file_sha256(arrived) != expected.sha256:
-            raise DataDamaged(
-                f"{wanted.name}: {file.name} from {source.name} is not the {source.form} text that is known",
-                None,
-            )
-        if file.first_use and part.conversion != "as is":
-            downloads[file.path] = file_sha256(
-                arrived
-            )  # of what was built here: later copies are held against it
-        _move(arrived, work / READY / file.path)
+        sha256 = file_sha256(arrived)
+        if file.first_use:
+            downloads[file.path] = sha256  # what later copies are held against
+        elif sha256 != expected.sha256:
+            problem = f"{wanted.name}: {file.name} is not the {source.form} text that is known"
+            raise DataDamaged(problem, None)
+        _move(arrived, ready / file.path)
         return downloads
 
     def _fetch_archive(
-        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
+        self, source: Source, wanted: DataSet, revision: str, ready: Path, known: Mapping[str, str]
     ) -> dict[str, str]:
-        """Every file of every set that the archive has and that is what the set's manifest knows, into ``work``/READY."""
+        """Every file of every set that the archive has and that is what the set's manifest knows, into ``ready``."""
         assert source.archive is not None
-        where, packed = (
+        packed, unpacked = ready.parent / source.archive, ready.parent / "unpacked"
+        digest = download(
             site(source.site, source.repo, revision, source.archive),
-            work / source.archive,
+            packed,
+            sha256=known.get(source.archive),
+            most_bytes=source.most_bytes,
+            say=self.say,
         )
-        digest = self._download(where, packed, known.get(source.archive), source.most_bytes)
-        files = [
-            (set_, file, part)
+        files = {
+            part.paths[0]: (set_, file)
             for set_ in map(data_set, source.sets)
             for file in set_.files
             if (part := source.part(file))
-        ]
-        ends = {part.paths[0]: file.path for _, file, part in files}
-        unpacked = work / "unpacked"
+        }
 
         def target(name: str) -> Path | None:
-            end = next((path for path in ends if name == path or name.endswith("/" + path)), None)
-            return unpacked / ends[end] if end else None
+            ends = (path for path in files if f"/{name}".endswith(f"/{path}"))
+            return next((unpacked / files[path][1].path for path in ends), None)
 
         unpack(packed, target, most_bytes=source.most_bytes)
-        for set_, file, _ in files:
-            new = unpacked / file.path
+        for set_, file in files.values():
+            new, here = unpacked / file.path, self.store / source.into / file.path
             if not new.exists():
-                self.report.say(f"{set_.name}: {source.name} has no {file.path}")
-            elif not _right(set_, file, self.store / source.into / file.path, source.form):
+                self.say(f"{set_.name}: {source.name} has no {file.path}")
+            elif not _is_right(set_, file, here, source.form):
                 try:
                     recognise(set_, file, new)
-                    _move(new, work / READY / file.path)
+                    _move(new, ready / file.path)
                 except DataDamaged as problem:
-                    self.report.say(f"{source.name} has another {file.path}: {problem.message}")
+                    self.say(f"{source.name} has another {file.path}: {problem.message}")
         return {source.archive: digest}
 
 
-def _right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
+def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
     """Whether a file is there already, whole and in that form."""
-    if not path.is_file():
-        return False
     with contextlib.suppress(DataDamaged):
-        return recognise(wanted, file, path).form in (ANY, form)
+        return path.is_file() and recognise(wanted, file, path).form in (ANY, form)
     return False
 
 

@@ -9,7 +9,16 @@ from importlib import resources
 from pathlib import Path
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
-from bench.data.sets.manifest import ANY, OTHER, DataFile, DataSet, Found, data_sets, recognise
+from bench.data.sets.manifest import (
+    ANY,
+    OTHER,
+    DataFile,
+    DataSet,
+    Found,
+    damaged_file,
+    data_sets,
+    recognise,
+)
 from bench.data.sets.sources import Later, SetFetcher, fetched_folder, sources_of
 
 Problem = tuple[Path, DataDamaged | DataMissing]
@@ -28,7 +37,8 @@ class Copy:
 
 @dataclass(frozen=True)
 class State:
-    """What ``bench data`` says of a set. ``status``: found, unread (there, its size fits no known form), missing, damaged."""
+    """What ``bench data`` says of a set. ``status``: found, missing, damaged; where only sizes are read, a set that is there and fits no
+    known form is found without a form."""
 
     status: str
     forms: tuple[str, ...] = ()
@@ -71,13 +81,8 @@ class DataFolder:
     def check_root(self) -> None:
         """Raises DataMissing where the user gave a folder that there is not."""
         if self.root is not None and not self.root.is_dir():
-            if self.root.exists():
-                raise DataMissing(
-                    f"--data {self.root} is a file, and a folder is expected",
-                    "--data DIR, the folder that holds senteval/, ...",
-                )
             raise DataMissing(
-                f"the data folder {self.root} does not exist",
+                f"the data folder {self.root} does not exist, or is no folder",
                 f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it",
             )
 
@@ -130,29 +135,22 @@ class DataFolder:
         """A file by its place in the data folder, for a plugin's suite, whose data no manifest describes. Raises DataMissing."""
         if (path := self._find(place)) is not None:
             return path
-        folders = dict.fromkeys(root for root in (self.root, *self.roots) if root is not None)
-        raise DataMissing(
-            f"{place} is not in {' or '.join(map(str, folders))}"
-            if folders
-            else f"{place} was not found: no data folder was given",
-            "--data DIR, the folder that holds it",
-        )
+        folders = " or ".join(str(root) for root in self.roots) or "any data folder"
+        raise DataMissing(f"{place} is not in {folders}", "--data DIR, the folder that holds it")
 
-    def _find(self, *parts: str) -> Path | None:
-        return next(
-            (path for root in self.roots if (path := root.joinpath(*parts)).is_file()), None
-        )
+    def _find(self, *places: str) -> Path | None:
+        paths = (root / place for root in self.roots for place in places)
+        return next((path for path in paths if path.is_file()), None)
 
     def corpus(self, file: str) -> Path | None:
         """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
 
         Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
         """
-        sets = (each for each in data_sets().values() if each.kind == "corpus")
-        wanted = next((each for each in sets if each.files[0].path == file), None)
-        return (
-            self._find("train", file) if wanted is None else self._fetched_file(wanted, ("train",))
-        )
+        for known in data_sets().values():
+            if known.kind == "corpus" and known.files[0].path == file:
+                return self._fetched_file(known, ("train",))
+        return self._find(f"train/{file}")
 
     def vectors(self, wanted: DataSet) -> Path:
         """The file of a set of word vectors, fetched where it is missing. Raises DataMissing."""
@@ -160,16 +158,13 @@ class DataFolder:
             raise self._missing(wanted, ANY)
         return path
 
-    def _fetched_file(self, wanted: DataSet, places: Sequence[str]) -> Path | None:
-        """The first file of a set in one of these places, fetched where it is in none. Raises DataMissing."""
+    def _fetched_file(self, wanted: DataSet, homes: Sequence[str]) -> Path | None:
+        """The first file of a set in one of these folders, fetched where it is in none. Raises DataMissing."""
         file = wanted.files[0].path
-
-        def find() -> Path | None:
-            return next(filter(None, (self._find(place, file) for place in places)), None)
-
-        if (path := find()) is None:
+        places = [f"{home}/{file}" for home in homes]
+        if (path := self._find(*places)) is None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
-            path = find()
+            path = self._find(*places)
         return path
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
@@ -196,55 +191,34 @@ class DataFolder:
         if matching:
             order = {"tokenised": 0, ANY: 0, "raw": 2}
             return min(matching, key=lambda copy: order.get(copy.form, 1))
-        # A damaged copy where the form asked for lives matters more than a whole one of another form.
-        home = (
-            self.root / wanted.homes[text]
-            if self.root is not None and text in wanted.homes
-            else None
-        )
-        for place, problem in problems:
-            if place == home:
+        # what is damaged matters more than what is there in another form, and that more than what is incomplete
+        for _, problem in problems:
+            if isinstance(problem, DataDamaged):
                 raise problem
-        if copies:
-            there = ", ".join(f"{copy.form} in {copy.files[0].path.parent}" for copy in copies)
-            use = copies[0].form if copies[0].form in wanted.forms else ANY
+        for copy in copies:
+            there = f"{copy.form} in {copy.files[0].path.parent}"
+            use = copy.form if copy.form in wanted.forms else ANY
             raise other_form(wanted.name, text, there, use, self._get(wanted, text))
-        if problems:  # a damaged copy before one that is incomplete
-            raise min(
-                (problem for _, problem in problems),
-                key=lambda problem: isinstance(problem, DataMissing),
-            )
+        for _, problem in problems:
+            raise problem
         raise self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
         """Quick: which files are there, judged by name and size only."""
-        forms: list[str] = []
+        forms: dict[str, None] = {}
         places: list[str] = []
         problems: list[str] = []
-        unread = False
         for place in self._places(wanted, None):
             absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
             if absent:
-                problems.append(
-                    f"{len(absent)} of {len(wanted.files)} files missing in {place}, first {absent[0]}"
-                )
+                many = f"{len(absent)} of {len(wanted.files)} files missing in {place}"
+                problems.append(f"{many}, first {absent[0]}")
                 continue
             places.append(str(place))
-            fitting = [
-                form
-                for form in wanted.forms or (ANY,)
-                if all(_size_fits(place, file, form) for file in wanted.files)
-            ]
-            forms += fitting
-            unread = unread or not fitting
-        if forms or unread:
-            return State(
-                "found" if forms else "unread",
-                tuple(dict.fromkeys(forms)),
-                tuple(places),
-                tuple(problems),
-            )
-        return State("missing", problems=tuple(problems))
+            for form in wanted.forms or (ANY,):
+                if all(_size_fits(place, file, form) for file in wanted.files):
+                    forms[form] = None
+        return State("found" if places else "missing", tuple(forms), tuple(places), tuple(problems))
 
     def check(self, wanted: DataSet) -> State:
         """Thorough: reads every byte of every copy."""
@@ -258,16 +232,12 @@ class DataFolder:
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
         """(path, bytes, time of the last change in ns) of every file of the set in every place, sorted; reads none of them."""
-        entries = []
-        for place in self._places(wanted, None):
-            for file in wanted.files:
-                path = place / file.path
-                if path.is_file():
-                    stat = path.stat()
-                    entries.append(
-                        (str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns))
-                    )
-        return sorted(entries)
+        paths = [place / file.path for place in self._places(wanted, None) for file in wanted.files]
+        stats = [(path, path.stat()) for path in paths if path.is_file()]
+        return sorted(
+            (str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns))
+            for path, stat in stats
+        )
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
         """Folders that hold at least one of the files."""
@@ -281,25 +251,16 @@ class DataFolder:
         return list(places.values())
 
     def _missing(self, wanted: DataSet, text: str) -> DataMissing:
+        hint = f"to get it: {self._get(wanted, text)}"
         if self.root is None:
+            problem = "no data folder was given"
             return DataMissing(
-                f"{wanted.name}: no data folder was given",
-                f"pass --data DIR or set BENCH_DATA; to get it: {self._get(wanted, text)}",
-                wanted.name,
+                f"{wanted.name}: {problem}", f"--data DIR or BENCH_DATA; {hint}", wanted.name
             )
-        if not self.root.is_dir():
-            return DataMissing(
-                f"{wanted.name}: the data folder {self.root} does not exist",
-                "check --data or BENCH_DATA",
-            )
-        first = wanted.files[0].path
         homes = [wanted.homes[text]] if text in wanted.homes else list(wanted.places)
-        where = " or ".join(f"{home}/{first}" if home != "." else first for home in homes)
-        return DataMissing(
-            f"{wanted.name}: not found in {self.root}; looked for {where}",
-            f"to get it: {self._get(wanted, text)}",
-            wanted.name,
-        )
+        where = " or ".join(f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes)
+        problem = f"not found in {self.root}; looked for {where}"
+        return DataMissing(f"{wanted.name}: {problem}", hint, wanted.name)
 
     def _get(self, wanted: DataSet, text: str) -> str:
         """What gets a set in a form: the command, where there is a source."""
@@ -326,18 +287,12 @@ def _size_fits(place: Path, file: DataFile, form: str) -> bool:
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
     for file in files:
         if not (place / file.path).is_file():
-            raise DataMissing(
-                f"{wanted.name}: {place / file.path} is missing",
-                f"the set is incomplete; to get it: {wanted.get}",
-            )
+            problem = f"{wanted.name}: {place / file.path} is missing; the set is incomplete"
+            raise DataMissing(problem, f"to get it: {wanted.get}")
     recognised = tuple(recognise(wanted, file, place / file.path) for file in files)
     together = hashlib.sha256("\n".join(file.sha256 for file in recognised).encode()).hexdigest()
-    return Copy(
-        place,
-        _form_of(wanted, [file for file in recognised if file.file.varies]),
-        together,
-        recognised,
-    )
+    form = _form_of(wanted, [file for file in recognised if file.file.varies])
+    return Copy(place, form, together, recognised)
 
 
 def _form_of(wanted: DataSet, texts: list[Found]) -> str:
@@ -349,8 +304,7 @@ def _form_of(wanted: DataSet, texts: list[Found]) -> str:
         return f"{OTHER}-{hashlib.sha256(''.join(text.sha256 for text in texts).encode()).hexdigest()[:8]}"
     if len(forms) > 1:
         odd = next(text for text in texts if text.form != texts[0].form)
-        raise DataDamaged(
-            f"{wanted.name}: two text forms in one folder: {texts[0].path} is {texts[0].form}, {odd.path.name} is {odd.form}",
-            f"all files of a set must have one form; to get it: {wanted.get}",
+        raise damaged_file(
+            wanted, f"{texts[0].path} is {texts[0].form}, {odd.path.name} is {odd.form}"
         )
     return forms.pop()

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+
+import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import default_cache
 from bench.data.fetching import site
 from bench.data.sets.manifest import DataFile, DataSet
-
-SCHEMA = "bench.sources/1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +78,14 @@ class Source:
         place = f"{'hub data set' if self.site == 'hub' else 'github.com'} {self.repo}"
         return f"{place} (commit {self.revision[:12]})" if self.pinned else place
 
+    def address(self, revision: str) -> str:
+        """That of its folder or archive at a commit; of several folders, all in one line."""
+        return (
+            site(self.site, self.repo, revision, self.archive or "").url
+            if self.repo
+            else self.where
+        )
+
     @property
     def urls(self) -> tuple[str, ...]:
         """Its address; of files of "web" that lie in several places, that of each."""
@@ -93,25 +101,9 @@ class Source:
 @functools.cache
 def sources() -> Mapping[str, Source]:
     """Every source by name, in the order in which they are tried."""
-    raw = json.loads(
-        (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
-    )
-    if raw["schema"] != SCHEMA:
-        raise ValueError(f"sources: schema {raw['schema']!r}, {SCHEMA!r} expected")
-    return {entry["name"]: _source(entry) for entry in raw["sources"]}
-
-
-def _source(raw: Mapping[str, Any]) -> Source:
-    files = {
-        path: Part(
-            paths=tuple(part["from"]),
-            conversion=part.get("as", "as is"),
-            sha256=tuple(part.get("sha256", ())),
-            bytes=part.get("bytes"),
-        )
-        for path, part in raw.get("files", {}).items()
-    }
-    return Source(**{**raw, "sets": tuple(raw["sets"]), "files": files})
+    text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
+    listed = msgspec.convert(json.loads(text)["sources"], list[Source])
+    return {source.name: source for source in listed}
 
 
 def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:

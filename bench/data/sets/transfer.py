@@ -7,13 +7,13 @@ text is split on white space. Blank lines of CR and MPQA stay, as empty sentence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import DataFolder, other_form
-from bench.data.sets.manifest import ANY, DataSet, Found, cells, data_set, data_sets, single_spaced
+from bench.data.sets.manifest import ANY, Found, cells, data_set, data_sets, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -188,62 +188,21 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -
     """
     if task not in CLUSTERING_TASKS:
         raise UnknownName("clustering set", task, CLUSTERING_TASKS)
-    asked = ROLES.get(text, text)
-    known = {SCCL: data_set(task)}
-    if f"{task}-{ORIGINAL}" in data_sets():
-        known[ORIGINAL] = data_set(f"{task}-{ORIGINAL}")
-    elif asked == ORIGINAL:
-        asked = SCCL
-    problems: list[BenchError] = []
-    there: dict[str, str] = {}
-    for form, wanted in sorted(known.items(), key=lambda item: item[0] != asked):
-        for place in _places(wanted, known):
-            try:
-                texts = _read(folder, task, form, place)
-            except (DataMissing, DataDamaged) as problem:
-                problems.append(problem)
-                continue
-            if asked in (ANY, texts.form):
-                return texts
-            there.setdefault(texts.form, place.files[0].path)
-    if there:
-        form, path = next(iter(there.items()))
-        use = {value: key for key, value in ROLES.items()}.get(form, ANY)
-        raise other_form(task, asked, f"{form} in {path}", use, known.get(asked, known[SCCL]).get)
-    raise next((error for error in problems if isinstance(error, DataDamaged)), problems[0])
-
-
-def _places(wanted: DataSet, known: Mapping[str, DataSet]) -> list[DataSet]:
-    """The form's set where it belongs, then where another form belongs: a file may have any form's content."""
-    (file,) = wanted.files
-    others = [other for other in known.values() if other is not wanted]
-    return [
-        wanted,
-        *(
-            replace(wanted, files=(replace(file, path=other.files[0].path),), homes=other.homes)
-            for other in others
-        ),
-    ]
-
-
-def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedTexts:
     import numpy as np
 
+    asked, original = ROLES.get(text, text), f"{task}-{ORIGINAL}"
+    form = ORIGINAL if asked == ORIGINAL and original in data_sets() else SCCL
+    wanted = data_set(original if form == ORIGINAL else task)
     copy = folder.open(wanted)
     (file,) = copy.files
-    labels, texts = [], []
-    for number, (label, text) in enumerate(cells(file.text, file.file), start=1):
-        if not label.strip().isdecimal():
-            raise DataDamaged(
-                f"{task}: line {number}: '{label[:40]}' is no label, in {file.path}",
-                f"to get it: {wanted.get}",
-            )
-        labels.append(int(label))
-        texts.append(text.strip() or ".")
+    found = form if copy.form == ANY else copy.form
+    if asked not in (ANY, found) and not (asked in ROLES.values() and found == form):
+        raise other_form(task, asked, f"{found} in {file.path}", ANY, wanted.get)
+    rows = cells(file.text, file.file)
     return ClassedTexts(
         name=task,
-        texts=texts,
-        labels=np.array(labels, dtype=np.int64),
-        form=form if copy.form == ANY else copy.form,
+        texts=[text.strip() or "." for _, text in rows],
+        labels=np.array([int(label) for label, _ in rows], dtype=np.int64),
+        form=found,
         sha256=copy.sha256,
     )
