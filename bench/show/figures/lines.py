@@ -1,26 +1,28 @@
-"""Methods as lines: the dev score while training, singular values, STS-B without frequent words, the
-expected best of a search, and a formula."""
+"""Methods as lines: the dev score while training, singular values, STS-B without frequent words, one
+recipe value, the expected best of a search, and a formula."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from statistics import fmean, mode
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from bench.base.errors import BenchError
+from bench.compare.formatting import visible
 from bench.compare.statistics.expected_best import expected_best
+from bench.compare.statistics.table import Differs
+from bench.references import figure_runs, printed_points, results
+from bench.references.ours import meaning
 from bench.runs.intact import read_curve, series
-from bench.runs.run import Run
 from bench.runs.searches import RECIPE, RUNNING, Study, Trial, write_result
 from bench.score.metrics.geometry import effective_rank
-from bench.show.figures.drawing import ACCENT, AT_END, QUIET, DataRow, Figure, rounded
-from bench.show.figures.points import Group
+from bench.show.figures.drawing import ACCENT, AT_END, QUIET, DataRow, Figure, mark, rounded
+from bench.show.figures.points import Group, Point, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +44,8 @@ def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = Fals
     for i, (name, x, y) in reversed(list(enumerate(shown))):
         colour, weight = (QUIET, "normal") if i else (ACCENT, "bold")
         axes.plot(x, y, "o-", color=colour, markersize=4, zorder=3)
-        style: dict[str, Any] = {"label": AT_END, "size": 10, "weight": weight, "va": "center"}
-        axes.text(right + 2 * gap, y[-1], name, **style)
+        place = right + 2 * gap, y[-1]
+        axes.text(*place, name, label=AT_END, size=10, weight=weight, va="center")
     axes.set_xlim(left - gap, right + gap)
     axes.margins(y=0.1)
     axes.locator_params(nbins=5)
@@ -77,16 +79,15 @@ def method_lines(
 
 
 def learning(group: Group) -> Figure | None:
-    """None where fewer than two methods have a curve of one dev set, that of most runs."""
-    sets = Counter(_dev_set(run) for run in group.runs.values() if run.record.training)
-    dev = max(sets, key=lambda name: sets[name], default="")
+    """Of one dev set, that of most runs."""
+    trained = [run.record.training for run in group.runs.values()]
+    dev = mode([one.dev_task for one in trained if one and one.dev_task] or ["dev"])
 
     def read(group: Group, run: str) -> Line:
-        published = group.runs[run]
-        done = published.record.training
-        if done is None or _dev_set(published) != dev or not done.steps or not done.sentences:
+        done = group.runs[run].record.training
+        if not done or (done.dev_task or dev) != dev or not done.steps or not done.sentences:
             return {}  # another set, or it is not known how much the run saw
-        scores = series(read_curve(published.folder), "dev_score")
+        scores = series(read_curve(group.runs[run].folder), "dev_score")
         return {step * done.sentences / done.steps: score for step, score in scores if step > 0}
 
     lines = method_lines(group, "sts", None, read)
@@ -102,10 +103,6 @@ def learning(group: Group) -> Figure | None:
         plot=partial(draw_lines, lines=lines, across=across, up=dev),
         header=("method", across, dev),
     )
-
-
-def _dev_set(run: Run) -> str:
-    return (run.record.training.dev_task if run.record.training else None) or "dev"
 
 
 # --- where vectors lie: singular values, and correlation without the most frequent words ---
@@ -184,6 +181,93 @@ def _without_words(group: Group, run: str) -> Line:
     except msgspec.ValidationError:
         return {}
     return {entry.k: entry.spearman for entry in entries}
+
+
+# --- against one recipe value, next to what papers print (PromCSE, Figure 2) ---
+
+FEWEST = 3  # points of a curve
+MOST_CURVES = 6
+SHOWN_BY: Mapping[str, str] = {
+    "prompt_length": "PromCSE, Figure 2",
+    "eh_margin": "PromCSE, Table 4",
+    "temperature": "Focal-InfoNCE, Table 4",
+    "hardness_m": "Focal-InfoNCE, Table 5",
+}
+"""Where papers show the same recipe value."""
+Curve = dict[float, Point]
+"""Value of the recipe key -> the row that has it."""
+
+
+def ablations(group: Group) -> Iterator[Figure | None]:
+    """A figure for each recipe value of which a method has at least three in rows that are equal in
+    everything else, those with most values first: on the STS sets and on CxC."""
+    for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
+        for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
+            method, axis = visible(name, limit=40), visible(key, limit=40)
+            printed = _printed(group, name, key, score.removeprefix("STS "))
+            where = "".join(f", {visible(f'{k} {value}', limit=40)}" for k, value in others)
+            yield group.figure(
+                "ablation",
+                f"{method}: {axis}{where}",
+                "Runs that are equal in all but the recipe value on the axis below, means over "
+                "seeds. Bars: the intervals of the table, or standard deviations over seeds where "
+                "it has none. Grey squares: what papers print.",
+                [
+                    (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
+                    for x, p in curve.items()
+                ],
+                more=(name, key, *(["cxc"] if suite == "cxc" else [])),
+                fewest=1,
+                plot=partial(draw_ablation, curve=curve, printed=printed, key=axis, score=score),
+                height=260.0,
+                suites=(suite,),
+                paper_figure=SHOWN_BY.get(key, ""),
+                header=("method", axis, score, "low", "high", "printed"),
+            )
+
+
+def swept(points: Sequence[Point]) -> list[tuple[tuple[str, str, Differs], Curve]]:
+    """(method, recipe key, what else sets its rows apart), and the rows by value, longest first."""
+    curves: dict[tuple[str, str, Differs], Curve] = {}
+    for point in points:
+        for key, text in point.row.differs:
+            others = tuple(pair for pair in point.row.differs if pair[0] != key)
+            if (value := _number(text)) is not None:
+                curves.setdefault((point.row.name, key, others), {}).setdefault(value, point)
+    long = [(of, dict(sorted(one.items()))) for of, one in curves.items() if len(one) >= FEWEST]
+    return sorted(long, key=lambda curve: -len(curve[1]))
+
+
+def _number(text: str) -> float | None:
+    """None where it is no number, or none that can be drawn."""
+    try:
+        return value if abs(value := float(text)) < 1e12 else None
+    except ValueError:
+        return None
+
+
+def draw_ablation(
+    axes: Axes, curve: Curve, printed: Mapping[float, float], key: str, score: str
+) -> None:
+    draw_lines(axes, [("", {x: p.cell.mean for x, p in curve.items()})], key, score, even=True)
+    for i, (x, point) in enumerate(curve.items()):
+        mark(axes, i, point.cell.mean, ACCENT, y_ends=point.ends)
+        axes.plot([i], [printed.get(x)], "s", color=QUIET, markersize=5)
+
+
+def _printed(group: Group, method: str, key: str, task: str) -> dict[float, float]:
+    """Value of the recipe key -> printed number: of the same method, setting and backbone, from
+    tables and from the points of pictures that a source gives."""
+    backbone, printed = short_name(group.backbone), dict[float, float]()
+    for cell in results(backbone=backbone, setting=group.setting, task=task):
+        means = meaning(cell.method, cell.variant, cell.setting)
+        if means.name == method and set(means.set) == {key} and cell.metric.startswith("spearman"):
+            printed[float(means.set[key])] = cell.value
+    for spec in figure_runs():
+        if backbone in spec.backbones and (group.setting, method, "") in spec.runs:
+            points = printed_points(spec.part)
+            printed |= {p.x: p.y for p in points if (p.panel, p.key) == (task, key)}
+    return printed
 
 
 # --- a search: the expected best dev score against trials ---

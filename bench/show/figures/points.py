@@ -50,7 +50,6 @@ class Group:
     backbone: str
     tables: Mapping[str, Table]  # by suite
     runs: Mapping[str, Run]
-    alone: bool  # the board has no other group
 
     def points(self, suite: str, column: str | None = None) -> list[Point]:
         """The rows of a suite that have a number in ``column``, in the table's order; None: in the
@@ -106,13 +105,12 @@ class Group:
         fewest: int = 2,
         **rest: Any,
     ) -> Figure | None:
-        """A figure named after the group, whose title says where it is from unless that is the same
-        for all. None where ``data`` are of fewer than ``fewest`` names, which stand first."""
+        """A figure named after the group. None where ``data`` are of fewer than ``fewest`` names, which stand first."""
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
         name = slug(kind, *more, self.setting or "any", backbone or "any", longest=80)
-        title += "" if self.alone else f" ({setting_words(self.setting)}, {backbone})"
+        title = f"{title} ({setting_words(self.setting)}, {backbone})"
         return Figure(name=name, kind=kind, title=title, caption=caption, data=data, **rest)
 
 
@@ -129,21 +127,14 @@ def _label(row: Row, table: Table) -> str:
 def table_groups(board: Board) -> list[Group]:
     """Settings and backbones of at least two rows, in the order of the board's tables."""
     tables: dict[tuple[str, str], dict[str, Table]] = {}
-    for table in sorted((one.table for one in board.tables), key=_is_other):
+    every = [one.table for one in board.tables]
+    for table in sorted(every, key=lambda table: table.protocol not in PREFERRED):
         suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
         suites.setdefault(table.suite, table)
-    several = [
-        place for place in tables if any(len(table.rows) > 1 for table in tables[place].values())
-    ]
     runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
-    return [
-        Group(*place, tables[place], runs, len(several) == 1) for place in several[:MOST_GROUPS]
-    ]
-
-
-def _is_other(table: Table) -> bool:
-    """Whether papers' figures show another protocol of its suite."""
-    return table.protocol not in PREFERRED
+    groups = [Group(*place, suites, runs) for place, suites in tables.items()]
+    several = [g for g in groups if any(len(table.rows) > 1 for table in g.tables.values())]
+    return several[:MOST_GROUPS]
 
 
 def short_name(backbone: str) -> str:
