@@ -7,17 +7,14 @@ list(figures(board))  # those that the records have data for; printed gains agai
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from bench.board.board import Board
 from bench.board.names import unused_name
 from bench.show.figures.drawing import Figure
 from bench.show.figures.lines import ablations, frequent, learning, spectrum
 from bench.show.figures.points import table_groups
 from bench.show.figures.rows import few_shot, gains, paper_gains
 from bench.show.figures.scatters import cost, geometry, shift
-
-if TYPE_CHECKING:
-    from bench.board.board import Board
 
 __all__ = ["Figure", "figures"]
 

@@ -30,6 +30,7 @@ most), hence one rule for dark pages."""
 DARK = f"@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}"
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans'"
 WIDTH = 360.0  # points of a sheet: a third of a page, or a phone, so that text has its size there
+UNDATED = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 STYLE: dict[str, Any] = {
     "figure.dpi": 72,  # one unit of the SVG is a point
     "figure.constrained_layout.use": True,
@@ -104,8 +105,7 @@ class Figure:
             FigureCanvasAgg(sheet).draw()
             sheet.set_layout_engine("none")  # the axes stay where they are from here on
             _place_labels(axes)
-            undated = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-            sheet.savefig(out, format="svg", transparent=True, metadata=undated)
+            sheet.savefig(out, format="svg", transparent=True, metadata=UNDATED)
         svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
         return svg.replace("</style>", f"{DARK}</style>", 1)
 

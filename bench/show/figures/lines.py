@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean, mode
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -37,15 +37,14 @@ Lines = list[tuple[str, Line]]
 def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = False) -> None:
     """The first lines with their names at the right end, the very first in the accent colour, and
     the names of both axes. ``even``: from each x to the next is a step of equal width."""
-    shown = [(name, range(len(y)) if even else list(y), list(y.values())) for name, y in lines]
-    shown = shown[:MOST_LINES]
-    left, right = min(x[0] for _, x, _ in shown), max(x[-1] for _, x, _ in shown)
+    lines = lines[:MOST_LINES]
+    xs = [list(range(len(line))) if even else list(line) for _, line in lines]
+    left, right = min(x[0] for x in xs), max(x[-1] for x in xs)
     gap = 0.02 * (right - left)
-    for i, (name, x, y) in reversed(list(enumerate(shown))):
-        colour, weight = (QUIET, "normal") if i else (ACCENT, "bold")
-        axes.plot(x, y, "o-", color=colour, markersize=4, zorder=3)
-        place = right + 2 * gap, y[-1]
-        axes.text(*place, name, label=AT_END, size=10, weight=weight, va="center")
+    for i, (name, line) in reversed(list(enumerate(lines))):
+        y, colour, weight = list(line.values()), QUIET if i else ACCENT, "normal" if i else "bold"
+        axes.plot(xs[i], y, "o-", color=colour, markersize=4, zorder=3)
+        axes.text(right + 2 * gap, y[-1], name, label=AT_END, size=10, weight=weight, va="center")
     axes.set_xlim(left - gap, right + gap)
     axes.margins(y=0.1)
     axes.locator_params(nbins=5)
@@ -70,8 +69,7 @@ def method_lines(
     for point in group.methods(suite, task):
         seeds = [read(group, run) for run in point.row.runs]
         if len(seeds[0]) > 1 and all(line.keys() == seeds[0].keys() for line in seeds):
-            mean = {x: fmean(line[x] for line in seeds) for x in seeds[0]}
-            lines.append((point.label, mean))
+            lines.append((point.label, {x: fmean(line[x] for line in seeds) for x in seeds[0]}))
     return lines
 
 
@@ -132,23 +130,15 @@ def spectrum(group: Group) -> Figure | None:
 def _spectrum(group: Group, run: str) -> Line:
     """Number of the singular value -> its share of the largest; empty where the run stored none, or
     something else."""
-    score, name = group.score(run, "geometry", "uniformity"), "singular_values"
+    score = group.score(run, "geometry", "uniformity")
     try:
-        arrays = group.runs[run].predictions(score.key, (name,)) if score else {}
-        values = arrays[name].astype(float)
-        effective_rank(values)
+        arrays = group.runs[run].predictions(score.key, ("singular_values",)) if score else {}
+        values = arrays["singular_values"].astype(float)
     except (BenchError, KeyError, ValueError):
         return {}
-    if values.ndim != 1 or not 0 < values[0] < math.inf or values.min() < 0:
+    if values.ndim != 1 or not (values >= 0).all() or not 0 < values.sum() < math.inf:
         return {}
-    return dict(enumerate((values / values[0]).tolist(), 1))
-
-
-class WithoutWords(msgspec.Struct):
-    """As a record has it: the correlation when the ``k`` most frequent words are taken out."""
-
-    k: int
-    spearman: Annotated[float, msgspec.Meta(ge=-100, le=100)]
+    return dict(enumerate((values / values.max()).tolist(), 1))
 
 
 def frequent(group: Group) -> Figure | None:
@@ -177,10 +167,10 @@ def _without_words(group: Group, run: str) -> Line:
     score = group.score(run, "geometry", "alignment")
     stored = score.detail.get("without_frequent_words") if score else None
     try:
-        entries = msgspec.convert(stored, list[WithoutWords])
-    except msgspec.ValidationError:
+        entries = msgspec.convert(stored, list[dict[str, float]])
+        return {entry["k"]: entry["spearman"] for entry in entries}
+    except (KeyError, msgspec.ValidationError):
         return {}
-    return {entry.k: entry.spearman for entry in entries}
 
 
 # --- against one recipe value, next to what papers print (PromCSE, Figure 2) ---
@@ -318,8 +308,8 @@ def rescaled(s: float, m: float) -> float:
 
 def rescaling() -> Figure:
     cosines = [i / 20 for i in range(21)]
-    lines: Lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
-    lines = [*lines, ("s itself", {s: s for s in cosines})]
+    lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
+    lines.append(("s itself", {s: s for s in cosines}))
     across, up = "cosine s of a negative pair", "re-scaled: s (s + m)"
     return Figure(
         name="rescaling",

@@ -37,10 +37,10 @@ def draw_rows(axes: Axes, rows: Rows, across: str, gains_over: float | None = No
         if gains_over is None or abs(value) <= FAR:
             mark(axes, value, i, ACCENT if strong else QUIET, bar)
         else:
-            number, is_low = signed_number(value).replace("-", "−"), value < 0
-            text, side = (f"← {number}", "left") if is_low else (f"{number} →", "right")
-            edge = axes.get_yaxis_transform()  # 0 and 1 are the edges
-            axes.text(1 - is_low, i, text, ha=side, va="center", size=10, transform=edge)
+            number, side = signed_number(value).replace("-", "−"), "left" if value < 0 else "right"
+            text = f"← {number}" if value < 0 else f"{number} →"
+            place = {"ha": side, "transform": axes.get_yaxis_transform()}  # 0 and 1 are the edges
+            axes.text(float(value > 0), i, text, va="center", size=10, **place)
             axes.margins(x=0.25)
     if gains_over is not None:
         axes.axvline(gains_over, color=ACCENT, linestyle="--")
@@ -103,8 +103,11 @@ def gains(group: Group) -> Figure | None:
     none."""
     suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
     table = group.tables[suite]
-    pairs = [(point.label, point.cell.against) for point in group.methods(suite)]
-    compared = [(label, one) for label, one in pairs if one is not None and one.verdict is not None]
+    compared = [
+        (point.label, one)
+        for point in group.methods(suite)
+        if (one := point.cell.against) is not None and one.verdict is not None
+    ]
     compared.sort(key=lambda gain: -gain[1].difference)
     rows = []
     for label, one in compared[:MOST]:

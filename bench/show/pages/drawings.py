@@ -20,14 +20,14 @@ from bench.runs.run import Run
 
 CURVE = (256, 102)  # width and height of a curve, whose corner is at 0, 0
 MOST = 240  # points of a line, about one per unit of its width
-Point = tuple[float, float]
 
 
 def curves(run: Run) -> list[dict[str, Any]]:
     """Loss and dev score over steps, as far as ``curve.jsonl`` has at least two points of them."""
     entries, done = read_curve(run.folder), run.record.training
-    best = [(done.best_step, done.dev_score)] if done else []
-    best = [(step, score) for step, score in best if step is not None and score is not None]
+    best = []
+    if done and done.best_step is not None and done.dev_score is not None:
+        best.append((done.best_step, done.dev_score))
     dev = (done.dev_task if done else None) or "dev"
     loss_points, dev_points = series(entries, "loss"), series(entries, "dev_score")
     made = [curve("loss", loss_points, "{:.3g}")] if len(loss_points) > 1 else []
@@ -35,14 +35,17 @@ def curves(run: Run) -> list[dict[str, Any]]:
 
 
 def curve(
-    title: str, points: Sequence[Point], form: str, best: Sequence[Point] = ()
+    title: str,
+    points: Sequence[tuple[float, float]],
+    form: str,
+    best: Sequence[tuple[float, float]] = (),
 ) -> dict[str, Any]:
     """The line through (step, value), thinned; ``best``: the checkpoint that was kept, if it is
     known."""
     steps, values = zip(*points, *best, strict=True)
     low, high, first, last = min(values), max(values), points[0][0], max(steps)
 
-    def at(step: float, value: float) -> Point:
+    def at(step: float, value: float) -> tuple[float, float]:
         x = (step - first) / ((last - first) or 1) * CURVE[0]
         return round(x, 1), round((high - value) / ((high - low) or 1) * CURVE[1], 1)
 
@@ -77,9 +80,8 @@ def cosines(run: Run) -> dict[str, Any] | None:
         return None
     cosine, gold = rated
     level = np.minimum(gold.astype(int), LEVELS - 1)
-    groups = {k: cosine[level == k] for k in reversed(range(LEVELS))}
-    groups = {k: values for k, values in groups.items() if len(values) >= FEWEST}
-    groups = {k: values for k, values in groups.items() if values.std() > 1e-6}
+    levels = {k: cosine[level == k] for k in reversed(range(LEVELS))}
+    groups = {k: one for k, one in levels.items() if len(one) >= FEWEST and one.std() > 1e-6}
     if len(groups) < 2:
         return None
     low = min(math.floor(5 * cosine.min()) / 5, 0.0)

@@ -23,8 +23,8 @@ def printed_papers(
     for table in board.references:
         rows = [row for row in table.rows if method in (None, method_of(row))]
         if rows:
-            made = (table, printed_grid(board, table, rows, up))
-            papers.setdefault(f"{table.paper}: {table.title}", []).append(made)
+            tables = papers.setdefault(f"{table.paper}: {table.title}", [])
+            tables.append((table, printed_grid(board, table, rows, up)))
     return papers
 
 
@@ -48,7 +48,10 @@ def printed_grid(
     for row in rows:
         method = method_of(row)
         link = method_link(board, method) if method in board.methods and up == 0 else ""
-        numbers = [cell(one, number_text(one)) if one else "" for one in row.cells]
+        numbers = [
+            cell(one, one.text + (f" ±{one.std:g}" if one.std is not None else "")) if one else ""
+            for one in row.cells
+        ]
         copied = "" if row.own else f"copied from {row.source}".removesuffix(" from ")
         setting = "" if row.setting == "none" else row.setting
         facts = "; ".join(filter(None, (setting, row.corpus, copied, row.runs)))
@@ -64,15 +67,15 @@ def remarks(part: ReferenceRow | ReferenceCell) -> list[str]:
     return [f"{one.title}: {one.text}" for one in part.remarks if one.kind != "copied"]
 
 
-def number_text(cell: ReferenceCell) -> str:
-    return cell.text if cell.std is None else f"{cell.text} ±{cell.std:g}"
-
-
 def _ours(board: Board, table: ReferenceTable, row: ReferenceRow, task: str) -> Cell:
     """The mean of our runs with half of the prediction interval for as many runs as the paper had."""
     place = (table.paper, table.table, row.label, row.setting, row.backbone, row.variant, task)
     here = board.reproduced.get(place)
     if here is None:
         return Cell()
-    sign = SIGNS.get(here.verdict, "")
-    return Cell(number=here.mean, decimals=here.decimals, spread=here.half, sign=sign)
+    return Cell(
+        number=here.mean,
+        decimals=here.decimals,
+        spread=here.half,
+        sign=SIGNS.get(here.verdict, ""),
+    )
