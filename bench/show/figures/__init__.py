@@ -16,8 +16,6 @@ from bench.show.figures.points import table_groups
 from bench.show.figures.rows import few_shot, gains, paper_gains
 from bench.show.figures.scatters import cost, geometry, shift
 
-__all__ = ["Figure", "figures"]
-
 
 def figures(board: Board) -> list[Figure]:
     """The figures of a version, group by group, each with a name that no other has."""

@@ -4,12 +4,12 @@ points with bars."""
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
@@ -68,11 +68,9 @@ STYLE: dict[str, Any] = {
 def missing_library(command: str) -> BenchError | None:
     """The error of a command that draws, where matplotlib or adjustText (an extra) is not
     installed."""
-    for name in ("matplotlib", "adjustText"):
-        if importlib.util.find_spec(name) is None:
-            why = f"{command} draws figures with {name}, which is not installed"
-            return BenchError(why, "pip install 'sentence-bench[publish]'")
-    return None
+    lacking = [name for name in ("matplotlib", "adjustText") if find_spec(name) is None]
+    why = f"{command} draws figures with {' and '.join(lacking)}, which is not installed"
+    return BenchError(why, "pip install 'sentence-bench[publish]'") if lacking else None
 
 
 @dataclass(frozen=True, kw_only=True)

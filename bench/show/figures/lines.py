@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean, mode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,7 +21,7 @@ from bench.references.ours import meaning
 from bench.runs.intact import read_curve, series
 from bench.runs.searches import RECIPE, RUNNING, Study, Trial, write_result
 from bench.score.metrics.geometry import effective_rank
-from bench.show.figures.drawing import ACCENT, AT_END, QUIET, DataRow, Figure, mark, rounded
+from bench.show.figures.drawing import ACCENT, AT_END, QUIET, Figure, mark, rounded
 from bench.show.figures.points import Group, Point, short_name
 
 if TYPE_CHECKING:
@@ -55,9 +55,13 @@ def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = Fals
         axes.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
 
 
-def line_data(lines: Lines) -> list[DataRow]:
-    """(name, x, y) of each point of each line."""
-    return [(name, *rounded(x, y)) for name, line in lines for x, y in line.items()]
+def drawing_of(lines: Lines, across: str, up: str, even: bool = False) -> dict[str, Any]:
+    """The plot of a figure, its data (name, x and y of each point of each line), and their header."""
+    return {
+        "plot": partial(draw_lines, lines=lines, across=across, up=up, even=even),
+        "header": ("method", across, up),
+        "data": [(name, *rounded(x, y)) for name, line in lines for x, y in line.items()],
+    }
 
 
 def method_lines(
@@ -90,16 +94,13 @@ def learning(group: Group) -> Figure | None:
 
     lines = method_lines(group, "sts", None, read)
     lines.sort(key=lambda line: -list(line[1].values())[-1])
-    across = "rows of the corpus seen"
     return group.figure(
         "learning",
         f"{dev} while training",
         "Score on the dev set against rows of the corpus seen, means over seeds. Coloured: highest "
         "at the end. These scores chose the checkpoints and are of no test set. Of many methods the "
         "highest are drawn.",
-        line_data(lines),
-        plot=partial(draw_lines, lines=lines, across=across, up=dev),
-        header=("method", across, dev),
+        **drawing_of(lines, "rows of the corpus seen", dev),
     )
 
 
@@ -112,18 +113,15 @@ def spectrum(group: Group) -> Figure | None:
     spectra.sort(key=lambda line: -effective_rank(list(line[1].values())))
     powers = {1 << i for i in range(20)}
     lines = [(name, {k: y for k, y in line.items() if k in powers}) for name, line in spectra]
-    across, up = "singular value, the largest first", "share of the largest"
     return group.figure(
         "spectrum",
         "How many directions the vectors use",
         "Singular values of the unit vectors of STS-B test less their mean, each over the largest; "
         "means over seeds. Coloured: the largest effective rank, which is exp of the entropy of all "
         "these values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn.",
-        line_data(lines),
-        plot=partial(draw_lines, lines=lines, across=across, up=up, even=True),
+        **drawing_of(lines, "singular value, the largest first", "share of the largest", even=True),
         suites=("geometry",),
         paper_figure="SimCSE, Figure F.1",
-        header=("method", across, up),
     )
 
 
@@ -147,7 +145,6 @@ def frequent(group: Group) -> Figure | None:
     steps = max((list(line) for _, line in lines), key=len, default=[])
     lines = [(name, line) for name, line in lines if list(line) == steps]
     lines.sort(key=lambda line: line[1][steps[0]] - line[1][steps[-1]])
-    across, up = "most frequent words taken out", "STS-B test, Spearman × 100"
     return group.figure(
         "frequent-words",
         "Without the most frequent words",
@@ -155,10 +152,8 @@ def frequent(group: Group) -> Figure | None:
         "sentences; means over seeds. Coloured: the largest gain. Of many methods those of the "
         "largest gains are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS "
         "sets.)",
-        line_data(lines),
-        plot=partial(draw_lines, lines=lines, across=across, up=up, even=True),
+        **drawing_of(lines, "words taken out", "STS-B test, Spearman × 100", even=True),
         suites=("geometry",),
-        header=("method", across, up),
     )
 
 
@@ -288,10 +283,8 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         caption="Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed "
         "or was pruned counts as the lowest. At 0: the recipe without a search. Coloured: highest "
         "with all trials. Of many methods the highest are drawn.",
-        plot=partial(draw_lines, lines=lines, across="trials", up=study.select_on),
+        **drawing_of(lines, "trials", study.select_on),
         suites=(),
-        header=("method", "trials", "expected best"),
-        data=line_data(lines),
     )
 
 
@@ -310,7 +303,6 @@ def rescaling() -> Figure:
     cosines = [i / 20 for i in range(21)]
     lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
     lines.append(("s itself", {s: s for s in cosines}))
-    across, up = "cosine s of a negative pair", "re-scaled: s (s + m)"
     return Figure(
         name="rescaling",
         kind="rescaling",
@@ -319,9 +311,7 @@ def rescaling() -> Figure:
         "pair, for the values of m in its Table 5. Coloured: the largest m. Above the line of s "
         "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula, "
         "without a run.",
-        plot=partial(draw_lines, lines=lines, across=across, up=up),
+        **drawing_of(lines, "cosine s of a negative pair", "re-scaled: s (s + m)"),
         suites=(),
         paper_figure="Focal-InfoNCE, Figure 1",
-        header=("m", across, up),
-        data=line_data(lines),
     )

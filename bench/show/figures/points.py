@@ -109,8 +109,8 @@ class Group:
 
 def _label(row: Row, table: Table) -> str:
     """The text next to a row's point; it may be cut."""
-    variant = variant_words(row, table)
-    return visible(f"{row.label}{'+' if row.variant else ' '}{variant}".strip(), limit=LONGEST)
+    between = "+" if row.variant else " "
+    return visible(f"{row.label}{between}{variant_words(row, table)}".strip(), limit=LONGEST)
 
 
 def table_groups(board: Board) -> list[Group]:

@@ -70,7 +70,6 @@ def paper_gains(group: Group) -> Figure | None:
         return None
     middle, (printed, _) = median(sd for _, sd in spreads), printed_gains()
     line = noise_line(simcse[0], middle)
-    numbers = rounded(line, simcse[0], middle)
     count, rows = Counter(one.label for one in printed), []
     for one in printed:  # the backbone stands where a name has several
         backbone = f", {one.first.backbone.removesuffix('-uncased')}" * (count[one.label] > 1)
@@ -84,7 +83,7 @@ def paper_gains(group: Group) -> Figure | None:
         "this board, and m the median of the standard deviations of its rows. Coloured: above the "
         "line.",
         [
-            (one.label, one.source, one.where, *rounded(one.base, one.gain), *numbers)
+            (one.label, one.source, one.where, *rounded(one.base, one.gain, line, *simcse, middle))
             for one in printed
         ],
         plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
@@ -109,10 +108,15 @@ def gains(group: Group) -> Figure | None:
         if (one := point.cell.against) is not None and one.verdict is not None
     ]
     compared.sort(key=lambda gain: -gain[1].difference)
-    rows = []
-    for label, one in compared[:MOST]:
-        bar = [end for end in (one.ci_low, one.ci_high) if end is not None]
-        rows.append((label, one.difference, bar, one.verdict in (BETTER, WORSE)))
+    rows = [
+        (
+            label,
+            one.difference,
+            [end for end in (one.ci_low, one.ci_high) if end is not None],
+            one.verdict in (BETTER, WORSE),
+        )
+        for label, one in compared[:MOST]
+    ]
     across = f"{suite.replace('sts', 'STS')} {table.head} less that of {table.baseline}"
     return group.figure(
         "gains",

@@ -30,9 +30,13 @@ Pairs = Sequence[tuple[Point, Point]]
 
 def pair_data(pairs: Pairs) -> list[DataRow]:
     """(label, x, y, low of y, high of y, low of x, high of x) of each pair."""
-    none = (None, None)
     return [
-        (x.label, *rounded(x.cell.mean, y.cell.mean, *(y.ends or none), *(x.ends or none)))
+        (
+            x.label,
+            *rounded(x.cell.mean, y.cell.mean),
+            *rounded(*(y.ends or (None, None))),
+            *rounded(*(x.ends or (None, None))),
+        )
         for x, y in pairs
     ]
 

@@ -29,9 +29,9 @@ def curves(run: Run) -> list[dict[str, Any]]:
     if done and done.best_step is not None and done.dev_score is not None:
         best.append((done.best_step, done.dev_score))
     dev = (done.dev_task if done else None) or "dev"
-    loss_points, dev_points = series(entries, "loss"), series(entries, "dev_score")
-    made = [curve("loss", loss_points, "{:.3g}")] if len(loss_points) > 1 else []
-    return made + ([curve(dev, dev_points, "{:.2f}", best)] if len(dev_points) > 1 else [])
+    loss = ("loss", series(entries, "loss"), "{:.3g}", [])
+    scores = (dev, series(entries, "dev_score"), "{:.2f}", best)
+    return [curve(*one) for one in (loss, scores) if len(one[1]) > 1]
 
 
 def curve(
