@@ -31,21 +31,18 @@ def height(rows: Sequence[object]) -> float:
 
 
 def draw_rows(axes: Axes, rows: Rows, across: str, gains_over: float | None = None) -> None:
-    """Row i at the height i. ``gains_over``: the values are gains, with a line at that one, and an
-    arrow stands for a value that is far away."""
-    for i, (_, value, bar, strong) in enumerate(rows):
+    """Row i at the height i. ``gains_over``: the values are gains, with a line at that one; the name
+    of a row that is far away has the number, and there is no point."""
+    names = [name for name, *_ in rows]
+    for i, (name, value, bar, strong) in enumerate(rows):
         if gains_over is None or abs(value) <= FAR:
             mark(axes, value, i, ACCENT if strong else QUIET, bar)
         else:
-            number, side = signed_number(value).replace("-", "−"), "left" if value < 0 else "right"
-            text = f"← {number}" if value < 0 else f"{number} →"
-            place = {"ha": side, "transform": axes.get_yaxis_transform()}  # 0 and 1 are the edges
-            axes.text(float(value > 0), i, text, va="center", size=10, **place)
-            axes.margins(x=0.25)
+            names[i] = f"{name} ({signed_number(value).replace('-', '−')})"
     if gains_over is not None:
         axes.axvline(gains_over, color=ACCENT, linestyle="--")
         axes.text(gains_over, -0.7, f"{gains_over:.3g}", ha="center", va="bottom", size=10)
-    axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
+    axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.locator_params(axis="x", nbins=6)
@@ -123,7 +120,7 @@ def gains(group: Group) -> Figure | None:
         f"Gains over {table.baseline}",
         "Each row less the baseline. Bar: the confidence interval of that difference, at the level "
         "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
-        "inconclusive. An arrow stands for a row more than 20 points away.",
+        "inconclusive. In brackets: a row more than 20 points away, which is not drawn.",
         [
             (label, *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level), one.verdict)
             for label, one in compared

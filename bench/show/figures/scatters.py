@@ -47,11 +47,11 @@ def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: 
     places = sorted(range(len(pairs)), key=lambda i: i not in strong)
     for i in reversed(places):
         x, y = pairs[i]
-        colour, weight = (ACCENT, "bold") if i in strong else (QUIET, "normal")
-        mark(axes, x.cell.mean, y.cell.mean, colour, x.ends, y.ends)
-        if i in places[:MOST_LABELS]:
-            text = axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4)
-            text.set(size=10, weight=weight, ha="center", va="center")
+        mark(axes, x.cell.mean, y.cell.mean, ACCENT if i in strong else QUIET, x.ends, y.ends)
+    for i in places[:MOST_LABELS]:
+        x, y = pairs[i]
+        text = axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4)
+        text.set(size=10, weight="bold" if i in strong else "normal", ha="center", va="center")
     axes.margins(0.12)
     axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
     axes.set(xlabel=across, title=up)
