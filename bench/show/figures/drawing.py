@@ -4,12 +4,12 @@ points with bars."""
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
@@ -30,6 +30,7 @@ most), hence one rule for dark pages."""
 DARK = f"@media (prefers-color-scheme: dark) {{ text {{ fill: {TEXT_IN_THE_DARK} !important }} }}"
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans'"
 WIDTH = 360.0  # points of a sheet: a third of a page, or a phone, so that text has its size there
+UNDATED = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 STYLE: dict[str, Any] = {
     "figure.dpi": 72,  # one unit of the SVG is a point
     "figure.constrained_layout.use": True,
@@ -67,11 +68,9 @@ STYLE: dict[str, Any] = {
 def missing_library(command: str) -> BenchError | None:
     """The error of a command that draws, where matplotlib or adjustText (an extra) is not
     installed."""
-    for name in ("matplotlib", "adjustText"):
-        if importlib.util.find_spec(name) is None:
-            why = f"{command} draws figures with {name}, which is not installed"
-            return BenchError(why, "pip install 'sentence-bench[publish]'")
-    return None
+    lacking = [name for name in ("matplotlib", "adjustText") if find_spec(name) is None]
+    why = f"{command} draws figures with {' and '.join(lacking)}, which is not installed"
+    return BenchError(why, "pip install 'sentence-bench[publish]'") if lacking else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +103,7 @@ class Figure:
             FigureCanvasAgg(sheet).draw()
             sheet.set_layout_engine("none")  # the axes stay where they are from here on
             _place_labels(axes)
-            undated = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-            sheet.savefig(out, format="svg", transparent=True, metadata=undated)
+            sheet.savefig(out, format="svg", transparent=True, metadata=UNDATED)
         svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
         return svg.replace("</style>", f"{DARK}</style>", 1)
 

@@ -4,19 +4,17 @@ label of a row."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.base.text import slug
+from bench.board.board import Board
 from bench.compare.formatting import setting_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
+from bench.runs.record import Score
 from bench.runs.run import Run
 from bench.show.figures.drawing import DataRow, Figure
-
-if TYPE_CHECKING:
-    from bench.board.board import Board
-    from bench.runs.record import Score
 
 LONGEST = 26  # characters of a label
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
@@ -41,6 +39,12 @@ class Point:
             return cell.spread.low, cell.spread.high
         return () if cell.sd is None else (cell.mean - cell.sd, cell.mean + cell.sd)
 
+    @property
+    def method(self) -> tuple[str | None, ...]:
+        """What rows that differ in their recipe have in common. A submitted row is never one with
+        somebody else's."""
+        return self.row.name, self.row.setting, dict(self.row.differs).get(SENDER)
+
 
 @dataclass(frozen=True)
 class Group:
@@ -50,7 +54,6 @@ class Group:
     backbone: str
     tables: Mapping[str, Table]  # by suite
     runs: Mapping[str, Run]
-    alone: bool  # the board has no other group
 
     def points(self, suite: str, column: str | None = None) -> list[Point]:
         """The rows of a suite that have a number in ``column``, in the table's order; None: in the
@@ -72,28 +75,16 @@ class Group:
         return {run: p for p in self.points(suite, column) for run in p.row.runs}
 
     def methods(self, suite: str, column: str | None = None) -> list[Point]:
-        """One point per method and variant where that is clear: of rows that differ in their recipe
-        the one with most seeds.
+        """Of rows of one method and variant that differ in their recipe the one with most seeds.
 
         Where several have as many, all stay: taking the best of them would be a choice by test
         scores.
         """
-        alike: dict[object, list[Point]] = {}
-        for point in self.points(suite, column):
-            # a submitted row is never one with somebody else's
-            alike.setdefault((point.row.name, point.row.setting, _sender(point.row)), []).append(
-                point
-            )
-        chosen = []
-        for points in alike.values():
-            most = max(len(point.row.runs) for point in points)
-            points = [point for point in points if len(point.row.runs) == most]
-            if len(points) == 1:  # its recipe need not be named
-                row = points[0].row
-                label = _label(replace(row, differs=_sender(row)), self.tables[suite])
-                points = [replace(points[0], label=label)]
-            chosen += points
-        return chosen
+        points = self.points(suite, column)
+        most: dict[object, int] = {}
+        for point in points:
+            most[point.method] = max(len(point.row.runs), most.get(point.method, 0))
+        return [point for point in points if len(point.row.runs) == most[point.method]]
 
     def figure(
         self,
@@ -106,44 +97,32 @@ class Group:
         fewest: int = 2,
         **rest: Any,
     ) -> Figure | None:
-        """A figure named after the group, whose title says where it is from unless that is the same
-        for all. None where ``data`` are of fewer than ``fewest`` names, which stand first."""
+        """A figure named after the group. None where ``data`` are of fewer than ``fewest`` names,
+        which stand first."""
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
         name = slug(kind, *more, self.setting or "any", backbone or "any", longest=80)
-        title += "" if self.alone else f" ({setting_words(self.setting)}, {backbone})"
+        title = f"{title} ({setting_words(self.setting)}, {backbone})"
         return Figure(name=name, kind=kind, title=title, caption=caption, data=data, **rest)
-
-
-def _sender(row: Row) -> tuple[tuple[str, str], ...]:
-    return tuple((key, value) for key, value in row.differs if key == SENDER)
 
 
 def _label(row: Row, table: Table) -> str:
     """The text next to a row's point; it may be cut."""
-    variant = variant_words(row, table)
-    return visible(f"{row.label}{'+' if row.variant else ' '}{variant}".strip(), limit=LONGEST)
+    between = "+" if row.variant else " "
+    return visible(f"{row.label}{between}{variant_words(row, table)}".strip(), limit=LONGEST)
 
 
 def table_groups(board: Board) -> list[Group]:
     """Settings and backbones of at least two rows, in the order of the board's tables."""
     tables: dict[tuple[str, str], dict[str, Table]] = {}
-    for table in sorted((one.table for one in board.tables), key=_is_other):
+    every = [one.table for one in board.tables]
+    for table in sorted(every, key=lambda table: table.protocol not in PREFERRED):
         suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
         suites.setdefault(table.suite, table)
-    several = [
-        place for place in tables if any(len(table.rows) > 1 for table in tables[place].values())
-    ]
     runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
-    return [
-        Group(*place, tables[place], runs, len(several) == 1) for place in several[:MOST_GROUPS]
-    ]
-
-
-def _is_other(table: Table) -> bool:
-    """Whether papers' figures show another protocol of its suite."""
-    return table.protocol not in PREFERRED
+    groups = [Group(*place, suites, runs) for place, suites in tables.items()]
+    return [g for g in groups if any(len(t.rows) > 1 for t in g.tables.values())][:MOST_GROUPS]
 
 
 def short_name(backbone: str) -> str:

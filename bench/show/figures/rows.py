@@ -8,27 +8,42 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.compare.formatting import signed_number
-from bench.compare.statistics.table import BETTER, WORSE, Against
-from bench.references import BASE, PrintedGain, printed_gains
-from bench.show.figures.drawing import ACCENT, QUIET, Figure, mark, rounded
+from bench.compare.statistics.table import BETTER, WORSE
+from bench.references import BASE, printed_gains
+from bench.show.figures.drawing import ACCENT, QUIET, DataRow, Figure, mark, rounded
 from bench.show.figures.points import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def height(rows: int) -> float:
+FAR = 20  # points of a gain that is not drawn to scale: one outlier would squeeze all others
+Rows = Sequence[tuple[str, float, Sequence[float], bool]]
+"""Name, value, ends of its bar, and whether it is coloured; the first at the top."""
+
+
+def height(rows: Sequence[object]) -> float:
     """Of a sheet, in points."""
-    return 56.0 + 20.0 * rows
+    return 56.0 + 20.0 * len(rows)
 
 
-def name_rows(axes: Axes, names: Sequence[str], across: str) -> None:
-    """A row for each name, the first at the top: row i is drawn at the height i."""
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+def draw_rows(axes: Axes, rows: Rows, across: str, gains_over: float | None = None) -> None:
+    """Row i at the height i. ``gains_over``: the values are gains, with a line at that one; the name
+    of a row that is far away has the number, and there is no point."""
+    names = [name for name, *_ in rows]
+    for i, (name, value, bar, strong) in enumerate(rows):
+        if gains_over is None or abs(value) <= FAR:
+            mark(axes, value, i, ACCENT if strong else QUIET, bar)
+        else:
+            names[i] = f"{name} ({signed_number(value).replace('-', '−')})"
+    if gains_over is not None:
+        axes.axvline(gains_over, color=ACCENT, linestyle="--")
+        axes.text(gains_over, -0.7, f"{gains_over:.3g}", ha="center", va="bottom", size=10)
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.locator_params(axis="x", nbins=6)
     axes.set_xlabel(across)
@@ -52,7 +67,10 @@ def paper_gains(group: Group) -> Figure | None:
         return None
     middle, (printed, _) = median(sd for _, sd in spreads), printed_gains()
     line = noise_line(simcse[0], middle)
-    numbers = rounded(line, simcse[0], middle)
+    count, rows = Counter(one.label for one in printed), []
+    for one in printed:  # the backbone stands where a name has several
+        backbone = f", {one.first.backbone.removesuffix('-uncased')}" * (count[one.label] > 1)
+        rows.append((one.label + backbone, one.gain, (), one.gain > line))
     return group.figure(
         "printed-gains",
         "Gains over SimCSE that papers print",
@@ -62,31 +80,17 @@ def paper_gains(group: Group) -> Figure | None:
         "this board, and m the median of the standard deviations of its rows. Coloured: above the "
         "line.",
         [
-            (one.label, one.source, one.where, *rounded(one.base, one.gain), *numbers)
+            (one.label, one.source, one.where, *rounded(one.base, one.gain, line, *simcse, middle))
             for one in printed
         ],
-        plot=partial(draw_paper_gains, printed=printed, line=line),
-        height=height(len(printed)),
+        plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
+        height=height(rows),
         header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line", "s", "m"),
     )
 
 
-def draw_paper_gains(axes: Axes, printed: Sequence[PrintedGain], line: float) -> None:
-    """From the largest gain to the smallest; the backbone stands where a name has several."""
-    count, names = Counter(one.label for one in printed), []
-    for i, one in enumerate(printed):
-        mark(axes, one.gain, i, ACCENT if one.gain > line else QUIET)
-        backbone = f", {one.first.backbone.removesuffix('-uncased')}"
-        names.append(one.label + backbone * (count[one.label] > 1))
-    axes.axvline(0, color=QUIET, linewidth=0.9)
-    axes.axvline(line, color=ACCENT, linestyle="--")
-    axes.text(line, -0.7, f"{line:.2f}", ha="center", va="bottom", size=10)
-    name_rows(axes, names, "points of the STS average")
-
-
 # --- over the baseline ---
 
-FAR = 20  # points of a row that is not drawn to scale: one outlier would squeeze all others
 MOST = 24  # rows
 
 
@@ -95,44 +99,38 @@ def gains(group: Group) -> Figure | None:
     none."""
     suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
     table = group.tables[suite]
-    pairs = [(point.label, point.cell.against) for point in group.methods(suite)]
-    compared = [(label, one) for label, one in pairs if one is not None and one.verdict is not None]
+    compared = [
+        (point.label, one)
+        for point in group.methods(suite)
+        if (one := point.cell.against) is not None and one.verdict is not None
+    ]
     compared.sort(key=lambda gain: -gain[1].difference)
-    shown = compared[:MOST]
+    rows = [
+        (
+            label,
+            one.difference,
+            [end for end in (one.ci_low, one.ci_high) if end is not None],
+            one.verdict in (BETTER, WORSE),
+        )
+        for label, one in compared[:MOST]
+    ]
     across = f"{suite.replace('sts', 'STS')} {table.head} less that of {table.baseline}"
     return group.figure(
         "gains",
         f"Gains over {table.baseline}",
         "Each row less the baseline. Bar: the confidence interval of that difference, at the level "
         "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
-        "inconclusive. An arrow stands for a row more than 20 points away.",
+        "inconclusive. In brackets: a row more than 20 points away, which is not drawn.",
         [
             (label, *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level), one.verdict)
             for label, one in compared
         ],
         fewest=1,
-        plot=partial(draw_gains, shown=shown, across=across),
-        height=height(len(shown)),
+        plot=partial(draw_rows, rows=rows, across=across, gains_over=0.0),
+        height=height(rows),
         suites=(suite,),
         header=("method", "gain", "low", "high", "level of the interval", "verdict"),
     )
-
-
-def draw_gains(axes: Axes, shown: Sequence[tuple[str, Against]], across: str) -> None:
-    axes.axvline(0, color=QUIET, linewidth=0.9)
-    if any(abs(one.difference) > FAR for _, one in shown):
-        axes.margins(x=0.25)  # room for the arrows
-    for i, (_, one) in enumerate(shown):
-        number = signed_number(one.difference).replace("-", "−")
-        edge: dict[str, Any] = {"va": "center", "size": 10, "transform": axes.get_yaxis_transform()}
-        if one.difference < -FAR:
-            axes.text(0, i, f"← {number}", ha="left", **edge)
-        elif one.difference > FAR:
-            axes.text(1, i, f"{number} →", ha="right", **edge)
-        else:
-            bar = [end for end in (one.ci_low, one.ci_high) if end is not None]
-            mark(axes, one.difference, i, ACCENT if one.verdict in (BETTER, WORSE) else QUIET, bar)
-    name_rows(axes, [label for label, _ in shown], across)
 
 
 # --- accuracy from few labelled examples, draw by draw (ConPVP, Figure 7) ---
@@ -142,30 +140,27 @@ MOST_METHODS = 4
 
 def few_shot(group: Group) -> Figure | None:
     """None where fewer than two methods have the scores."""
-    shown = []
+    data: list[DataRow] = []
+    rows = []
     for task in group.tables["fewshot"].columns[:-1] if "fewshot" in group.tables else ():
-        for point in group.methods("fewshot", task)[:MOST_METHODS]:
+        points = group.methods("fewshot", task)[:MOST_METHODS]
+        best = max(point.cell.mean for point in points)
+        for point in points:
             scores = [group.score(run, "fewshot", task) for run in point.row.runs]
-            spread = fmean(score.std or 0.0 for score in scores if score)
-            mean = point.cell.mean
-            shown.append((point.label, task, *rounded(mean, mean - spread, mean + spread)))
+            spread, mean = fmean(score.std or 0.0 for score in scores if score), point.cell.mean
+            bar = (mean - spread, mean + spread)
+            data.append((point.label, task, *rounded(mean, *bar)))
+            rows.append((f"{task}, {point.label}", mean, bar, mean == best))
     return group.figure(
         "few-shot",
         "From 16 examples a class",
         "Accuracy from 16 examples a class, a mean over draws of the examples and over seeds; bar: "
         "one standard deviation over draws each way. The draws are the same for all methods. "
         "Coloured: the highest. Of many methods the first four of the table are drawn.",
-        shown,
-        plot=partial(draw_few_shot, shown=shown),
-        height=height(len(shown)),
+        data,
+        plot=partial(draw_rows, rows=rows, across="accuracy, %"),
+        height=height(rows),
         suites=("fewshot",),
         paper_figure="ConPVP, Figure 7",
         header=("method", "task", "mean", "mean - sd", "mean + sd"),
     )
-
-
-def draw_few_shot(axes: Axes, shown: Sequence[tuple[Any, ...]]) -> None:
-    for i, (_, task, mean, *bar) in enumerate(shown):
-        best = max(row[2] for row in shown if row[1] == task)
-        mark(axes, mean, i, ACCENT if mean == best else QUIET, bar)
-    name_rows(axes, [f"{task}, {name}" for name, task, *_ in shown], "accuracy, %")

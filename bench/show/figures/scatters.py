@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.compare.statistics.table import Cell, Cost, Row
 from bench.show.figures.drawing import (
@@ -30,9 +30,13 @@ Pairs = Sequence[tuple[Point, Point]]
 
 def pair_data(pairs: Pairs) -> list[DataRow]:
     """(label, x, y, low of y, high of y, low of x, high of x) of each pair."""
-    none = (None, None)
     return [
-        (x.label, *rounded(x.cell.mean, y.cell.mean, *(y.ends or none), *(x.ends or none)))
+        (
+            x.label,
+            *rounded(x.cell.mean, y.cell.mean),
+            *rounded(*(y.ends or (None, None))),
+            *rounded(*(x.ends or (None, None))),
+        )
         for x, y in pairs
     ]
 
@@ -43,12 +47,11 @@ def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: 
     places = sorted(range(len(pairs)), key=lambda i: i not in strong)
     for i in reversed(places):
         x, y = pairs[i]
-        colour, weight = (ACCENT, "bold") if i in strong else (QUIET, "normal")
-        mark(axes, x.cell.mean, y.cell.mean, colour, x.ends, y.ends)
-        if i in places[:MOST_LABELS]:
-            style: dict[str, Any] = {"size": 10, "ha": "center", "va": "center", "zorder": 4}
-            place = x.cell.mean, y.cell.mean
-            axes.text(*place, x.label, label=NEXT_TO_POINT, weight=weight, **style)
+        mark(axes, x.cell.mean, y.cell.mean, ACCENT if i in strong else QUIET, x.ends, y.ends)
+    for i in places[:MOST_LABELS]:
+        x, y = pairs[i]
+        text = axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4)
+        text.set(size=10, weight="bold" if i in strong else "normal", ha="center", va="center")
     axes.margins(0.12)
     axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
     axes.set(xlabel=across, title=up)
@@ -132,15 +135,14 @@ def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
 
     costs = [x.cell.mean for x, _ in pairs]
     lowest, highest = min(filter(None, costs)) / 1.5, max(costs) * 1.5
-    free = min(costs) == 0
     axes.set_xscale("symlog", linthresh=lowest, linscale=0.3)
     scatter(axes, pairs, best, f"{axis} (logarithmic)", "STS Avg.")
-    axes.set_xlim(-lowest / 2 if free else lowest, highest)
+    axes.set_xlim(lowest if min(costs) else -lowest / 2, highest)
     x, y = zip(*((costs[i], pairs[i][1].cell.mean) for i in best), strict=True)
     axes.plot(x, y, drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.6)
     numbers = [digit * 10.0**power for power in range(-3, 13) for digit in (1, 2, 5)]
     inside = [number for number in numbers if lowest <= number <= highest]
-    axes.set_xticks([0.0] * free + inside[:: len(inside) // 6 + 1])
+    axes.set_xticks([0.0] * (0 in costs) + inside[:: len(inside) // 6 + 1])
     axes.xaxis.set_major_formatter(EngFormatter(sep="") if "parameters" in axis else "{x:g}")
 
 

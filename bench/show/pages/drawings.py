@@ -8,43 +8,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from bench.base.errors import BenchError
 from bench.runs.intact import read_curve, series
 from bench.runs.run import Run
-from bench.show.grid import Column, grid
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # --- training curves ---
 
 CURVE = (256, 102)  # width and height of a curve, whose corner is at 0, 0
 MOST = 240  # points of a line, about one per unit of its width
-Point = tuple[float, float]
 
 
 def curves(run: Run) -> list[dict[str, Any]]:
     """Loss and dev score over steps, as far as ``curve.jsonl`` has at least two points of them."""
     entries, done = read_curve(run.folder), run.record.training
-    best = [(done.best_step, done.dev_score)] if done else []
-    best = [(step, score) for step, score in best if step is not None and score is not None]
+    best = []
+    if done and done.best_step is not None and done.dev_score is not None:
+        best.append((done.best_step, done.dev_score))
     dev = (done.dev_task if done else None) or "dev"
-    loss_points, dev_points = series(entries, "loss"), series(entries, "dev_score")
-    made = [curve("loss", loss_points, "{:.3g}")] if len(loss_points) > 1 else []
-    return made + ([curve(dev, dev_points, "{:.2f}", best)] if len(dev_points) > 1 else [])
+    loss = ("loss", series(entries, "loss"), "{:.3g}", [])
+    scores = (dev, series(entries, "dev_score"), "{:.2f}", best)
+    return [curve(*one) for one in (loss, scores) if len(one[1]) > 1]
 
 
 def curve(
-    title: str, points: Sequence[Point], form: str, best: Sequence[Point] = ()
+    title: str,
+    points: Sequence[tuple[float, float]],
+    form: str,
+    best: Sequence[tuple[float, float]] = (),
 ) -> dict[str, Any]:
     """The line through (step, value), thinned; ``best``: the checkpoint that was kept, if it is
     known."""
     steps, values = zip(*points, *best, strict=True)
     low, high, first, last = min(values), max(values), points[0][0], max(steps)
 
-    def at(step: float, value: float) -> Point:
+    def at(step: float, value: float) -> tuple[float, float]:
         x = (step - first) / ((last - first) or 1) * CURVE[0]
         return round(x, 1), round((high - value) / ((high - low) or 1) * CURVE[1], 1)
 
@@ -65,24 +66,22 @@ def curve(
 RIDGE = (304, 46)  # width of a density, and height of the tallest, whose corner is at 0, 0
 LEVELS = 5  # of gold values from 0 to 5; the last one includes its upper end
 FEWEST = 5  # pairs of a level that has a density
-SOURCES = (("sts", "STS-B"), ("sts", "SICK-R"), ("geometry", "alignment"))
-"""Whose predictions are looked for, in this order."""
+SOURCES = (("sts", "STS-B"), ("geometry", "alignment"))
+"""Suites and tasks whose predictions have the cosines of STS-B, in the order of preference."""
 
 
 def cosines(run: Run) -> dict[str, Any] | None:
-    """A density for each level of human rating, the highest level first, of STS-B or else of another
-    set of rated pairs. None where the run has no predictions of one."""
-    import numpy as np
+    """A density for each level of human rating of the pairs of STS-B, the highest level first. None
+    where the run has no predictions of them."""
     from scipy.stats import gaussian_kde
 
     rated = next(filter(None, (rated_pairs(run, *source) for source in SOURCES)), None)
     if rated is None:
         return None
-    cosine, gold, task = rated
+    cosine, gold = rated
     level = np.minimum(gold.astype(int), LEVELS - 1)
-    groups = {k: cosine[level == k] for k in reversed(range(LEVELS))}
-    groups = {k: values for k, values in groups.items() if len(values) >= FEWEST}
-    groups = {k: values for k, values in groups.items() if values.std() > 1e-6}
+    levels = {k: cosine[level == k] for k in reversed(range(LEVELS))}
+    groups = {k: one for k, one in levels.items() if len(one) >= FEWEST and one.std() > 1e-6}
     if len(groups) < 2:
         return None
     low = min(math.floor(5 * cosine.min()) / 5, 0.0)
@@ -93,44 +92,35 @@ def cosines(run: Run) -> dict[str, Any] | None:
     def x(value: float) -> float:
         return round(float((value - low) / (1 - low) * RIDGE[0]), 1)
 
-    ridges, rows = [], []
+    ridges = []
     for k, values in groups.items():
-        heights = zip(places, densities[k] / tallest, strict=True)
-        mean, label = float(values.mean()), f"{k} to {k + 1}"
+        heights = densities[k] / tallest
+        mean = float(values.mean())
+        points = [f"{x(at)} {-height:.1f}" for at, height in zip(places, heights, strict=True)]
         ridges.append(
             {
-                "label": label,
+                "label": f"{k} to {k + 1}",
                 "mean": mean,
                 "x": x(mean),
-                "height": round(float(np.interp(mean, places, densities[k]) / tallest), 1),
-                "path": "L".join(f"{x(place)} {-height:.1f}" for place, height in heights),
+                "height": round(float(np.interp(mean, places, heights)), 1),
+                "path": "L".join(points),
             }
         )
-        numbers = (mean, *np.quantile(values, (0.25, 0.75)))
-        rows.append((label, str(len(values)), *(f"{number:.3f}" for number in numbers)))
-    columns = ("rated", "pairs", "mean cosine", "lower quartile", "upper quartile")
-    return {
-        "task": task,
-        "ridges": ridges,
-        "ticks": [(x(tick / 5), f"{tick / 5:.1f}") for tick in range(round(5 * low), 6)],
-        "grid": grid([Column(name, right=name != "rated") for name in columns], rows),
-    }
+    ticks = [(x(tick / 5), f"{tick / 5:.1f}") for tick in range(round(5 * low), 6)]
+    return {"ridges": ridges, "ticks": ticks}
 
 
-def rated_pairs(run: Run, suite: str, task: str) -> tuple[np.ndarray, np.ndarray, str] | None:
-    """(cosines (N,), gold scores (N,), the set); None where they are not stored, or are something
+def rated_pairs(run: Run, suite: str, task: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """(cosines (N,), gold scores (N,)); None where they are not stored, or are something
     else."""
     score = run.record.score(suite, task)
-    if score is None:
-        return None
     try:
-        arrays = run.predictions(score.key)
-        cosine, gold = arrays["cosine" if "cosine" in arrays else "prediction"], arrays["gold"]
-    except (BenchError, KeyError):
+        arrays = run.predictions(score.key) if score else {}
+        name = "cosine" if "cosine" in arrays else "prediction"
+        cosine, gold = arrays[name].astype(float), arrays["gold"].astype(float)
+    except (BenchError, KeyError, ValueError):
         return None
-    shapes = cosine.ndim == 1 and cosine.shape == gold.shape
-    if not shapes or cosine.dtype.kind != "f" or gold.dtype.kind not in "fiu":
+    if cosine.ndim != 1 or cosine.shape != gold.shape:
         return None
-    cosine, gold = cosine.astype("float64"), gold.astype("float64")
     inside = (abs(cosine) <= 1 + 1e-6) & (gold >= 0) & (gold <= LEVELS)  # false of nan
-    return (cosine, gold, "STS-B" if task == "alignment" else task) if inside.all() else None
+    return (cosine, gold) if inside.all() else None

@@ -15,11 +15,12 @@ from bench.show.grid import Column, grid
 from bench.show.pages.drawings import cosines
 from bench.show.pages.engine import render_template
 
-Rows = Iterable[Sequence[str]]
-
 
 def render(
-    title: str, figure: Mapping[str, Any] | None, rows: Mapping[str, Rows], left_out: Rows
+    title: str,
+    figure: Mapping[str, Any] | None,
+    rows: Mapping[str, Iterable[Sequence[str]]],
+    left_out: Iterable[Sequence[str]],
 ) -> str:
     """The page as HTML: one file, no network. ``rows``: title of a printed row -> (task, printed, ours, verdict) of each cell."""
     columns = ("task", Column("printed", right=True), Column("ours", right=True), "verdict")
