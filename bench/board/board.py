@@ -37,14 +37,9 @@ BESIDE = {"sts": ("cxc", "cxc-promcse/1")}
 
 @dataclass(frozen=True, kw_only=True)
 class MethodDescription:
-    """What pages show of a method."""
+    """What pages show of a method: its class, which has a summary, a paper and more, and what lies next to it."""
 
-    name: str
-    package: str  # the distribution that registers it
-    summary: str
-    paper: str
-    settings: tuple[str, ...]
-    trains: str
+    cls: Any  # of bench.method.Method
     about: str  # docstring of the class, or else of its module
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it

@@ -16,7 +16,6 @@ from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, Publishe
 from bench.board.names import link, method_page, run_file, run_page, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
-from bench.compare.statistics.table import Table
 from bench.publish.versions import PLAN, Version
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
@@ -25,7 +24,7 @@ from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages import board as main_page
 from bench.show.pages import method_page as page_of_method
 from bench.show.pages import run_page as page_of_run
-from bench.show.pages.board import changes_grid, overviews
+from bench.show.pages.board import changes_grid
 from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
 from bench.show.tables.data import as_csv as table_csv
 from bench.show.tables.data import table_data
@@ -142,7 +141,6 @@ def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
     changes = changes_grid(board)
     sections: dict[str, Iterable[str]] = {
         "Tables": (_table_section(board, table) for table in board.tables),
-        "All suites": map(_overview, overviews(board)),
         "Figures": map(_figure, figures),
         "What papers printed": [as_markdown(_printed())],
         "How this was made": ["\n".join(_facts(board))],
@@ -185,13 +183,6 @@ def _table_section(board: Board, board_table: BoardTable) -> str:
     below = [*(prose(note) for note in notes if note), f"[CSV](tables/{board_table.anchor}.csv)"]
     rows = as_markdown(replace(score_grid(table, board.finished(table)), title=""))
     return f"### {markdown(heading)}\n\n{rows}\n{' '.join(below)}"
-
-
-def _overview(suites: tuple[Table, Grid]) -> str:
-    """The average of each suite."""
-    first, averages = suites
-    place = f"{setting_words(first.setting)}, {first.backbone}"
-    return f"### {markdown(place)}\n\n{as_markdown(averages)}"
 
 
 def _figure(figure: Figure) -> str:

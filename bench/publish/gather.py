@@ -242,12 +242,7 @@ def _described(plugin: Plugin) -> MethodDescription:
         file = recipe_file.read(plugin.folder, name)
         variants = recipe_file.with_file_variants(cls.variants, plugin.folder, name)
     return MethodDescription(
-        name=name,
-        package=plugin.package,
-        summary=cls.summary,
-        paper=cls.paper,
-        settings=cls.settings,
-        trains=cls.trains,
+        cls=cls,
         about=inspect.cleandoc(cls.__doc__ or plugin.module.__doc__ or ""),
         variants={
             variant: {key: getattr(value, "value", value) for key, value in values.items()}

@@ -56,7 +56,7 @@ def paragraphs(described: MethodDescription) -> list[Block]:
     """What the method says of itself, without a first line that is the paper's title, which the citation has too."""
     first, *others = blocks(described.about) or (Block("paragraph", ""),)
     texts, cited = (
-        set(re.findall(r"\w{4,}", text.lower())) for text in (first.text, described.paper)
+        set(re.findall(r"\w{4,}", text.lower())) for text in (first.text, described.cls.paper)
     )
     is_title = first.kind == "paragraph" and len(texts & cited) > len(texts) / 2
     return others if is_title else [first, *others]
