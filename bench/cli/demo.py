@@ -103,9 +103,10 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
 
     The page is what ``bench publish --preview`` makes, with the first method of the records as baseline; without matplotlib there is none.
     """
-    from bench.board.board import PREVIEW, PublishedRun
+    from bench.board.board import PREVIEW
     from bench.board.content import board
     from bench.publish.build import publish
+    from bench.runs.run import Run
     from bench.show.figures.drawing import missing_library
     from bench.show.tables.scores import print_tables
 
@@ -120,10 +121,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     click.echo("comparing ..." if lacks else "comparing, and making the page ...", err=True)
     with no_collection():
         if lacks:
-            runs_here = [
-                PublishedRun(record=record, folder=store.folder(record.run_id))
-                for record in store.records()[0]
-            ]
+            runs_here = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]
             compared = board(runs_here, version=PREVIEW, title=title, baseline=baseline)
         else:
             made = publish(

@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench.base.text import plural, slug
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
 from bench.board.names import link, method_page, run_file, run_page, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.publish.versions import PLAN, Version
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
+from bench.runs.run import Run
 from bench.runs.searches import search_bytes
 from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages import board as main_page
@@ -103,7 +104,7 @@ def _table(table: BoardTable) -> dict[str, Any]:
     }
 
 
-def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
+def _run(run: Run, board: Board) -> dict[str, Any]:
     record = run.record
     return {
         "run_id": record.run_id,
@@ -112,7 +113,7 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
         "setting": record.setting,
         "backbone": record.backbone_name,
         "seed": record.seed,
-        "submitted_by": run.submitted_by,
+        "submitted_by": board.senders.get(record.run_id),
         "created": record.provenance.created,
         "command": repeat([record]).command,
         "fingerprint": record.fingerprint,
@@ -211,7 +212,7 @@ def _runs(board: Board) -> Grid:
         [
             Cell(text=run.record.run_id, link=link(run_file(run.record.run_id, "run.json"))),
             "any" if run.record.seed is None else str(run.record.seed),
-            run.submitted_by or "",
+            board.senders.get(run.record.run_id, ""),
         ]
         for run in board.runs
     ]

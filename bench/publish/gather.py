@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, UnknownName
 from bench.base.files import values_sha256
-from bench.board.board import Board, MethodDescription, PublishedRun
+from bench.board.board import Board, MethodDescription
 from bench.board.names import search_file
 from bench.publish.submissions import check_submission, refuse, sender_of
 from bench.publish.versions import RUNS, Version, read_version
@@ -43,7 +43,8 @@ LONGEST = 200  # characters of an error that are shown
 class Gathered:
     """Runs of a version with what is published of them, and one line for each that is not in it."""
 
-    runs: list[PublishedRun] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    senders: dict[str, str] = field(default_factory=dict)  # run id -> who submitted it
     files: dict[str, bytes] = field(default_factory=dict)  # records and curves, by path
     predictions: Packed = field(default_factory=Packed)
     left_out: list[str] = field(default_factory=list)  # for the page
@@ -82,7 +83,7 @@ def gather(
     return gathered
 
 
-def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
+def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
     above = store.path.absolute().parent
     is_version = store.path.name == RUNS and (above / "tables.json").is_file()
     senders = read_version(above).senders if is_version else {}
@@ -95,8 +96,8 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
             gathered.left_out.append(left_out(run_id, "damaged", error.message, folder))
             continue
         if record.status == "finished" and record.scores:
-            by = senders.get(run_id)
-            runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
+            runs.append(Run(record, folder))
+            gathered.senders |= {run_id: by} if (by := senders.get(run_id)) else {}
         else:
             why = "it has no scores" if record.status == "finished" else record.status
             gathered.left_out.append(left_out(run_id, why, record.error or "", folder))
@@ -104,12 +105,12 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
 
 
 def _submitted(
-    submissions: Path, data: DataFolder | None, finished: Sequence[PublishedRun], gathered: Gathered
-) -> list[PublishedRun]:
+    submissions: Path, data: DataFolder | None, finished: Sequence[Run], gathered: Gathered
+) -> list[Run]:
     """One that is published already is skipped; one with the id or the fingerprint of another run is refused."""
     if not submissions.is_dir():
         raise BenchError(f"there is no folder {submissions}", "--submissions DIR")
-    runs: list[PublishedRun] = []
+    runs: list[Run] = []
     for folder in sorted(path for path in submissions.iterdir() if path.name[0] != "."):
         try:
             record = check_submission(folder, data)
@@ -120,8 +121,8 @@ def _submitted(
                 if names & {run.record.run_id, run.record.fingerprint}
             ]
             if not same:
-                by = sender_of(folder)
-                runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
+                gathered.senders[record.run_id] = sender_of(folder)
+                runs.append(Run(record, folder))
             elif same[0].record != record:
                 raise BenchError(f"{same[0].record.run_id} has the same id or fingerprint")
         except BenchError as error:
@@ -133,14 +134,14 @@ def _submitted(
 # --- what is published of a run: its record, its curve, its predictions; no checkpoint and no vectors ---
 
 
-def _read_verified(published: PublishedRun, predictions: Packed) -> dict[str, bytes]:
+def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
     """Path below the version -> content of the run's record and curve, after every score was computed again. What the scores need of its
     predictions is added to ``predictions``.
 
     Raises DataMissing where a score has no predictions; DataDamaged where they are not those that were recorded, where a score does
     not follow from them, and where the record in the folder is another one by now.
     """
-    run, folder = Run(published.record, published.folder), f"{RUNS}/{published.record.run_id}"
+    folder = f"{RUNS}/{run.record.run_id}"
     stored: dict[str, Mapping[str, np.ndarray]] = {}
     for score in run.scores:
         if score.task == AVERAGE:
@@ -175,17 +176,17 @@ def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.
 
 
 def searches(
-    runs: Sequence[PublishedRun], store: RunsFolder, last: Version | None
+    board: Board, store: RunsFolder, last: Version | None
 ) -> tuple[list[Search], list[str]]:
     """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
 
     A search is read from its folder, or from the last version, which may hold it.
     """
     named: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        name = search_of(run.record).get("name")
-        if run.submitted_by is None and isinstance(name, str):
-            named.setdefault(name, []).append(run.record)
+    for run_id, record in board.records.items():
+        name = search_of(record).get("name")
+        if run_id not in board.senders and isinstance(name, str):
+            named.setdefault(name, []).append(record)
     by_name = {name: _search(name, store, last) for name in sorted(named)}
     read = [one for name, one in by_name.items() if one and all(map(one.of, named[name]))]
     return read, sorted(named.keys() - {one.name for one in read})

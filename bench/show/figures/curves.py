@@ -29,7 +29,6 @@ from bench.show.figures.points import Group
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.board.board import PublishedRun
     from bench.compare.statistics.table import Row
 
 # --- the dev score while training ---
@@ -62,7 +61,7 @@ def learning(group: Group) -> Figure | None:
     )
 
 
-def _course(row: Row, runs: Mapping[str, PublishedRun], dev: str) -> list[Line]:
+def _course(row: Row, runs: Mapping[str, Run], dev: str) -> list[Line]:
     """Dev scores over rows of the corpus; empty where its seeds have not the same steps, at least
     two."""
     course = []
@@ -146,7 +145,7 @@ def _singular_values(group: Group, run: str) -> list[float]:
     table = group.tables["geometry"]
     key, name = ScoreKey(table.suite, "uniformity", table.protocol, table.text), "singular_values"
     try:
-        values = Run(group.runs[run].record, group.runs[run].folder).predictions(key, (name,))[name]
+        values = group.runs[run].predictions(key, (name,))[name]
         effective_rank(values)
     except (BenchError, KeyError, ValueError):
         return []

@@ -14,7 +14,8 @@ from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.show.figures.drawing import Figure
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, PublishedRun
+    from bench.board.board import Board
+    from bench.runs.run import Run
 
 LONGEST = 26  # characters of a label
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
@@ -47,7 +48,7 @@ class Group:
     setting: str
     backbone: str
     tables: Mapping[str, Table]  # by suite
-    runs: Mapping[str, PublishedRun]
+    runs: Mapping[str, Run]
     alone: bool  # the board has no other group
 
     @property

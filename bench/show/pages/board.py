@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer
 from bench.board.repeat import repeat, seed_words
@@ -80,7 +80,7 @@ def comparison(
         title=title,
         note=note,
         answer=answer(tables),
-        runs=tuple(PublishedRun(record=run.record, folder=run.folder) for run in shown),
+        runs=tuple(shown),
         left_out=(),
         tables=board_tables(
             [(table, "") for table in tables], {run.record.run_id: run.record for run in shown}
@@ -209,12 +209,12 @@ def panel_data(board: Board) -> dict[str, Any]:
     }
 
 
-def _run(board: Board, run: PublishedRun) -> dict[str, Any]:
-    record = run.record
+def _run(board: Board, run: Run) -> dict[str, Any]:
+    record, sender = run.record, board.senders.get(run.record.run_id)
     links = {name: link for name, link, _ in files(board, run)}
     return {
         "seed": record.seed,
-        "by": run.submitted_by and visible(run.submitted_by),
+        "by": sender and visible(sender),
         "links": {"page": run_link(board, record.run_id), **links},
     }
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.board.board import PublishedRun
 from bench.board.content import board
 from bench.references import Part, figure_runs, printed_points
 from bench.runs.predictions import Run
@@ -45,10 +44,8 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         elif spec.draws == "cosines":
             ridges = [(name, one) for name, ours in runs.items() if (one := cosines(ours[0]))]
         elif runs:
-            published = [
-                PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours
-            ]
-            made = board(published, version="reproduced", title=part.name, statistics="no")
+            every = [run for ours in runs.values() for run in ours]
+            made = board(every, version="reproduced", title=part.name, statistics="no")
             drawn = [one for one in figures(made) if one.kind == spec.draws]
     except BenchError as error:
         texts.append(f"Not drawn: {error.message}.")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import plural
-from bench.board.board import Board, PublishedRun
+from bench.board.board import Board
 from bench.board.content import FROM_SOURCE
 from bench.board.names import link, run_file
 from bench.board.repeat import SET, repeat, without_folders
@@ -29,12 +29,12 @@ from bench.show.tables.scores import spread_text
 UP = 2  # folders between a run's page and its version
 
 
-def render(board: Board, run: PublishedRun) -> str:
+def render(board: Board, run: Run) -> str:
     """The page ``runs/<run-id>/index.html`` as HTML, a function of the board, the run's curve and its predictions."""
     return render_template("run.html", board=board, up=UP, one=about(board, run, UP))
 
 
-def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
+def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
     """All about a run, as ``parts.html`` draws it on a page that lies ``up`` folders deep."""
     record = run.record
     again, typed = repeat([record]), without_folders(record.provenance.command or "")
@@ -46,7 +46,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     ]
     return {
         "record": record,
-        "by": run.submitted_by,
+        "by": board.senders.get(record.run_id),
         "described": board.described.get(record.method),
         "remarks": remarks(board, record.method),
         "heads": list(heads(board, record)),
@@ -59,7 +59,7 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
             *seed_grids(board, record, up),
         ],
         "curves": curves(record, run.folder),
-        "cosines": cosines(Run(record, run.folder)),
+        "cosines": cosines(run),
         "recipe": recipe_grid(record),
         "sections": [part for part in map(without_source_version, sections) if part.rows],
     }
@@ -103,7 +103,7 @@ def _verdict(table: Table, row: Row) -> str:
     return ", ".join(filter(None, (verdict and f"{verdict} {word} {table.baseline}", best)))
 
 
-def files(board: Board, run: PublishedRun, up: int = 0) -> list[tuple[str, str, str]]:
+def files(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]:
     """(name, link, what it holds) of what can be downloaded."""
     if board.one_file:
         return []
