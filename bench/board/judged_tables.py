@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.base.errors import UnknownName
-from bench.compare import costs, statements
+from bench.compare import statements
 from bench.compare.formatting import list_names
-from bench.compare.judge import judge
-from bench.compare.statistics.summary import against, summarise
 from bench.compare.statistics.table import SENDER, Table
-from bench.compare.tables import AUTO, MANY_RUNS, NO, with_footnotes, with_papers
-from bench.runs.packed import has_predictions
+from bench.compare.tables import AUTO, TableOptions, compare_runs
 from bench.runs.record import RunRecord
 from bench.runs.run import Run
 from bench.runs.searches import search_of
@@ -34,68 +30,38 @@ def judged_tables(
     report: Report | None = None,
     extras: bool = True,
 ) -> tuple[tuple[Table, str], ...]:
-    """The tables of these runs, with intervals, verdicts, printed values and costs; each with the set on which its checkpoints were
-    chosen if that is no development set, else "".
+    """The tables of these runs as ``bench compare`` makes them, each with the set on which its checkpoints were chosen if that is no
+    development set, else "": such runs have tables of their own. A table of ``SAMPLE`` is among them where one of its runs has no other.
 
-    ``statistics``: "yes" reads predictions however many there are, "no" none, "auto" those of up to ``MANY_RUNS`` runs.
-    ``extras``: with printed values. Raises UnknownName for a baseline that no table has, BenchError for one that is several rows.
+    ``statistics``: as ``TableOptions`` has it. ``extras``: with printed values. Raises UnknownName for a baseline that no table has,
+    BenchError for one that is several rows.
     """
-    by_id = {run.record.run_id: run for run in runs}
-    records = {run: record for run, (record, _) in by_id.items()}
-    summarised = _summarised(list(records.values()))
-    tables = with_footnotes([table for table, _ in summarised], records)
-    tables = tuple(against(table, baseline) for table in tables)
-    if baseline is not None and not any(table.baseline for table in tables):
-        names = {row.name for table in tables for row in table.rows}
-        raise UnknownName("baseline", baseline, names, "among these runs")
-    note = _unread(tables, by_id, statistics)
-    return tuple(
-        (_judged(table, by_id, note, report, extras), chosen)
-        for table, (_, chosen) in zip(tables, summarised, strict=True)
-    )
-
-
-def _judged(
-    table: Table, runs: Mapping[str, Run], note: str, report: Report | None, extras: bool
-) -> Table:
-    """Each table is a family of tests by itself: its verdicts do not change when another suite or backbone is added."""
-    (table,) = judge([table], runs, report, predictions=not note)
-    records = {run: runs[run].record for row in table.rows for run in row.runs}
-    table = replace(table, notes=(*table.notes, *filter(None, [note])))
-    if extras:
-        (table,) = with_papers([table], records)
-    (table,) = costs.with_costs([table], records)
-    rows = [replace(row, cost=None) if SENDER in dict(row.differs) else row for row in table.rows]
-    return replace(table, rows=tuple(rows))
-
-
-def _unread(tables: Sequence[Table], runs: Mapping[str, Run], statistics: str) -> str:
-    """Why no predictions are read; "" where they are."""
-    shown = {run for table in tables for row in table.rows for run in row.runs}
-    if statistics == NO:
-        return "not tested"
-    if not any(has_predictions(runs[run].folder) for run in shown):
-        return "not tested: none of these runs has predictions"
-    if statistics == AUTO and len(shown) > MANY_RUNS:
-        return f"not tested: reading the predictions of {len(shown):,} runs takes minutes; --statistics yes does it"
-    return ""
-
-
-def _summarised(records: Sequence[RunRecord]) -> list[tuple[Table, str]]:
-    """Tables, and of each the set that its checkpoints were chosen on if that is no development set: such runs have tables of
-    their own. A table of ``SAMPLE`` is among them where one of its runs has no other table."""
-    groups: dict[str, list[RunRecord]] = {}
-    for record in records:
-        groups.setdefault(chosen_on(record), []).append(record)
-    made = [(table, name) for name in sorted(groups) for table in summarise(groups[name])]
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.scores:
+            groups.setdefault(chosen_on(run.record), []).append(run)
+    options = TableOptions(statistics=statistics, with_paper=extras, cost=True)
+    made = [
+        (_without_costs_of_senders(table), name)
+        for i, name in enumerate(sorted(groups))
+        for table in compare_runs(
+            groups[name], replace(options, baseline=None if i else baseline), report
+        )
+    ]
     elsewhere = {
         run for table, _ in made if table.suite != SAMPLE for row in table.rows for run in row.runs
     }
-    return [
+    return tuple(
         (table, name)
         for table, name in made
         if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
-    ]
+    )
+
+
+def _without_costs_of_senders(table: Table) -> Table:
+    """What a submitted run took is its sender's word."""
+    rows = [replace(row, cost=None) if SENDER in dict(row.differs) else row for row in table.rows]
+    return replace(table, rows=tuple(rows))
 
 
 # --- by what score the checkpoints of a column were chosen ---
