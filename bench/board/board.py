@@ -164,8 +164,9 @@ def _runs_of(
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
     runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
     for shown, row in board.rows:
-        record = records.get(row.runs[0])
-        for task in shown.table.columns if record else ():
+        if (record := records.get(row.runs[0])) is None:
+            continue
+        for task in shown.table.columns:
             for printed in printed_for(row, task, shown.table, record):
                 more = len(row.runs) > len(runs_of.get(printed, ()))
                 if more and not changed_by_hand(record, printed):

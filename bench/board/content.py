@@ -227,15 +227,16 @@ def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Ta
     single = [next(iter(where)) for where in places.values() if len(where) == 1]
     counts = Counter(filter(None, single))
     usual = min(counts, key=lambda place: (-counts[place], place), default=None)
-    rows, elsewhere = [], []
-    for row in table.rows:
-        if row.cost and row.runs in places and (not usual or places[row.runs] != {usual}):
-            elsewhere.append(row.name)
-            row = replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
-        rows.append(row)
+    elsewhere = {runs for runs, where in places.items() if usual is None or where != {usual}}
     note = f"Time and memory: {usual or 'unknown hardware or version'}."
-    if elsewhere:
-        note += f" Made elsewhere, and not shown: {', '.join(dict.fromkeys(elsewhere))}."
+    if names := dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere):
+        note += f" Made elsewhere, and not shown: {', '.join(names)}."
+    rows = [
+        replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
+        if row.cost and row.runs in elsewhere
+        else row
+        for row in table.rows
+    ]
     return replace(table, rows=tuple(rows)), note
 
 

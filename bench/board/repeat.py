@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bench.base.text import one_value
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET, data_sets
-from bench.runs.record import AVERAGE, CorpusUsed, RunRecord, public_name
+from bench.runs.record import AVERAGE, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
 RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")
@@ -74,27 +74,19 @@ def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
 
 
 def _corpus(record: RunRecord) -> tuple[str, list[str]]:
-    """(what --corpus takes, "" where nothing was trained; what one has to have)"""
-    corpus = record.provenance.corpus
-    if corpus.name is None:
-        return "", []
-    option = corpus_option(corpus)
-    if not option.startswith(BY_HASH):
-        return option, []
-    text = f"the training text {public_name(corpus.name)} in the folder where you type it"
-    return option, [f"{text}, or in train/ of --data: it is found by its sha256, whatever its name"]
-
-
-def corpus_option(corpus: CorpusUsed) -> str:
-    """What --corpus takes: a name that bench can find or fetch, else the hash of the text."""
-    name, sha256 = str(corpus.name), str(corpus.sha256)
-    if name in ("builtin", TARGET) or name.startswith("hub:"):
-        return name
+    """(what --corpus takes, "" where nothing was trained: a name that bench can find or fetch, else the hash of the text; what one has
+    to have)"""
+    name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
+    if name is None or name in ("builtin", TARGET) or name.startswith("hub:"):
+        return name or "", []
     files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
     hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}
-    return next(
-        (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes),
-        f"{BY_HASH}{sha256}",
+    known = [word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes]
+    text = f"the training text {public_name(name)} in the folder where you type it, or in train/ of --data"
+    return (
+        (known[0], [])
+        if known
+        else (f"{BY_HASH}{sha256}", [f"{text}: it is found by its sha256, whatever its name"])
     )
 
 
@@ -162,17 +154,15 @@ def _plugins(record: RunRecord) -> tuple[list[str], list[str]]:
     sources = {f"the method {record.method}": record.provenance.plugin}
     scorers, suites = record.provenance.execution.suites, {one.suite for one in record.scores}
     sources |= {f"the suite {name}": scorers[name] for name in scorers if name in suites}
-    files, needs = [], []
+    files: dict[str, str] = {}
+    needs: list[str] = []
     for what, source in sources.items():
-        package = source.package
-        if package in (None, DISTRIBUTION):
-            continue
-        if not package.endswith(".py"):
-            needs.append(f"{what} of {package}")
-        elif (name := Path(package).name) not in files:
-            files.append(name)
-            needs.append(f"the file {name} (sha256 of its source {str(source.sha256)[:12]}...)")
-    return files, needs
+        name = Path(source.package or DISTRIBUTION).name
+        if name.endswith(".py"):
+            files[name] = f"the file {name} (sha256 of its source {str(source.sha256)[:12]}...)"
+        elif name != DISTRIBUTION:
+            needs.append(f"{what} of {source.package}")
+    return list(files), [*needs, *files.values()]
 
 
 def seed_words(seeds: Iterable[int | None]) -> str:

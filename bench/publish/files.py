@@ -208,7 +208,7 @@ def _facts(board: Board) -> Iterator[str]:
 
 
 def _runs(board: Board) -> Grid:
-    rows = [
+    rows: list[list[Cell | str]] = [
         [
             Cell(text=run.record.run_id, link=link(run_file(run.record.run_id, "run.json"))),
             "any" if run.record.seed is None else str(run.record.seed),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bench.board.names import unused_name
 from bench.show.figures.curves import frequent, learning, spectrum
 from bench.show.figures.drawing import Figure
 from bench.show.figures.gains import gains, paper_gains
@@ -33,9 +34,6 @@ def figures(board: Board) -> tuple[Figure, ...]:
         made += [frequent(group), few_shot(group), *ablations(group)]
     named: dict[str, Figure] = {}
     for figure in filter(None, made):
-        name, number = figure.name, 1
-        while name in named:  # two folders of one name
-            number += 1
-            name = f"{figure.name}-{number}"
+        name = unused_name(figure.name, named)  # two folders may have one name
         named[name] = replace(figure, name=name)
     return tuple(named.values())

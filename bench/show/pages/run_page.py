@@ -107,10 +107,11 @@ def files(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]:
     """(name, link, what it holds) of what can be downloaded."""
     if board.one_file:
         return []
-    curve = (run.folder / "curve.jsonl").is_file()
-    names = {"run.json": "the record", **({"curve.jsonl": "the training curve"} if curve else {})}
+    names = {"run.json": "the record", "curve.jsonl": "the training curve"}
     linked = [
-        (name, link(run_file(run.record.run_id, name), up), what) for name, what in names.items()
+        (name, link(run_file(run.record.run_id, name), up), what)
+        for name, what in names.items()
+        if name == "run.json" or (run.folder / name).is_file()
     ]
     if has_predictions(run.folder):
         elsewhere = re.match(r"https?://", board.predictions)
