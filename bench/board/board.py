@@ -6,20 +6,18 @@ or on the order in which runs were found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
-
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
-from bench.compare.statistics.table import SENDER, Cell, Row, Table
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
 from bench.run.recipe_file import RecipeFile
 from bench.runs.packed import NAME
-from bench.runs.record import RecipeValue, RunRecord
+from bench.runs.record import RunRecord
+from bench.runs.run import Run
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
@@ -37,42 +35,12 @@ BESIDE = {"sts": ("cxc", "cxc-promcse/1")}
 
 @dataclass(frozen=True, kw_only=True)
 class MethodDescription:
-    """What pages show of a method."""
+    """What pages show of a method: its class, which has a summary, a paper and more, and what lies next to it."""
 
-    name: str
-    package: str  # the distribution that registers it
-    summary: str
-    paper: str
-    settings: tuple[str, ...]
-    trains: str
+    cls: Any  # of bench.method.Method
     about: str  # docstring of the class, or else of its module
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedRun:
-    """A finished run whose scores follow from its predictions, and who ran it."""
-
-    record: RunRecord
-    folder: Path  # where its curve and predictions lie
-    submitted_by: str | None = None  # None: an own run
-
-
-def separate_record(run: PublishedRun) -> RunRecord:
-    """The record as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's.
-
-    Otherwise a newer run of the same seed would replace an own one, and a forged one would move its mean.
-    """
-    if run.submitted_by is None:
-        return run.record
-    sender = RecipeValue(value=run.submitted_by, source="the submission")
-    return structs.replace(run.record, recipe={**run.record.recipe, SENDER: sender})
-
-
-def dating_runs(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
-    """Those whose days date a version: the own ones, where there are any. A sender may write any day into a record."""
-    return [run for run in runs if run.submitted_by is None] or runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +62,8 @@ class Board:
     title: str
     note: str | None  # what the publisher has to say, such as that it is not the papers' setting
     answer: str  # one computed sentence
-    runs: tuple[PublishedRun, ...]  # by run id
+    runs: tuple[Run, ...]  # by run id
+    senders: Mapping[str, str] = field(default_factory=dict)  # run id -> who submitted it
     left_out: tuple[str, ...]  # failed, interrupted, damaged, replaced by newer runs: one line each
     tables: tuple[BoardTable, ...]
     changes: Changes | None = None
@@ -167,7 +136,7 @@ class Board:
     def reproduced(self) -> Mapping[ReferenceResult, Reproduced]:
         """Printed number -> what became of it here, judged as ``bench reproduce`` does. Submitted runs, and rows with recipe values
         that a command set, are not among them."""
-        records = {run.record.run_id: run.record for run in self.runs if run.submitted_by is None}
+        records = {run: self.records[run] for run in self.records if run not in self.senders}
         runs_of = _runs_of(self, records)
         verdicts: dict[ReferenceResult, Reproduced] = {}
         for paper, table in tables():
@@ -195,8 +164,9 @@ def _runs_of(
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
     runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
     for shown, row in board.rows:
-        record = records.get(row.runs[0])
-        for task in shown.table.columns if record else ():
+        if (record := records.get(row.runs[0])) is None:
+            continue
+        for task in shown.table.columns:
             for printed in printed_for(row, task, shown.table, record):
                 more = len(row.runs) > len(runs_of.get(printed, ()))
                 if more and not changed_by_hand(record, printed):

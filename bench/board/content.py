@@ -8,15 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural, slug
-from bench.board.board import Board, BoardTable, PublishedRun, dating_runs, separate_record
+from bench.board.board import Board, BoardTable
 from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, how_chosen, judged_tables
 from bench.board.names import unused_name
 from bench.board.repeat import seed_words
 from bench.compare.formatting import metric_words
-from bench.compare.statistics.table import Table, corpus_words
-from bench.runs.record import RunRecord
+from bench.compare.statistics.table import SENDER, Table, corpus_words
+from bench.runs.record import RecipeValue, RunRecord
 from bench.runs.run import Run
 
 if TYPE_CHECKING:
@@ -24,21 +26,23 @@ if TYPE_CHECKING:
 
 
 def board(
-    runs: Sequence[PublishedRun],
+    runs: Sequence[Run],
     *,
     version: str,
     title: str,
+    senders: Mapping[str, str] | None = None,
     note: str | None = None,
     left_out: Sequence[str] = (),
     baseline: str | None = None,
     statistics: str = "auto",
     report: Report | None = None,
 ) -> Board:
-    """The board of these runs, whatever their order. ``statistics`` and ``report`` are those of ``judged_tables.judged_tables``.
+    """The board of these runs, whatever their order. ``senders``: run id -> who submitted it. ``statistics`` and ``report`` are those of ``judged_tables.judged_tables``.
 
     A run that no table has is none of the board's: one line of ``left_out`` says why. Raises BenchError where none of the runs is finished
     and has a score, UnknownName for a baseline that no table has.
     """
+    senders = senders or {}
     finished = sorted(
         (run for run in runs if run.record.status == "finished"), key=lambda run: run.record.run_id
     )
@@ -48,7 +52,7 @@ def board(
             "bench run ... --suite sts, then bench publish",
         )
     judged = judged_tables(
-        [Run(separate_record(run), run.folder) for run in finished],
+        [_separate(run, senders) for run in finished],
         baseline=baseline,
         statistics=statistics,
         report=report,
@@ -56,6 +60,9 @@ def board(
     tables = board_tables(judged, {run.record.run_id: run.record for run in finished})
     in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
     shown = tuple(run for run in finished if run.record.run_id in in_rows)
+    by_sender = {run: senders[run] for run in sorted(in_rows & senders.keys())}
+    records = [run.record for run in shown if run.record.run_id not in senders]
+    dating = records or [run.record for run in shown]  # a sender may write any day into a record
     replaced = [
         f"{run.record.run_id}: replaced: its row has newer runs, of the same seed or of newer code"
         for run in finished
@@ -63,15 +70,28 @@ def board(
     ]
     return Board(
         version=version,
-        date=max(run.record.provenance.created for run in dating_runs(shown))[:10],
+        date=max(record.provenance.created for record in dating)[:10],
         title=title,
         note=note or None,
         answer=answer([table.table for table in tables]),
         runs=shown,
+        senders=by_sender,
         left_out=(*left_out, *replaced),
         tables=tables,
-        made=facts(version, shown, [table.table for table in tables]),
+        made=facts(version, dating, by_sender, [table.table for table in tables]),
     )
+
+
+def _separate(run: Run, senders: Mapping[str, str]) -> Run:
+    """A run as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's.
+
+    Otherwise a newer run of the same seed would replace an own one, and a forged one would move its mean.
+    """
+    record = run.record
+    if (name := senders.get(record.run_id)) is None:
+        return run
+    sender = RecipeValue(value=name, source="the submission")
+    return Run(structs.replace(record, recipe={**record.recipe, SENDER: sender}), run.folder)
 
 
 # --- how a version was made: what its numbers are of, and how to check them ---
@@ -92,10 +112,11 @@ REPEAT = (
 )
 
 
-def facts(version: str, runs: Sequence[PublishedRun], tables: Sequence[Table]) -> dict[str, str]:
-    """Topic -> how a board was made; topics of which nothing is known are left out. What records alone say is of the board's own runs,
-    where it has any."""
-    records = [run.record for run in dating_runs(runs)]
+def facts(
+    version: str, records: Sequence[RunRecord], senders: Mapping[str, str], tables: Sequence[Table]
+) -> dict[str, str]:
+    """Topic -> how a board was made; topics of which nothing is known are left out. ``records``: of the board's own runs, where it has
+    any."""
     trained = [record for record in records if record.training and record.training.sentences]
     protocols = (
         ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
@@ -113,7 +134,7 @@ def facts(version: str, runs: Sequence[PublishedRun], tables: Sequence[Table]) -
         "Libraries": _counted((_torch(record) for record in records), "run"),
         "Not comparable": NOT_COMPARABLE,
         "Missing and failed": MISSING,
-        "Submitted by": list_names(sorted({run.submitted_by for run in runs if run.submitted_by})),
+        "Submitted by": list_names(sorted(set(senders.values()))),
         "Repeat": REPEAT,
         "Check": f"bench verify leaderboards/{version} computes every score again from the stored predictions.",
     }
@@ -206,15 +227,16 @@ def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Ta
     single = [next(iter(where)) for where in places.values() if len(where) == 1]
     counts = Counter(filter(None, single))
     usual = min(counts, key=lambda place: (-counts[place], place), default=None)
-    rows, elsewhere = [], []
-    for row in table.rows:
-        if row.cost and row.runs in places and (not usual or places[row.runs] != {usual}):
-            elsewhere.append(row.name)
-            row = replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
-        rows.append(row)
+    elsewhere = {runs for runs, where in places.items() if usual is None or where != {usual}}
     note = f"Time and memory: {usual or 'unknown hardware or version'}."
-    if elsewhere:
-        note += f" Made elsewhere, and not shown: {', '.join(dict.fromkeys(elsewhere))}."
+    if names := dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere):
+        note += f" Made elsewhere, and not shown: {', '.join(names)}."
+    rows = [
+        replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
+        if row.cost and row.runs in elsewhere
+        else row
+        for row in table.rows
+    ]
     return replace(table, rows=tuple(rows)), note
 
 

@@ -29,8 +29,8 @@ def judged_tables(
     report: Report | None = None,
     extras: bool = True,
 ) -> tuple[tuple[Table, str], ...]:
-    """The tables of these runs, with intervals, verdicts, printed values and costs; each with the set on which its checkpoints were
-    chosen if that is no development set, else "".
+    """The tables of these runs as ``bench compare`` makes them, each with the set on which its checkpoints were chosen if that is no
+    development set, else "": such runs have tables of their own. A table of ``SAMPLE`` is among them where one of its runs has no other.
 
     ``extras``: with printed values. A table of ``SAMPLE`` is among them where one of its runs has no other table. The rest is as
     :func:`bench.compare.tables.compare_runs` has it.

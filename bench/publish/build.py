@@ -87,12 +87,13 @@ def publish(
             version=PREVIEW if preview else name,
             title=(last.title if title is None and last else title) or TITLE,
             note=(last.note if note is None and last else note) or None,
+            senders=gathered.senders,
             left_out=gathered.left_out,
             baseline=baseline,
             statistics=statistics,
             report=lambda task, done, of: report(f"comparing {task}", done, of),
         )
-        found, missing = searches(made.runs, RunsFolder(runs), last)
+        found, missing = searches(made, RunsFolder(runs), last)
         why = "not published, although runs here have values that it found"
         lines = [f"{name}: {why}" for name in missing]
         made = replace(
@@ -126,7 +127,7 @@ def publish(
 
 def _is_news(made: Board, files: Mapping[str, bytes], last: Version) -> bool:
     """Whether records, who ran them, title or note differ from the last version's."""
-    senders = {run.record.run_id: run.submitted_by for run in made.runs}
+    senders = {run: made.senders.get(run) for run in made.records}
     if (senders, made.title, made.note) != (last.senders, last.title, last.note):
         return True
     records = {path: content for path, content in files.items() if path.endswith(RECORD)}

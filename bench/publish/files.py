@@ -15,17 +15,17 @@ import jinja2
 from markupsafe import Markup
 
 from bench.base.text import plural, slug
-from bench.board.board import PREVIEW, Board, BoardTable, PublishedRun
+from bench.board.board import PREVIEW, Board, BoardTable
 from bench.board.names import link, method_page, run_file, run_page, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
-from bench.compare.statistics.table import Table
 from bench.publish.versions import PLAN, Version
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
+from bench.runs.run import Run
 from bench.runs.searches import search_bytes
 from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
-from bench.show.pages.board import changes_grid, overviews
+from bench.show.pages.board import changes_grid
 from bench.show.pages.board import render as render_board
 from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
 from bench.show.pages.method_page import render as render_method
@@ -108,7 +108,7 @@ def _table(table: BoardTable) -> dict[str, Any]:
     }
 
 
-def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
+def _run(run: Run, board: Board) -> dict[str, Any]:
     record = run.record
     return {
         "run_id": record.run_id,
@@ -117,7 +117,7 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
         "setting": record.setting,
         "backbone": record.backbone_name,
         "seed": record.seed,
-        "submitted_by": run.submitted_by,
+        "submitted_by": board.senders.get(record.run_id),
         "created": record.provenance.created,
         "command": repeat([record]).command,
         "fingerprint": record.fingerprint,
@@ -182,7 +182,6 @@ def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
             board=board,
             preview=PREVIEW,
             scores=scores,
-            overviews=overviews(board),
             figures=figures,
             changes=changes_grid(board),
             printed=[(paper, table, PAPERS[paper]) for paper, table in tables()],

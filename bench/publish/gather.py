@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, UnknownName
 from bench.base.files import values_sha256
-from bench.board.board import Board, MethodDescription, PublishedRun
+from bench.board.board import Board, MethodDescription
 from bench.publish.submissions import check_submission, refuse, sender_of
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
@@ -41,7 +41,8 @@ LONGEST = 200  # characters of an error that are shown
 class Gathered:
     """Runs of a version with what is published of them, and one line for each that is not in it."""
 
-    runs: list[PublishedRun] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    senders: dict[str, str] = field(default_factory=dict)  # run id -> who submitted it
     files: dict[str, bytes] = field(default_factory=dict)  # records and curves, by path
     predictions: Packed = field(default_factory=Packed)
     left_out: list[str] = field(default_factory=list)  # for the page
@@ -78,7 +79,7 @@ def gather(
     return gathered
 
 
-def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
+def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
     above = store.path.absolute().parent
     is_version = store.path.name == RUNS and (above / "tables.json").is_file()
     senders = read_version(above).senders if is_version else {}
@@ -90,8 +91,8 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
             gathered.left_out.append(left_out(folder, f"damaged: {error.message}"))
             continue
         if record.status == "finished" and record.scores:
-            by = senders.get(record.run_id)
-            runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
+            runs.append(Run(record, folder))
+            gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
         else:
             why = f"{record.status}: {record.error or 'it has no scores'}"
             gathered.left_out.append(left_out(folder, why))
@@ -99,20 +100,20 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[PublishedRun]:
 
 
 def _submitted(
-    submissions: Path, data: DataFolder | None, finished: Sequence[PublishedRun], gathered: Gathered
-) -> list[PublishedRun]:
+    submissions: Path, data: DataFolder | None, finished: Sequence[Run], gathered: Gathered
+) -> list[Run]:
     """One that is published already is skipped; one with the id or the fingerprint of another run is refused."""
     if not submissions.is_dir():
         raise BenchError(f"there is no folder {submissions}", "--submissions DIR")
-    runs: list[PublishedRun] = []
+    runs: list[Run] = []
     known = {name: run.record for run in finished for name in _names(run.record)}
     for folder in sorted(submissions.glob("[!.]*")):
         try:
             record = check_submission(folder, data)
             same = [known[name] for name in _names(record) if name in known]
             if not same:
-                by = sender_of(folder)
-                runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
+                gathered.senders[record.run_id] = sender_of(folder)
+                runs.append(Run(record, folder))
                 known |= dict.fromkeys(_names(record), record)
             elif same[0] != record:
                 raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
@@ -134,14 +135,14 @@ def left_out(folder: Path, why: str) -> str:
 # --- what is published of a run: its record, its curve, its predictions; no checkpoint and no vectors ---
 
 
-def _read_verified(published: PublishedRun, predictions: Packed) -> dict[str, bytes]:
+def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
     """Path below the version -> content of the run's record and curve, after every score was computed again. What the scores need of its
     predictions is added to ``predictions``.
 
     Raises DataMissing where a score has no predictions; DataDamaged where they are not those that were recorded, where a score does
     not follow from them, and where the record in the folder is another one by now.
     """
-    run, folder = Run(published.record, published.folder), f"{RUNS}/{published.record.run_id}"
+    folder = f"{RUNS}/{run.record.run_id}"
     stored: dict[str, Mapping[str, np.ndarray]] = {}
     for score in run.scores:
         if score.task == AVERAGE:
@@ -176,17 +177,17 @@ def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.
 
 
 def searches(
-    runs: Sequence[PublishedRun], store: RunsFolder, last: Version | None
+    board: Board, store: RunsFolder, last: Version | None
 ) -> tuple[list[Search], list[str]]:
     """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
 
     A search is read from its folder, from the version whose runs these are, or from the last version.
     """
     named: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        name = search_of(run.record).get("name")
-        if run.submitted_by is None and isinstance(name, str):
-            named.setdefault(name, []).append(run.record)
+    for run_id, record in board.records.items():
+        name = search_of(record).get("name")
+        if run_id not in board.senders and isinstance(name, str):
+            named.setdefault(name, []).append(record)
     files = [
         *store.path.glob(f"*/{SUMMARY}"),
         *store.path.absolute().parent.glob("searches/*.json"),
@@ -225,12 +226,7 @@ def _described(plugin: Plugin) -> MethodDescription:
     with contextlib.suppress(BenchError):
         file = read_recipes(plugin.folder, plugin.name)
     return MethodDescription(
-        name=plugin.name,
-        package=plugin.package,
-        summary=cls.summary,
-        paper=cls.paper,
-        settings=cls.settings,
-        trains=cls.trains,
+        cls=cls,
         about=inspect.cleandoc(cls.__doc__ or plugin.module.__doc__ or ""),
         variants={
             variant: {key: getattr(value, "value", value) for key, value in values.items()}

@@ -9,10 +9,9 @@ import pytest
 from commands import bench
 from made_runs import made_run, made_runs
 
-from bench.board.board import PublishedRun
 from bench.board.content import board
 from bench.compare.statements import verdict
-from bench.runs import RunsFolder
+from bench.runs import Run, RunsFolder
 
 
 @pytest.mark.slow
@@ -24,7 +23,7 @@ def test_the_sentence_and_every_verdict_are_those_of_the_page(
     made_runs(tmp_path, dict(zip(("simcse", "promcse"), noise, strict=True)), suites=("sts", "cxc"))
     made_run(tmp_path, "cls", None, noise=1.6)
     records, _ = RunsFolder(tmp_path).records()
-    published = [PublishedRun(record=one, folder=tmp_path / one.run_id) for one in records]
+    published = [Run(record=one, folder=tmp_path / one.run_id) for one in records]
     page = board(published, version="v1", title="made")
     shown = bench("compare", "--runs", tmp_path, COLUMNS="200").stdout
     assert " ".join(shown.split()).startswith(" ".join(page.answer.split()))

@@ -7,9 +7,9 @@ from typing import Any
 
 from made_runs import made_run
 
-from bench.board.board import Board, PublishedRun
+from bench.board.board import Board
 from bench.board.content import board
-from bench.runs import Cost, RunsFolder
+from bench.runs import Cost, Run, RunsFolder
 
 SUITES = ("sts", "fewshot", "geometry")
 METHODS = {
@@ -37,7 +37,7 @@ def board_of(runs: Path, statistics: str = "no") -> Board:
     folder = RunsFolder(runs)
     records, _ = folder.records()
     return board(
-        [PublishedRun(record=one, folder=folder.folder(one.run_id)) for one in records],
+        [Run(record=one, folder=folder.folder(one.run_id)) for one in records],
         version="v1",
         title="made",
         statistics=statistics,

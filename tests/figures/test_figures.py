@@ -306,7 +306,7 @@ def test_foreign_text_and_odd_details_do_no_harm(tmp_path: Path) -> None:
     odd = []
     for run in board.runs:
         scores = tuple(structs.replace(score, detail=detail) for score in run.record.scores)
-        odd.append(replace(run, record=structs.replace(run.record, scores=scores)))
+        odd.append(run._replace(record=structs.replace(run.record, scores=scores)))
     for one in (*figures(board), *figures(replace(board, runs=tuple(odd)))):
         for element in ET.fromstring(one.svg).iter():
             assert element.tag.removeprefix(NS) in DRAWN

@@ -13,9 +13,9 @@ from html5lib import HTMLParser
 from made_runs import HOSTILE, made_run, made_runs
 from msgspec import structs
 
-from bench.board.board import Board, PublishedRun
+from bench.board.board import Board
 from bench.board.content import board
-from bench.runs import RunsFolder
+from bench.runs import Run, RunsFolder
 from bench.show.pages import board as pages
 from bench.show.pages import method_page, run_page
 
@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
     folder = tmp_path_factory.mktemp("board") / "runs"
     made_runs(folder, METHODS, seeds=(1, 2, 3), suites=("sts", "geometry"))
     runs = [
-        PublishedRun(record=record, folder=folder / record.run_id)
+        Run(record=record, folder=folder / record.run_id)
         for record in RunsFolder(folder).records()[0]
     ]
     return board(
@@ -75,7 +75,7 @@ def test_foreign_text_stays_text(made: Board) -> None:
         answer=HOSTILE,
         left_out=(HOSTILE,),
         runs=tuple(
-            replace(run, record=structs.replace(run.record, method=HOSTILE, variant=HOSTILE))
+            run._replace(record=structs.replace(run.record, method=HOSTILE, variant=HOSTILE))
             for run in made.runs
         ),
     )
@@ -111,7 +111,7 @@ def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_stands_for_no_ve
     tmp_path: Path,
 ) -> None:
     runs = [
-        PublishedRun(
+        Run(
             record=made_run(
                 tmp_path,
                 method,

@@ -7,14 +7,13 @@ from typing import Any
 
 from factories import record
 
-from bench.board.board import PublishedRun
 from bench.board.content import board
-from bench.runs import Training
+from bench.runs import Run, Training
 
 
 def facts(*changes: dict[str, Any]) -> dict[str, str]:
     records = [record(f"m{i}", 1 + i, **one) for i, one in enumerate(changes)]
-    runs = [PublishedRun(record=one, folder=Path("nowhere")) for one in records]
+    runs = [Run(record=one, folder=Path("nowhere")) for one in records]
     return dict(board(runs, version="v7", title="T", left_out=["x: failed"]).made)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -11,10 +10,10 @@ from made_runs import made_runs
 from msgspec import structs
 from scipy.stats import t as student
 
-from bench.board.board import Board, PublishedRun
+from bench.board.board import Board
 from bench.board.content import board
 from bench.references import results
-from bench.runs import RunsFolder
+from bench.runs import Run, RunsFolder
 from bench.runs.record import RecipeValue
 from bench.show.grid import Cell
 from bench.show.pages import board as pages
@@ -29,14 +28,14 @@ PRINTED = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[PublishedRun]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("printed") / "runs"
     made_runs(folder, {"simcse": 0.7}, seeds=(1, 2, 3, 4), backbone="bert-base-uncased")
     records, _ = RunsFolder(folder).records()
-    return [PublishedRun(record=one, folder=Path(folder) / one.run_id) for one in records]
+    return [Run(record=one, folder=Path(folder) / one.run_id) for one in records]
 
 
-def moved(runs: list[PublishedRun], by: float) -> Board:
+def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> Board:
     """Runs whose scores are the printed ones, so much off, and a hundredth apart from seed to seed."""
     found = []
     for i, run in enumerate(runs):
@@ -46,8 +45,8 @@ def moved(runs: list[PublishedRun], by: float) -> Board:
             else one
             for one in run.record.scores
         )
-        found.append(replace(run, record=structs.replace(run.record, scores=scores)))
-    return board(found, version="v1", title="T", statistics="no")
+        found.append(run._replace(record=structs.replace(run.record, scores=scores)))
+    return board(found, version="v1", title="T", senders=senders, statistics="no")
 
 
 def cells(made: Board, sign: str | None = None) -> dict[str, Cell]:
@@ -74,7 +73,7 @@ def cells(made: Board, sign: str | None = None) -> dict[str, Cell]:
 
 @pytest.mark.parametrize(("by", "sign"), [(0.0, ""), (8.0, "outside")])
 def test_ours_and_the_verdict_stand_below_a_printed_number(
-    runs: list[PublishedRun], by: float, sign: str
+    runs: list[Run], by: float, sign: str
 ) -> None:
     made = moved(runs, by)
     found = cells(made)
@@ -89,16 +88,16 @@ def test_ours_and_the_verdict_stand_below_a_printed_number(
     assert found["STS12"].main in pages.render(made)
 
 
-def test_another_recipe_backbone_or_sender_is_no_test_of_a_print(runs: list[PublishedRun]) -> None:
+def test_another_recipe_backbone_or_sender_is_no_test_of_a_print(runs: list[Run]) -> None:
     assert cells(moved(runs, 0.0))
     key, value = next(iter(runs[0].record.recipe.items()))
     by_hand = {key: RecipeValue(value=value.value, source="--set")}
     others = [
-        replace(one, record=structs.replace(one.record, recipe={**one.record.recipe, **by_hand}))
+        one._replace(record=structs.replace(one.record, recipe={**one.record.recipe, **by_hand}))
         for one in runs
     ]
     assert not cells(moved(others, 0.0))
-    sent = [replace(one, submitted_by="Ada") for one in runs]
-    assert not cells(moved(sent, 0.0))
-    small = [replace(one, record=structs.replace(one.record, backbone="builtin")) for one in runs]
+    senders = {one.record.run_id: "Ada" for one in runs}
+    assert not cells(moved(runs, 0.0, senders))
+    small = [one._replace(record=structs.replace(one.record, backbone="builtin")) for one in runs]
     assert not cells(moved(small, 0.0))

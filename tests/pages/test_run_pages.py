@@ -10,16 +10,16 @@ import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
 from bench.board import names as addresses
-from bench.board.board import Board, PublishedRun
+from bench.board.board import Board
 from bench.board.content import board
 from bench.board.repeat import repeat
 from bench.publish.gather import describe
-from bench.runs import RunRecord
+from bench.runs import Run, RunRecord
 from bench.show.pages import run_page
 
 
-def a_board(records: list[RunRecord], folder: Path, **changes: object) -> Board:
-    runs = [PublishedRun(record=one, folder=folder / one.run_id, **changes) for one in records]  # type: ignore[arg-type]
+def a_board(records: list[RunRecord], folder: Path) -> Board:
+    runs = [Run(record=one, folder=folder / one.run_id) for one in records]
     return describe(board(runs, version="v1", title="Test", statistics="no"))
 
 
@@ -66,7 +66,7 @@ def rendered(found: Board, run_id: str) -> Parsed:
     return Parsed(run_page.render(found, run))
 
 
-def first(found: Board, method: str) -> PublishedRun:
+def first(found: Board, method: str) -> Run:
     return next(run for run in found.runs if run.record.method == method)
 
 
@@ -96,8 +96,9 @@ def test_a_method_of_another_package_is_not_explained_by_ours(tmp_path: Path) ->
 @pytest.mark.parametrize("make", [hostile_run, hostile_scores])
 def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     record = make(tmp_path)
-    runs = [PublishedRun(record=record, folder=tmp_path / record.run_id, submitted_by=HOSTILE)]
-    found = board(runs, version="v1", title=HOSTILE, statistics="no")
+    runs = [Run(record, tmp_path / record.run_id)]
+    senders = {record.run_id: HOSTILE}
+    found = board(runs, senders=senders, version="v1", title=HOSTILE, statistics="no")
     html = run_page.render(found, found.runs[0])
     page = Parsed(html)
     assert page.tags.count("script") == 1 and "img" not in page.tags

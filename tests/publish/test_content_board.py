@@ -11,17 +11,17 @@ from factories import record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
-from bench.board.board import Board, BoardTable, PublishedRun
+from bench.board.board import Board, BoardTable
 from bench.board.content import board
 from bench.compare.statements import verdict
 from bench.compare.tables import chosen_on
-from bench.runs import RunRecord, Training
+from bench.runs import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 
 
-def published(records: Sequence[RunRecord], runs: Path) -> list[PublishedRun]:
-    return [PublishedRun(record=one, folder=runs / one.run_id) for one in records]
+def published(records: Sequence[RunRecord], runs: Path) -> list[Run]:
+    return [Run(record=one, folder=runs / one.run_id) for one in records]
 
 
 def made(records: Sequence[RunRecord], runs: Path = Path("nowhere"), **asked: object) -> Board:

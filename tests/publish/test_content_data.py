@@ -16,11 +16,12 @@ from markdown_it import MarkdownIt
 
 import bench.publish
 import bench.show.tables
-from bench.board.board import Board, PublishedRun
+from bench.board.board import Board
 from bench.board.content import board
 from bench.publish.files import as_csvs, as_json, markdown_page
 from bench.references import ReferenceResult, results, tables
 from bench.references.audit import audit, remarks
+from bench.runs import Run
 from bench.show.pages.printed import printed_papers
 
 SCHEMA = Path(bench.publish.__file__).with_name("schema") / "board-3.schema.json"
@@ -56,7 +57,7 @@ PLAIN = set(
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Board:
     runs = tmp_path_factory.mktemp("runs")
     records = [*made_runs(runs, suites=("sts", "geometry")), made_run(runs, "cls", None, noise=3.0)]
-    published = [PublishedRun(record=one, folder=runs / one.run_id) for one in records]
+    published = [Run(record=one, folder=runs / one.run_id) for one in records]
     return board(
         published, version="v1", title="A board", note="Made by a test.", left_out=["x: failed"]
     )
@@ -71,10 +72,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Board:
         hostile_scores(runs),
         made_run(runs, "=cmd()", 1),
     ]
-    published = [
-        PublishedRun(record=one, folder=runs / one.run_id, submitted_by=HOSTILE) for one in records
-    ]
-    return board(published, version="v1", title=HOSTILE, note=HOSTILE, left_out=[HOSTILE])
+    published = [Run(one, runs / one.run_id) for one in records]
+    senders = {one.run_id: HOSTILE for one in records}
+    return board(
+        published, senders=senders, version="v1", title=HOSTILE, note=HOSTILE, left_out=[HOSTILE]
+    )
 
 
 # --- JSON ---

@@ -329,7 +329,7 @@ def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
     assert found.refused == [
         f"{bad.run_id}: refused: it cannot be checked: ZeroDivisionError: division by zero"
     ]
-    assert {run.submitted_by for run in found.runs if run.record.run_id == good.run_id} == {"Ada"}
+    assert found.senders == {good.run_id: "Ada"}
 
 
 # --- which of them a board has ---
@@ -340,7 +340,7 @@ def test_an_own_run_is_never_replaced(theirs: RunsFolder, tmp_path: Path) -> Non
     shutil.copytree(theirs.path, tmp_path / "own")
     folder = as_submission(theirs)
     found = gather(tmp_path / "own", theirs.path)  # the very same run: nothing to add
-    assert (found.refused, [one.submitted_by for one in found.runs]) == ([], [None])
+    assert (found.refused, len(found.runs), found.senders) == ([], 1, {})
     theirs.write(replace(run, cost=replace(run.cost, train_seconds=1.0)))
     (line,) = gather(tmp_path / "own", theirs.path).refused
     assert line == f"{folder.name}: refused: {run.run_id} has the same id or fingerprint"

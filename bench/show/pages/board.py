@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, PublishedRun
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer
 from bench.board.repeat import repeat, seed_words
@@ -32,8 +32,6 @@ SEEN = 3
 """Figures in the row under the tables; the others unfold."""
 MOST_DATA = 60
 """Rows of a figure's data on the page; all of them are in its CSV file."""
-MOST_ROWS = 100
-"""Rows of a table over all suites; a page of a thousand runs has the others in its tables."""
 
 
 def render(board: Board, figures: Sequence[Figure] = ()) -> str:
@@ -59,7 +57,6 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         score_grid=score_grid,
         lower=LOWER_IS_BETTER,
         remarks=partial(remarks, board),
-        overviews=overviews(board),
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,
@@ -83,7 +80,7 @@ def comparison(
         title=title,
         note=note,
         answer=answer(tables),
-        runs=tuple(PublishedRun(record=run.record, folder=run.folder) for run in shown),
+        runs=tuple(shown),
         left_out=(),
         tables=board_tables(
             [(table, "") for table in tables], {run.record.run_id: run.record for run in shown}
@@ -129,7 +126,7 @@ def trains(board: Board, row: Row) -> str:
     return "the whole encoder" if count >= total else "a part"
 
 
-# --- choices of tables, and tables over all suites ---
+# --- choices of tables ---
 
 
 def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str]]]:
@@ -146,44 +143,6 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
         for key, (value, text) in values.items():
             values_of.setdefault(key, {}).setdefault(visible(value), (text, shown.anchor))
     return {key: options for key, options in values_of.items() if len(options) > 1}
-
-
-def overviews(board: Board) -> list[tuple[Table, Grid]]:
-    """Of each setting and backbone with several suites: its first table, and the average of each row in each suite."""
-    blocks: dict[tuple[str | None, str], dict[str, Table]] = {}
-    for shown in board.tables:
-        table = shown.table
-        if table.head and table.backbone:
-            suites = blocks.setdefault((table.setting, table.backbone), {})
-            suites.setdefault(table.suite, table)
-    several = [list(suites.values()) for suites in blocks.values() if len(suites) > 1]
-    return [(tables[0], _overview(board, tables)) for tables in several]
-
-
-def _overview(board: Board, tables: Sequence[Table]) -> Grid:
-    rows: dict[tuple[str, str, str], dict[str, Cell]] = {}
-    for table in tables:
-        for row in table.rows:
-            if (cell := row.cells[-1]) is not None:
-                name = (row.method, row.label, variant_words(row, table))
-                rows.setdefault(name, {})[table.suite] = Cell(
-                    number=cell.mean, decimals=cell.decimals, tint=row.may_be_best
-                )
-    suites = [table.suite for table in tables]
-    return grid(
-        ["method", "", *(Column(suite, right=True) for suite in suites)],
-        [
-            (
-                Cell(text=label, link=method_link(board, method)),
-                variant,
-                *(cells.get(suite, "") for suite in suites),
-            )
-            for (method, label, variant), cells in list(rows.items())[:MOST_ROWS]
-        ],
-        notes=[
-            "Averages of each suite; shaded: may be the best. There is no total: suites have no common scale."
-        ],
-    )
 
 
 # --- small tables ---
@@ -208,7 +167,7 @@ def _number(value: float) -> str:
 def methods_grid(board: Board) -> Grid:
     """What each method is, as it says itself."""
     rows = [
-        (Cell(text=name, link=method_link(board, name)), one.summary, one.paper)
+        (Cell(text=name, link=method_link(board, name)), one.cls.summary, one.cls.paper)
         for name, one in sorted(board.described.items())
     ]
     return grid(("method", "what it is", "paper"), rows)
@@ -250,12 +209,12 @@ def panel_data(board: Board) -> dict[str, Any]:
     }
 
 
-def _run(board: Board, run: PublishedRun) -> dict[str, Any]:
-    record = run.record
+def _run(board: Board, run: Run) -> dict[str, Any]:
+    record, sender = run.record, board.senders.get(run.record.run_id)
     links = {name: link for name, link, _ in files(board, run)}
     return {
         "seed": record.seed,
-        "by": run.submitted_by and visible(run.submitted_by),
+        "by": sender and visible(sender),
         "links": {"page": run_link(board, record.run_id), **links},
     }
 

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import duration
-from bench.board.board import Board, MethodDescription, PublishedRun
+from bench.board.board import Board, MethodDescription
 from bench.board.names import link
 from bench.board.repeat import without_folders
 from bench.compare.formatting import Block, blocks, score, setting_words, spans
 from bench.compare.statistics.expected_best import expected_best
 from bench.compare.statistics.table import Row, Table
 from bench.run.recipe_file import Disagreement, Entry
+from bench.runs.run import Run
 from bench.runs.searches import RECIPE, Search, best_trial
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import render_template, run_link, value_text
@@ -56,7 +57,7 @@ def paragraphs(described: MethodDescription) -> list[Block]:
     """What the method says of itself, without a first line that is the paper's title, which the citation has too."""
     first, *others = blocks(described.about) or (Block("paragraph", ""),)
     texts, cited = (
-        set(re.findall(r"\w{4,}", text.lower())) for text in (first.text, described.paper)
+        set(re.findall(r"\w{4,}", text.lower())) for text in (first.text, described.cls.paper)
     )
     is_title = first.kind == "paragraph" and len(texts & cited) > len(texts) / 2
     return others if is_title else [first, *others]
@@ -103,23 +104,23 @@ def runs_grid(board: Board, method: str) -> Grid:
         record, seconds = run.record, run.record.cost.train_seconds
         if record.method != method:
             continue
-        trusted = run.submitted_by is None  # else time and date are the sender's word
+        sender = board.senders.get(record.run_id)  # whose word time and date would be
         rows.append(
             (
                 Cell(text=record.run_id, link=run_link(board, record.run_id, UP)),
                 f"{setting_words(record.setting)}, {record.backbone_name}",
                 "any" if record.seed is None else str(record.seed),
                 heads(record),
-                run.submitted_by or "",
-                duration(seconds) if trusted and seconds else "",
-                record.provenance.created[:10] if trusted else "",
+                sender or "",
+                duration(seconds) if seconds and not sender else "",
+                "" if sender else record.provenance.created[:10],
             )
         )
     seed, time = Column("seed", right=True), Column("training", right=True)
     return grid(("run", "setting, backbone", seed, "averages", "run by", time, "made"), rows)
 
 
-def _place(run: PublishedRun) -> tuple[object, ...]:
+def _place(run: Run) -> tuple[object, ...]:
     record = run.record
     return (
         record.setting,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bench.board.board import PublishedRun
 from bench.board.content import board
 from bench.references import Part, figure_runs, printed_points
 from bench.runs.run import Run
@@ -50,7 +49,7 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]
         page["ridges"] = [(name, one) for name, one in ridges if one]
     elif spec and runs:
-        published = [PublishedRun(record=r, folder=f) for ours in runs.values() for r, f in ours]
-        made = board(published, version="reproduced", title=part.name, statistics="no")
+        every = [run for ours in runs.values() for run in ours]
+        made = board(every, version="reproduced", title=part.name, statistics="no")
         page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
     return page

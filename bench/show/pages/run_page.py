@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import plural
-from bench.board.board import Board, PublishedRun
+from bench.board.board import Board
 from bench.board.content import FROM_SOURCE
 from bench.board.names import link, run_file
 from bench.board.repeat import SET, repeat, without_folders
@@ -28,12 +28,12 @@ from bench.show.tables.scores import spread_text
 UP = 2  # folders between a run's page and its version
 
 
-def render(board: Board, run: PublishedRun) -> str:
+def render(board: Board, run: Run) -> str:
     """The page ``runs/<run-id>/index.html`` as HTML, a function of the board, the run's curve and its predictions."""
     return render_template("run.html", board=board, up=UP, one=about(board, run, UP))
 
 
-def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
+def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
     """All about a run, as ``parts.html`` draws it on a page that lies ``up`` folders deep."""
     record = run.record
     again, typed = repeat([record]), without_folders(record.provenance.command or "")
@@ -45,16 +45,16 @@ def about(board: Board, run: PublishedRun, up: int = 0) -> dict[str, Any]:
     ]
     return {
         "record": record,
-        "by": run.submitted_by,
+        "by": board.senders.get(record.run_id),
         "described": board.described.get(record.method),
         "remarks": remarks(board, record.method),
         "heads": list(heads(board, record)),
         "again": again,
         "typed": typed if typed != again.command else "",
-        "files": [] if board.one_file else list(files(board, run, up)),
+        "files": files(board, run, up),
         "scores": [*score_grids(board, record), *seed_grids(board, record, up)],
-        "curves": curves(Run(record, run.folder)),
-        "cosines": cosines(Run(record, run.folder)),
+        "curves": curves(run),
+        "cosines": cosines(run),
         "recipe": recipe_grid(record),
         "sections": [part for part in map(without_source_version, sections) if part.rows],
     }
@@ -98,14 +98,15 @@ def _verdict(table: Table, row: Row) -> str:
     return ", ".join(filter(None, (verdict and f"{verdict} {word} {table.baseline}", best)))
 
 
-def files(board: Board, run: PublishedRun, up: int = 0) -> list[tuple[str, str, str]]:
+def files(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]:
     """(name, link, what it holds) of what can be downloaded."""
     if board.one_file:
         return []
-    curve = (run.folder / "curve.jsonl").is_file()
-    names = {"run.json": "the record", **({"curve.jsonl": "the training curve"} if curve else {})}
+    names = {"run.json": "the record", "curve.jsonl": "the training curve"}
     linked = [
-        (name, link(run_file(run.record.run_id, name), up), what) for name, what in names.items()
+        (name, link(run_file(run.record.run_id, name), up), what)
+        for name, what in names.items()
+        if name == "run.json" or (run.folder / name).is_file()
     ]
     if has_predictions(run.folder):
         elsewhere = re.match(r"https?://", board.predictions)

@@ -109,9 +109,6 @@
       table.body.querySelectorAll("td > a").forEach((link) => (link.tabIndex = -1)); // Tab reaches one number of a table
       (table.shown[0]?.row.querySelector("td > a") ?? {}).tabIndex = 0;
     }
-    for (const one of document.querySelectorAll(".overview")) {
-      one.hidden = ["setting", "backbone"].some((key) => state[key] !== "all" && state[key] !== one.dataset[key]);
-    }
     for (const figure of document.querySelectorAll("figure[data-suites]")) {
       const suites = figure.dataset.suites.split(" ").filter(Boolean);
       figure.hidden = state.suite !== "all" && suites.length > 0 && !suites.includes(state.suite);
