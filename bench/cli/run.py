@@ -88,7 +88,6 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
     config = plan.runs[0]
     if only is not None:
         jobs.stop_with_parent()
-        settle.check_worker(config)
     make = partial(make_all, plan.runs, known_methods(config.plugins))
     fetched = partial(prepare, make, config, downloads(plain))
     planned = (ranks.in_turn(fetched) if ranks else fetched()).runs

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +135,6 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-assert set(SHARED) <= {item.name for item in fields(RunConfig)}
-
-
 def with_recipes(config: RunConfig, typed: Container[str]) -> RunConfig:
     """The config, where its recipe files say method, backbone, setting, variant and corpus unless these were ``typed``.
 
@@ -145,25 +142,20 @@ def with_recipes(config: RunConfig, typed: Container[str]) -> RunConfig:
     """
     if not config.recipes:
         return config
-    given = read_all_custom(config.recipes)
+    recipes = read_all_custom(config.recipes)
     named = dict(config.named)
-    if strange := [name for name in given if named and name not in named]:
-        raise BenchError(
-            f"--recipe: a file is of {strange[0]}, and the command names {', '.join(config.methods)}",
-            "leave the method out",
-        )
-    values: dict[str, Any] = {}
+    if strange := recipes.keys() - (named or recipes).keys():
+        text = f"a file is of {min(strange)}, and the command names {', '.join(config.methods)}"
+        raise BenchError(f"--recipe: {text}", "leave the method out")
+    values: dict[str, Any] = {"methods": config.methods or tuple(recipes)}
     for key in ("backbone", "setting", "variant", "corpus"):
-        field_name = "backbones" if key == "backbone" else key
-        if field_name in typed or (key == "variant" and any(named.values())):
+        name = "backbones" if key == "backbone" else key
+        if name in typed or (key == "variant" and any(named.values())):
             continue
-        known = {method: getattr(recipe, key) for method, recipe in given.items()}
-        if len(set(known.values())) > 1:
-            each = ", ".join(f"{value or 'none'} for {method}" for method, value in known.items())
-            hint = (
-                "a command for each" if key == "variant" else f"--{key} NAME, or a command for each"
-            )
-            raise BenchError(f"--recipe: the files do not agree on the {key}: {each}", hint)
-        if value := next(iter(known.values())):
-            values[field_name] = (value,) if key == "backbone" else value
-    return replace(config, methods=config.methods or tuple(given), **values)
+        first, *others = {getattr(recipe, key) for recipe in recipes.values()}
+        if others:
+            text = f"--recipe: the files do not agree on the {key}"
+            raise BenchError(text, f"--{key} NAME, or a command for each")
+        if first:
+            values[name] = (first,) if key == "backbone" else first
+    return replace(config, **values)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.method.budget import GPU_SECONDS, parse
 from bench.run.config import RunConfig, series
 from bench.run.estimates import card_named, planned_device
 from bench.run.executors.torchrun import process_count
@@ -24,14 +23,11 @@ def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None =
 
     ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: of this process, which agree.
     """
-    config = (
-        _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
-    )
+    elsewhere = config.target.elsewhere
+    config = _settled_elsewhere(config) if elsewhere else _here(config, only_look, ranks)
     for values in series(config.values):
-        budget = values.get("budget", "none")
-        if budget.lower() == "none" or config.device.startswith("cuda"):
-            continue
-        if parse(budget).unit == GPU_SECONDS:
+        budget = values.get("budget", "")
+        if "gpu" in budget and not config.device.startswith("cuda"):
             raise BenchError(
                 f"--budget {budget}: this run is on {config.device}, which is no GPU",
                 f"--budget {budget.replace('gpu-', '')}, or --device cuda",
@@ -73,18 +69,6 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
     if precision == "auto":
         precision = "bf16" if gpus else "fp32"
     return replace(config, device="cuda" if gpus else "cpu", precision=precision, on=on)
-
-
-def check_worker(config: RunConfig) -> None:
-    """Raises BenchError where a worker's machine cannot compute in the precision that its run's name is of."""
-    if config.precision == "bf16" and config.device.startswith("cuda"):
-        import torch
-
-        if not torch.cuda.is_bf16_supported(including_emulation=False):
-            raise BenchError(
-                f"--precision bf16: {torch.cuda.get_device_name(config.device)} has none",
-                "--precision fp32 makes another run of it",
-            )
 
 
 def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:
