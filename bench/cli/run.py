@@ -118,7 +118,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     settle.check_chunks(whole.runs, config.chunk)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
     if to is not None:
-        write_plan(to, typed.single())
+        write_plan(to, typed)
         click.echo(f"next: bench run --plan {to}")
     elif config.target.elsewhere:
         return max(run_elsewhere(plan, whole.runs, store, dry_run), missing)
