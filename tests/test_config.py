@@ -77,11 +77,11 @@ def test_a_budget_of_epochs_is_the_recipe_value() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it has no [[run]]"),
+        ("", "expected [[run]]"),
         ("run = 3", "not"),
         ("[[run]]\nmethod = ['simcse']", "unknown key 'method' of a run"),
         ("[[run]]\nseeds = 'x'", "seeds"),
-        ("[[run]]\nset = 3", "`set` is not a table"),
+        ("[[run]]\nset = 3", "is not a mapping"),
         ("[[run]]\ndevice = 'cpu'\n[[run]]", "one value of device for all runs"),
         ("other = 1\n[[run]]", "found other"),
         ("[[run]\n", "Expected"),
@@ -104,7 +104,7 @@ def test_a_plan_has_the_runs_of_the_command_that_wrote_it(tmp_path: Path) -> Non
     file = tmp_path / "plan.toml"
     assert bench(*argv(words), "--dry-run", "--to", file).exit_code == 0
     assert sorted(ids("run", "--plan", file)) == sorted(ids(*argv(words)))
-    assert len(read_plan(file).runs) == 6 and len(ids("run", "--plan", file, "--seeds", "3")) == 5
+    assert len(ids("run", "--plan", file, "--seeds", "3")) == 5
 
 
 def test_options_of_the_version_before_mean_the_same_runs_with_a_line() -> None:

@@ -69,7 +69,7 @@ def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path
         ("x = 1", "defines no method"),
         ("from methods.simcse import SimCSE", "defines no method"),
         (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
-        (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
+        (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised, supervised"),
         ("import sys; sys.exit(3)", "does not import: mine.py:1: SystemExit"),
     ],
 )

@@ -87,7 +87,6 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
     config = plan.runs[0]
     if only is not None:
         jobs.stop_with_parent()
-        settle.check_worker(config)
     make = partial(plan_runs, plan)
     planned = (ranks.in_turn(make) if ranks else make()).runs
     if only is not None:
@@ -114,7 +113,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     whole = plan_runs(plan, only_look=dry_run)
     missing, store = show_missing(whole.runs), RunsFolder(config.runs)
     if to is not None:
-        write_plan(to, typed.single())
+        write_plan(to, typed)
         click.echo(f"next: bench run --plan {to}")
     elif config.target.elsewhere:
         return max(run_elsewhere(plan, whole.runs, store, dry_run), missing)

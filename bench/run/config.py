@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from itertools import product
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,16 +19,27 @@ ELSEWHERE = (*ENGINES, "commands")
 ON_EXAMPLE = "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on ray:cpus=4, or --on commands"
 
 
+Count = Annotated[int, msgspec.Meta(ge=1)]
+RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "here": (),
+    "torchrun": ("gpus",),
+    "slurm": RESOURCES,
+    "ray": RESOURCES,
+    "commands": (*RESOURCES, "file"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """Where runs go: the value of ``--on``, in parts."""
 
     name: str = "here"
-    gpus: int | None = None  # of each run; of torchrun: processes
-    cpus: int | None = None
+    gpus: Count | None = None  # of each run; of torchrun: processes
+    cpus: Count | None = None
     memory: str | None = None  # as typed: "16G"
-    parallel: int | None = None  # runs at once
-    retries: int = 3  # of a run whose worker was killed
+    parallel: Count | None = None  # runs at once
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 3  # of a run whose worker was killed
     file: str | None = None  # into which commands are written; None: standard output
     options: tuple[tuple[str, str], ...] = ()  # of sbatch
 
@@ -43,25 +54,15 @@ def parse_target(text: str) -> Target:
     name, _, rest = text.partition(":")
     if name not in TARGETS:
         raise UnknownName("target", name, TARGETS, "of --on", ON_EXAMPLE)
-    if name == "torchrun" and rest.isdigit():
-        rest = f"gpus={rest}"
-    known: dict[str, Any] = {}
-    options = []
-    for key, value in parse_pairs(rest, text):
-        if key in ("gpus", "cpus", "parallel", "retries"):
-            if not value.isdigit() or (value == "0" and key != "retries"):
-                raise BenchError(f"--on {text}: {key} is not a whole number above 0", ON_EXAMPLE)
-            known[key] = int(value)
-        elif key == "memory" or (key == "file" and name == "commands"):
-            known[key] = value
-        else:
-            options.append((key, value))
-    if (options and name != "slurm") or (known.keys() - {"gpus"} and name not in ELSEWHERE):
-        strange = options[0][0] if options else next(key for key in known if key != "gpus")
-        raise BenchError(f"--on {text}: {name} has no option {strange}", ON_EXAMPLE)
-    if name == "here" and known:
-        raise BenchError(f"--on {text}: several processes need torchrun", "--on torchrun:N")
-    return Target(name=name, options=tuple(options), **known)
+    pairs = parse_pairs(f"gpus={rest}" if name == "torchrun" and rest.isdigit() else rest, text)
+    known = {key: value for key, value in pairs if key in KEYS[name]}
+    options = tuple((key, value) for key, value in pairs if key not in KEYS[name])
+    if options and name != "slurm":
+        raise BenchError(f"--on {text}: {name} has no option {options[0][0]}", ON_EXAMPLE)
+    try:
+        return msgspec.convert({"name": name, "options": options, **known}, Target, strict=False)
+    except msgspec.ValidationError as error:
+        raise BenchError(f"--on {text}: {error}", ON_EXAMPLE) from None
 
 
 def parse_pairs(text: str, whole: str) -> list[tuple[str, str]]:
@@ -145,6 +146,9 @@ class RunConfig:
         return {**self.overrides, **budget_values(self.budget)}
 
 
+FIELDS = tuple(item.name for item in fields(RunConfig))
+
+
 def split_variant(name: str) -> tuple[str, str]:
     """ "promcse+eh" -> ("promcse", "eh"); "promcse" -> ("promcse", "")."""
     method, _, variant = name.partition("+")
@@ -167,19 +171,22 @@ def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
     A comma that belongs to a value is written ``\\,``; what is there as a file or folder is one value. Raises BenchError where
     between two commas nothing stands.
     """
-    each: list[list[str]] = []
-    for key, text in overrides.items():
-        values = [text] if os.path.exists(os.path.expanduser(text)) else re.split(r"(?<!\\),", text)
-        values = [
-            (value if len(values) == 1 else value.strip()).replace("\\,", ",") for value in values
-        ]
-        if len(values) > 1 and not all(values):
-            raise BenchError(
-                f"--set {key}={text}: a value is missing between two commas",
-                f"--set {key}=A,B,C, or \\, for a comma of the value",
-            )
-        each.append(values)
+    each = [_values_of(key, text) for key, text in overrides.items()]
     return [dict(zip(overrides, values, strict=True)) for values in product(*each)]
+
+
+def _values_of(key: str, text: str) -> list[str]:
+    if os.path.exists(os.path.expanduser(text)):
+        return [text]
+    values = [value.replace("\\,", ",") for value in re.split(r"(?<!\\),", text)]
+    if len(values) == 1:
+        return values
+    if not all(map(str.strip, values)):
+        raise BenchError(
+            f"--set {key}={text}: a value is missing between two commas",
+            f"--set {key}=A,B,C, or \\, for a comma of the value",
+        )
+    return [value.strip() for value in values]
 
 
 # --- as tables of a TOML file ---
@@ -187,16 +194,15 @@ def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
 
 def to_table(config: RunConfig) -> dict[str, Any]:
     """What differs from the defaults, as numbers, texts, lists and tables."""
-    table = {}
-    for item in fields(config):
-        value = getattr(config, item.name)
-        default = item.default_factory() if item.default_factory is not MISSING else item.default
-        decides = item.name == "backbones" and config.recipes  # else a recipe file would
-        if value != default or decides:
-            table[item.name] = msgspec.to_builtins(value)
-    if overrides := table.pop("overrides", None):
-        table["set"] = overrides
-    return table
+    default = RunConfig()
+    table = {
+        name: msgspec.to_builtins(getattr(config, name))
+        for name in FIELDS
+        if getattr(config, name) != getattr(default, name)
+    }
+    if config.recipes:  # else a recipe file would decide
+        table["backbones"] = list(config.backbones)
+    return {"set" if name == "overrides" else name: value for name, value in table.items()}
 
 
 def from_table(table: Mapping[str, Any]) -> RunConfig:
@@ -204,16 +210,14 @@ def from_table(table: Mapping[str, Any]) -> RunConfig:
 
     Raises UnknownName for a key that there is not, and ValueError for a value of another kind.
     """
-    known = {"set", *(item.name for item in fields(RunConfig))} - {"overrides"}
-    for key in table:
-        if key not in known:
-            raise UnknownName("key", key, known, "of a run")
-    values = {key: value for key, value in table.items() if key != "set"}
-    overrides = table.get("set", {})
+    values, overrides = {**table}, table.get("set", {})
     if not isinstance(overrides, Mapping):
         raise ValueError("`set` is not a table of recipe values")
-    config = msgspec.convert(values, RunConfig)
-    return replace(config, overrides={key: _typed(value) for key, value in overrides.items()})
+    known = {"set", *FIELDS} - {"overrides"}
+    if unknown := values.keys() - known:
+        raise UnknownName("key", min(unknown), known, "of a run")
+    values["overrides"] = {key: _typed(value) for key, value in overrides.items()}
+    return msgspec.convert(values, RunConfig)
 
 
 def _typed(value: Any) -> str:

@@ -5,7 +5,7 @@ Nothing is trained or written here: ``bench run --dry-run`` prints this and stop
 
 from __future__ import annotations
 
-import hashlib
+import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
+from bench.backbones import Reference, check_stored_prefix, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.files import file_sha256
 from bench.data.sets.manifest import TARGET, data_sets
 from bench.data.sets.sources import NotFetchedYet
 from bench.data.sets.sts import STS_TASKS
@@ -36,10 +37,7 @@ from bench.run.recipes import (
 )
 from bench.runs.record import fingerprint_of
 from bench.score.suites import Task, check_suite, expand_suites, suite
-from bench.score.suites.check import check_dev_task
 from bench.score.suites.known import KnownTask, survey, survey_files
-from bench.score.suites.sts import clean_dev_task
-from bench.score.suites.sts import dev_task as sts_dev_task
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
@@ -139,8 +137,6 @@ def check_names(config: RunConfig) -> None:
             f"names {', '.join(config.names)}: expected another name for each of {', '.join(config.backbones)}",
             "--backbone a=A,b=B",
         )
-    if taken := set(config.names) & (KNOWN.keys() - set(config.backbones)):
-        raise BenchError(f"--backbone {min(taken)}=...: another backbone is called that")
     for text in config.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
@@ -316,8 +312,12 @@ class _Planner:
         """The checked recipe with the files of word vectors in it, and key -> what names the content behind a value that is a file, a
         folder or a backbone: "unknown" where it is yet to be fetched."""
         keys = [key for key in cls.places if key in recipe]
+        values = recipe.values_with_source()
         try:
-            recipe = with_vectors(recipe, keys, self.data)
+            for key in keys:
+                if (wanted := vectors_named(recipe[key])) is not None:
+                    values[key] = replace(values[key], value=str(self.data.vectors(wanted)))
+            recipe = Recipe(values)
             cls.check(recipe, backbone.path)
         except NotFetchedYet:
             return recipe, dict.fromkeys(keys, "unknown")
@@ -431,44 +431,31 @@ def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Ref
 def vectors_named(value: object) -> DataSet | None:
     """The set of word vectors that a recipe value names, where it is no file of that name."""
     known = data_sets().get(str(value))
-    return (
-        known
-        if known is not None and known.kind == "vectors" and not Path(str(value)).is_file()
-        else None
-    )
+    named = known is not None and known.kind == "vectors" and not Path(str(value)).is_file()
+    return known if named else None
 
 
-def with_vectors(recipe: Recipe, keys: Sequence[str], data: DataFolder) -> Recipe:
-    """The recipe with the file of a set of word vectors where it has the set's name. Raises DataMissing, NotFetchedYet."""
-    values = dict(recipe.values_with_source())
-    for key in keys:
-        if (wanted := vectors_named(recipe.get(key))) is not None:
-            values[key] = replace(values[key], value=str(data.vectors(wanted)))
-    return Recipe(values)
-
-
-def content_name(
-    place: str, ready: Callable[[Reference], Reference] = lambda reference: reference
-) -> str:
+def content_name(place: str, ready: Ready) -> str:
     """What names the content behind a recipe value that is a file, a folder or a backbone; ``ready`` may fetch the latter."""
     path = Path(place).expanduser()
-    return (
-        hashlib.sha256(path.read_bytes()).hexdigest()
-        if path.is_file()
-        else ready(resolve(place)).revision
-    )
+    return file_sha256(path) if path.is_file() else ready(resolve(place)).revision
+
+
+DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
+    "captions dev": ("bench.score.suites.check", "check_dev_task", ()),
+    "STS-B dev": ("bench.score.suites.sts", "dev_task", ("STS-B",)),
+    "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
+}
+"""Name in recipes -> module and function that read it from a data folder, and its sets of the manifest."""
 
 
 def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     """The set on which checkpoints are selected; None for "last". Raises DataMissing, DataDamaged."""
-    sets: dict[str, tuple[Sequence[str], Callable[[], Any]]] = {
-        "captions dev": ((), check_dev_task),
-        "STS-B dev": (("STS-B",), partial(sts_dev_task, data)),
-        "sts-dev-clean": (STS_TASKS, partial(clean_dev_task, data)),
-    }
     if select_on == "last":
         return None
-    if select_on not in sets:
-        raise UnknownName("selection set", select_on, [*sets, "last"], "of recipe key select_on")
-    files, read_task = sets[select_on]
-    return survey_files(select_on, files, data, "any", read_task)
+    if select_on not in DEV_SETS:
+        names = [*DEV_SETS, "last"]
+        raise UnknownName("selection set", select_on, names, "of recipe key select_on")
+    module, function, sets = DEV_SETS[select_on]
+    read_task = partial(getattr(importlib.import_module(module), function), data)
+    return survey_files(select_on, sets, data, "any", read_task)

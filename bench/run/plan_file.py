@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.run.config import RunConfig, from_table, series, to_table
+from bench.run.config import RunConfig, from_table, to_table
 from bench.run.recipe_file import read_all_custom
 
 SHARED = ("device", "on", "chunk", "compile", "fresh", "offline", "data", "runs", "plugins")
@@ -56,76 +56,37 @@ class Plan:
             ),
         )
 
-    def single(self) -> Plan:
-        """A run for each method, backbone and value of a series: the same runs, one by one."""
-        return replace(self, runs=tuple(one for config in self.runs for one in expanded(config)))
-
-
-def expanded(config: RunConfig) -> Iterable[RunConfig]:
-    """One config for each method, backbone and combination of values, in the order in which they are run."""
-    backbones: list[dict[str, Any]] = [
-        {"backbones": (backbone,), "names": config.names[i : i + 1]}
-        for i, backbone in enumerate(config.backbones)
-    ]
-    for method, variant in config.named:
-        name = f"{method}+{variant}" if variant else method
-        for backbone in backbones:
-            for values in series(config.overrides):
-                for budget in (config.budget or "").split(","):
-                    yield replace(
-                        config,
-                        methods=(name,),
-                        variant="",
-                        budget=budget or None,
-                        overrides={key: text.replace(",", "\\,") for key, text in values.items()},
-                        **backbone,
-                    )
-
 
 def read_plan(file: Path) -> Plan:
     """Raises BenchError, naming the file, where it is not a plan."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-        common = content.pop("common", {})
-        tables, question = content.pop("run"), content.pop("question", "")
-        if content or not isinstance(question, str):
-            raise ValueError(f"expected question, [common] and [[run]], found {', '.join(content)}")
+        common, tables = content.pop("common", {}), content.pop("run", [])
+        question = content.pop("question", "")
+        if content or not tables:
+            raise ValueError(f"expected [[run]], [common], question; found {', '.join(content)}")
         merged = [_merged(common, table) for table in tables]
         runs = tuple(with_recipes(from_table(table), table) for table in merged)
     except OSError as error:
         raise BenchError(f"--plan {file}: {error.strerror or error}") from None
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        why = "it has no [[run]]" if isinstance(error, KeyError) else str(error)
-        raise BenchError(
-            f"--plan {file}: {why}", "bench run ... --dry-run --to FILE writes one"
-        ) from None
-    if not runs:
-        raise BenchError(f"--plan {file}: it has no [[run]]")
-    return Plan(runs, question)
+    except (ValueError, TypeError, AttributeError) as error:
+        hint = "bench run ... --dry-run --to FILE writes one"
+        raise BenchError(f"--plan {file}: {error}", hint) from None
+    return Plan(runs, str(question))
 
 
 def _merged(common: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
     """A run's table over the common one; of ``set`` value by value."""
-    both = {**common, **table}
-    if "set" in common and "set" in table:
-        both["set"] = {**common["set"], **table["set"]}
-    return both
+    values = {**common.get("set", {}), **table["set"]} if "set" in table else common.get("set", {})
+    return {**common, **table, "set": values}
 
 
 def write_plan(file: Path, plan: Plan) -> None:
     """Raises BenchError where it cannot be written."""
-    tables = [to_table(config) for config in plan.runs]
-    common = {
-        key: value
-        for key, value in tables[0].items()
-        if len(tables) > 1 and all(table.get(key) == value for table in tables)
-    }
-    lines = [f"question = {_toml(plan.question)}\n"] if plan.question else []
-    for heading, table in [("[common]", common), *(("[[run]]", table) for table in tables)]:
-        rest = {key: table[key] for key in table if heading == "[common]" or key not in common}
-        if rest or heading == "[[run]]":
-            lines += [heading, *toml_lines(rest), ""]
-    write_or_fail(file, "\n".join(lines).encode())
+    lines = [f"question = {_toml(plan.question)}"] if plan.question else []
+    for table in map(to_table, plan.runs):
+        lines += ["", "[[run]]", *toml_lines(table)]
+    write_or_fail(file, "\n".join([*lines, ""]).encode())
 
 
 def toml_lines(values: Mapping[str, Any]) -> list[str]:
@@ -139,9 +100,6 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-assert set(SHARED) <= {item.name for item in fields(RunConfig)}
-
-
 def with_recipes(config: RunConfig, typed: Container[str]) -> RunConfig:
     """The config, where its recipe files say method, backbone, setting, variant and corpus unless these were ``typed``.
 
@@ -149,25 +107,20 @@ def with_recipes(config: RunConfig, typed: Container[str]) -> RunConfig:
     """
     if not config.recipes:
         return config
-    given = read_all_custom(config.recipes)
+    recipes = read_all_custom(config.recipes)
     named = dict(config.named)
-    if strange := [name for name in given if named and name not in named]:
-        raise BenchError(
-            f"--recipe: a file is of {strange[0]}, and the command names {', '.join(config.methods)}",
-            "leave the method out",
-        )
-    values: dict[str, Any] = {}
+    if strange := recipes.keys() - (named or recipes).keys():
+        text = f"a file is of {min(strange)}, and the command names {', '.join(config.methods)}"
+        raise BenchError(f"--recipe: {text}", "leave the method out")
+    values: dict[str, Any] = {"methods": config.methods or tuple(recipes)}
     for key in ("backbone", "setting", "variant", "corpus"):
-        field_name = "backbones" if key == "backbone" else key
-        if field_name in typed or (key == "variant" and any(named.values())):
+        name = "backbones" if key == "backbone" else key
+        if name in typed or (key == "variant" and any(named.values())):
             continue
-        known = {method: getattr(recipe, key) for method, recipe in given.items()}
-        if len(set(known.values())) > 1:
-            each = ", ".join(f"{value or 'none'} for {method}" for method, value in known.items())
-            hint = (
-                "a command for each" if key == "variant" else f"--{key} NAME, or a command for each"
-            )
-            raise BenchError(f"--recipe: the files do not agree on the {key}: {each}", hint)
-        if value := next(iter(known.values())):
-            values[field_name] = (value,) if key == "backbone" else value
-    return replace(config, methods=config.methods or tuple(given), **values)
+        first, *others = {getattr(recipe, key) for recipe in recipes.values()}
+        if others:
+            text = f"--recipe: the files do not agree on the {key}"
+            raise BenchError(text, f"--{key} NAME, or a command for each")
+        if first:
+            values[name] = (first,) if key == "backbone" else first
+    return replace(config, **values)

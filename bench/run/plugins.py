@@ -13,7 +13,7 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -63,30 +63,13 @@ class Registry:
         return iter(sorted(self.plugins))
 
     def of_run(self, run_id: str, method: str, made_by: Code) -> Plugin:
-        """The method of a run. ``made_by``: the package that its record names. Raises BenchError with what brings it back."""
+        """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError where it is not here."""
         if method not in self.plugins:
-            raise not_here(run_id, method, made_by)
+            raise BenchError(
+                f"{run_id} was made with the method '{method}' of {made_by.package or 'a plugin'}, which is not here",
+                f"install it, or --plugin {made_by.package if (made_by.package or '').endswith('.py') else 'FILE'}",
+            )
         return self.plugins[method]
-
-
-def not_here(run_id: str, method: str, made_by: Code) -> BenchError:
-    """Of a run whose method nobody registers now: which package or file it came from, and how to give it."""
-    package, version = (made_by.package or "", made_by.version or "")
-    if package.endswith(".py"):
-        return BenchError(
-            f"{run_id} was made with the method '{method}' of the plugin file {package}",
-            f"--plugin {package}",
-        )
-    if package:
-        known = f"the package {package}{f' {version}' if version else ''}, which has no such method here"
-        return BenchError(
-            f"{run_id} was made with the method '{method}' of {known}",
-            f"install {package}, or --plugin FILE",
-        )
-    return BenchError(
-        f"{run_id} was made with the method '{method}', which is not here",
-        "--plugin FILE, with the method's file",
-    )
 
 
 def entry_points() -> list[importlib.metadata.EntryPoint]:
@@ -109,25 +92,16 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     warnings: list[str] = []
     for point in entry_points():
         try:
-            classes = _methods_of(point.load())
-            if not classes:
+            found = _plugins_of(
+                point.load(), distribution(point), point.dist and point.dist.version
+            )
+            if not found:
                 raise TypeError("it defines no method")
-            version = point.dist.version if point.dist else ""
-            _add(
-                plugins,
-                [
-                    Plugin(cls.name, cls, distribution(point), version, source_hash(cls))
-                    for cls in classes
-                ],
-            )
-        except BenchError as error:
-            warnings.append(
-                f"plugin '{point.name}' of {distribution(point)} was left out: {error.message}"
-            )
+            _add(plugins, found)
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
-            warnings.append(
-                f"plugin '{point.name}' of {distribution(point)} was left out: {located(error)}"
-            )
+            reason = error.message if isinstance(error, BenchError) else located(error)
+            text = f"plugin '{point.name}' of {distribution(point)} was left out: {reason}"
+            warnings.append(text)
     for file in files:
         _add(plugins, from_file(file))
     return Registry(plugins, tuple(warnings))
@@ -149,48 +123,39 @@ def from_file(file: Path) -> list[Plugin]:
     """The methods that a Python file defines. Raises BenchError where it does not import, or defines neither a method nor a suite."""
     module = import_file(file)
     try:
-        classes = _methods_of(module)
+        plugins = _plugins_of(module, str(file))
     except (TypeError, ValueError) as error:
         sys.modules.pop(module.__name__, None)
         raise BenchError(f"--plugin {file}: {error}") from None
-    if not classes and not hasattr(module, "SUITE"):
+    if not plugins and not hasattr(module, "SUITE"):
         raise BenchError(
             f"--plugin {file} defines no method",
             "a method is a class with a `name` that derives from Method or TorchMethod; a suite is a Suite called SUITE",
         )
-    return [Plugin(cls.name, cls, str(file), "", source_hash(cls)) for cls in classes]
+    return plugins
 
 
-def _methods_of(loaded: Any) -> list[type[Method]]:
-    if inspect.isclass(loaded):
-        classes: Iterable[Any] = [loaded]
-    elif inspect.ismodule(loaded):
-        classes = [
-            c
-            for c in vars(loaded).values()
-            if inspect.isclass(c) and c.__module__ == loaded.__name__
-        ]
-    else:
-        raise TypeError(f"expected a method class or a module, found {type(loaded).__name__}")
+def _plugins_of(loaded: Any, package: str, version: str | None = None) -> list[Plugin]:
+    """Of a method class, or of those that a module itself defines. Raises TypeError and ValueError for a class that is no method."""
+    classes = [loaded]
+    if inspect.ismodule(loaded):
+        defined = filter(inspect.isclass, vars(loaded).values())
+        classes = [cls for cls in defined if cls.__module__ == loaded.__name__]
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
         _check(cls)
-    return methods
+    return [Plugin(cls.name, cls, package, version or "", source_hash(cls)) for cls in methods]
 
 
 def _check(cls: type[Method]) -> None:
-    name = cls.name
-    if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name):
-        raise ValueError(f"{place_of_code(cls)}: name is {name!r}: use a-z, 0-9 and '-'")
-    if isinstance(cls.settings, str):
-        raise ValueError(
-            f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, settings = ({cls.settings!r},)"
+    if not re.fullmatch("[a-z0-9-]+", str(cls.name)):
+        raise ValueError(f"{place_of_code(cls)}: name is {cls.name!r}: use a-z, 0-9 and '-'")
+    some = not isinstance(cls.settings, str) and cls.settings
+    if not some or not set(cls.settings) <= set(SETTINGS):
+        wrong = (
+            f"settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
         )
-    wrong = [s for s in cls.settings if s not in SETTINGS]
-    if wrong or not cls.settings:
-        raise ValueError(
-            f"{place_of_code(cls)}: settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}"
-        )
+        raise ValueError(f"{place_of_code(cls)}: {wrong}")
 
 
 def source_hash(cls: type[Method]) -> str:

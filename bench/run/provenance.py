@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +15,20 @@ from bench.runs.record import Checkout
 
 
 def git_state(folder: Path) -> Checkout:
-    """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout."""
+    """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout, or git takes too long."""
 
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=True
+        ).stdout
 
-    commit = git("rev-parse", "HEAD")
-    if commit is None or git("ls-files", "--error-unmatch", ".") is None:
+    try:
+        git("ls-files", "--error-unmatch", ".")
+        state = git("describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").strip()
+    except (OSError, subprocess.SubprocessError):
         return Checkout()
-    changed = git(
-        "status", "--porcelain", "--untracked-files=no"
-    )  # None: a busy machine did not tell in time
-    return Checkout(commit=commit, dirty=None if changed is None else bool(changed))
+    return Checkout(commit=state.removesuffix("-dirty"), dirty=state.endswith("-dirty"))
 
 
 def tokenizer_key(tokenizer: Any) -> str:
@@ -50,17 +47,14 @@ def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
     """
     if not hasattr(method, "named_parameters"):
         return {}
-    parts: dict[str, int] = {}
-    total = 0
+    parts = Counter[str]()
     for name, parameter in method.named_parameters():
-        total += parameter.numel()
         if trained and parameter.requires_grad:
-            part = name.partition(".")[0]
-            parts[part] = parts.get(part, 0) + parameter.numel()
+            parts[name.partition(".")[0]] += parameter.numel()
     return {
-        "trainable_parameters": sum(parts.values()),
-        "trainable_parts": parts,
-        "total_parameters": total,
+        "trainable_parameters": parts.total(),
+        "trainable_parts": dict(parts),
+        "total_parameters": sum(parameter.numel() for _, parameter in method.named_parameters()),
     }
 
 

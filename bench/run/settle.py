@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.method.budget import GPU_SECONDS, parse
 from bench.run.config import RunConfig, series
 from bench.run.estimates import card_named, planned_device
 from bench.run.executors.torchrun import process_count
@@ -24,14 +23,11 @@ def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None =
 
     ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: of this process, which agree.
     """
-    config = (
-        _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
-    )
+    elsewhere = config.target.elsewhere
+    config = _settled_elsewhere(config) if elsewhere else _here(config, only_look, ranks)
     for values in series(config.values):
-        budget = values.get("budget", "none")
-        if budget.lower() == "none" or config.device.startswith("cuda"):
-            continue
-        if parse(budget).unit == GPU_SECONDS:
+        budget = values.get("budget", "")
+        if "gpu" in budget and not config.device.startswith("cuda"):
             raise BenchError(
                 f"--budget {budget}: this run is on {config.device}, which is no GPU",
                 f"--budget {budget.replace('gpu-', '')}, or --device cuda",
@@ -40,20 +36,13 @@ def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None =
 
 
 def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
-    device, precision, target = config.device, config.precision, config.target
-    if only_look and card_named(device := planned_device(device)) is not None:
-        return replace(
-            config, device=device, precision="bf16" if precision == "auto" else precision
-        )
+    device = planned_device(config.device) if only_look else devices.choose_device(config.device)
     if card_named(device) is not None:
-        raise BenchError(
-            f"--device {device}: a card by its name is for a plan",
-            "--dry-run plans for it; --device cuda trains on a GPU",
-        )
-    device = devices.choose_device(device)
-    count = process_count(target, device)
-    choose = partial(devices.choose_precision, precision, device)
+        precision = "bf16" if config.precision == "auto" else config.precision
+        return replace(config, device=device, precision=precision)
+    choose = partial(devices.choose_precision, config.precision, device)
     precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
+    count = process_count(config.target, device)
     on = "here" if count == 1 else f"torchrun:{count}"
     return replace(config, device=device, precision=precision, on=on)
 
@@ -63,28 +52,13 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
     if config.device not in ("auto", "cuda"):
         hint = "--device cuda, or gpus=N in --on, asks for GPUs where it runs; without it runs are on the CPU"
         raise BenchError(f"--device {config.device} is about this machine", hint)
-    gpus = config.target.gpus or int(config.device == "cuda")
-    on = config.on
+    gpus, on = config.target.gpus or int(config.device == "cuda"), config.on
     if gpus and not config.target.gpus:
         on += f"{',' if ':' in on else ':'}gpus={gpus}"
-    if not gpus and config.precision in ("fp16", "tf32"):
-        raise BenchError(f"--precision {config.precision} needs a GPU", "gpus=1 in --on")
-    precision = config.precision
-    if precision == "auto":
-        precision = "bf16" if gpus else "fp32"
-    return replace(config, device="cuda" if gpus else "cpu", precision=precision, on=on)
-
-
-def check_worker(config: RunConfig) -> None:
-    """Raises BenchError where a worker's machine cannot compute in the precision that its run's name is of."""
-    if config.precision == "bf16" and config.device.startswith("cuda"):
-        import torch
-
-        if not torch.cuda.is_bf16_supported(including_emulation=False):
-            raise BenchError(
-                f"--precision bf16: {torch.cuda.get_device_name(config.device)} has none",
-                "--precision fp32 makes another run of it",
-            )
+    device, precision = ("cuda", "bf16") if gpus else ("cpu", "fp32")
+    if config.precision != "auto":
+        precision = devices.choose_precision(config.precision, device)
+    return replace(config, device=device, precision=precision, on=on)
 
 
 def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:

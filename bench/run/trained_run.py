@@ -54,52 +54,41 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     record, folder = read_record(file), file.parent
     if (gone := not_kept(record)) is not None:
         raise gone
-    made_by = record.provenance.plugin
-    registry = discover(plugins)
+    made_by, registry = record.provenance.plugin, discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
-    learned = learns(plugin.cls, record.setting)
-    if learned and record.training is None:
-        raise NotAModel(
-            f"{record.run_id} has no finished checkpoint (status {record.status})",
-            repeat_command(record, folder),
-        )
+    trains = learns(plugin.cls, record.setting)
     problem = checkpoint_problem(record, folder)
+    if trains and record.training is None:
+        problem = f"it has no finished checkpoint (status {record.status})"
     if problem is not None:
-        what = "to train it again" if learned else "to make it again (nothing is trained)"
-        raise NotAModel(
-            f"{record.run_id}: {problem}",
-            f"{what}: {repeat_command(record, folder, fresh=learned)}",
-        )
-    recipe = Recipe(
-        {key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()}
-    )
+        fresh = trains and record.training is not None
+        raise NotAModel(f"{record.run_id}: {problem}", repeat_command(record, folder, fresh=fresh))
+    recipe = {
+        key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()
+    }
     notes = registry.warnings
     if made_by.sha256 not in (None, plugin.sha256):
-        notes += (
-            f"the code of {plugin.name} is not the one that made this run; its vectors may differ",
+        text = (
+            f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
         )
-    return TrainedRun(record, folder, plugin, recipe, notes)
+        notes += (text,)
+    return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
 
 
 def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     """The backbone that a run was made with; of the hub, the very commit. Raises NotAModel where a folder has changed since."""
     known = record.provenance.backbone
-    name, revision = known.name or record.backbone, known.revision
+    name, revision = known.name or record.backbone, str(known.revision)
     if plugin.cls.own_backbone is not None:
-        return Reference(name, str(revision), None)
+        return Reference(name, revision, None)
     reference = resolve(name)
-    if (
-        reference.hub
-        and revision not in (None, reference.revision)
-        and "@" not in name
-        and len(str(revision)) == 40
-    ):
-        reference = resolve(
-            f"{name}@{revision}"
-        )  # the hub's newest is another by now, or not here yet
-    if reference.path is not None and revision not in (None, reference.revision):
+    if known.revision in (None, reference.revision):
+        return reference
+    if reference.hub and "@" not in name and len(revision) == 40:
+        reference = resolve(f"{name}@{revision}")  # the hub's newest is another by now
+    if reference.path is not None and reference.revision != revision:
         raise NotAModel(
-            f"{record.run_id} was made with {name} revision {str(revision)[:12]}; here it is {reference.revision[:12]}",
+            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
             "put that revision of the backbone in its place",
         )
     return reference
@@ -128,21 +117,15 @@ def load_run(
         reporter=reporter or SilentReporter(),
         should_stop=should_stop,
     )
+    backbone = backbone_of(record, run.plugin)
     try:
         method = build_method(
-            cls,
-            backbone_of(record, run.plugin),
-            run.recipe,
-            context,
-            learns=learns(cls, record.setting),
+            cls, backbone, run.recipe, context, learns=learns(cls, record.setting)
         )
-    except (KeyError, AttributeError) as error:
-        lacking = sorted(set(cls.defaults) - set(run.recipe))
-        if not lacking:
+    except (KeyError, AttributeError) as error:  # a recipe of an older version of the method
+        if not set(cls.defaults) - set(run.recipe):
             raise
-        raise BenchError(  # a recipe of an older version of the method
-            f"{record.run_id}: its recipe has no '{lacking[0]}', which {record.method} needs now",
-            "its command makes another run, with the recipe of today",
-        ) from error
+        text = f"{record.run_id}: its recipe lacks what {record.method} needs now: {error}"
+        raise BenchError(text, "its command makes another run, with today's recipe") from error
     method.load(run.checkpoint)
     return method

@@ -67,8 +67,8 @@ TASK = Task(
 DEV = "captions dev"
 
 
-def check_dev_task() -> LoadedPairs:
-    """The 1,125 dev pairs, for choosing a checkpoint where there is no STS-B. Raises DataDamaged."""
+def check_dev_task(data: DataFolder | None = None) -> LoadedPairs:
+    """The 1,125 dev pairs, for choosing a checkpoint where there is no STS-B; they lie in the package. Raises DataDamaged."""
     return _read(replace(TASK, name=DEV, n=1125))
 
 
