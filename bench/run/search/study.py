@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -39,10 +39,6 @@ from bench.runs.searches import (
     best_trial,
     write_result,
 )
-
-if TYPE_CHECKING:
-    from bench.runs import RunsFolder
-
 
 UNEQUAL_STEPS = (
     "the methods differ in batch_size, so that equal steps are not equal training; "
@@ -211,14 +207,6 @@ def continued(before: Study, now: Study, folder: Path) -> Study:
             f"--name NEW begins another one; {SUMMARY} in the folder has its values",
         )
     return structs.replace(before, trials=max(before.trials, now.trials))
-
-
-def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder) -> None:
-    """Raises BenchError for a seed of a scored run of these methods: the seeds of a search are never published."""
-    for record in store.records()[0]:
-        if record.method in methods and record.seed in seeds and record.scores:
-            text = f"seed {record.seed} is used by the scored run {record.run_id}"
-            raise BenchError(f"{text}; a search needs other seeds", "--seeds 901, or others")
 
 
 # --- The results as recipe files: one per method, each value with its source; ``bench run --recipe`` takes them ---
