@@ -426,6 +426,7 @@ def score(
         record, corpus=with_overlap(record, run, scored, reporter, should_stop)
     )
     if about := method.about():
+        vectors.of(None, ())  # from the disk, where a process was killed after the last score
         model = {"kind": _kind_of(run.backbone), **vectors.shape_facts(), **about}
         record = with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
     if failed:
