@@ -27,7 +27,7 @@ SCHEMAS = {
 }
 MODULES = {
     "bench": ["evaluate", "train", "compare_runs", "load_runs", "frame", "load_run"],
-    "bench.library": ["Result", "Results", "Tables", "Comparison", "LoadedRun"],
+    "bench.library": ["Result", "Results", "Tables", "LoadedRun"],
     "bench.method": [],  # all that it names in __all__
     "bench.score.suites": ["Suite", "Task", "LoadedTask", "TaskResult"],
 }

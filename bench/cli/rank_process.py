@@ -24,7 +24,7 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     """The device of this process and its ranks; None where it was not started as one of several.
 
     As one of several the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
-    everything was right. Only rank 0 prints; what another rank said is shown where it ends on its own.
+    everything was right. Only rank 0 prints; what another rank wrote is shown where it ends on its own.
     """
     from bench.run.executors.torchrun import LOST, is_launched
 
@@ -32,9 +32,9 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
         yield device, None
         return
     lead, code, ranks = os.environ["RANK"] == "0", 1, None
-    said = sys.stderr if lead else io.StringIO()
+    output = sys.stderr if lead else io.StringIO()
     if not lead:
-        sys.stdout = sys.stderr = said
+        sys.stdout = sys.stderr = output
     try:
         from bench.base.devices import choose_device
         from bench.method.ranks import join, rank_device
@@ -60,8 +60,8 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
         if lead and ranks is not None and not ranks.broken:
             with suppress(BenchError):
                 ranks.share(None)  # there is nothing more to train
-        if code and isinstance(said, io.StringIO) and sys.__stderr__ is not None:
-            sys.__stderr__.write(said.getvalue())
+        if code and isinstance(output, io.StringIO) and sys.__stderr__ is not None:
+            sys.__stderr__.write(output.getvalue())
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:
                 stream.flush()

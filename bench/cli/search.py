@@ -152,11 +152,10 @@ def search(
     if len({*methods}) < len(methods) or len(config.backbones) > 1:
         text = "a search has one recipe per method: a method or a backbone too many is named"
         raise BenchError(text, "one search for each variant and each backbone")
-    store = RunsFolder(config.runs)
-    searched.check_seeds(config.seeds, methods, store)
     settled = checked(Plan((config,)), only_look=dry_run)
     config = settled.runs[0]
     planned = plan_runs(settled, only_look=dry_run)
+    store = RunsFolder(config.runs)
     jobs = searched.jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
     study = searched.definition(
         jobs,

@@ -20,7 +20,6 @@ from rich.console import Console
 
 from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.cli.options import comma_list
 from bench.cli.planning import plan_runs, prepare
 from bench.cli.progress import reporting
 from bench.cli.run import checked
@@ -85,13 +84,10 @@ def evaluate(
     prompts: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
-    text: str = "tokenised",
     runs: PathLike = None,
-    device: str = "auto",
-    fresh: bool = False,
-    offline: bool = False,
     progress: bool = True,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    **options: Any,
 ) -> Result:
     """Score a finished encoder; the record stands in the runs folder, as that of ``bench run``.
 
@@ -100,28 +96,19 @@ def evaluate(
     ``bench suites`` lists them. ``data``: the folder with evaluation data; $BENCH_DATA, or fetched, where it is None. ``prefix`` stands
     before every sentence, or around it where it has "[X]"; ``prompts`` has others by task or suite. ``settings`` are recipe values of
     a folder or hub model ({"pooling": "mean"}); ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ...}.
-    ``plugins``: Python files with suites, or with the method of a run.
+    ``plugins``: Python files with suites, or with the method of a run. ``options``: other fields of
+    :class:`bench.run.config.RunConfig`: ``text``, ``device``, ``fresh``, ``offline``, ``allow_pickle``.
 
     The same call again repeats nothing: an object is known by its weights (a SentenceTransformer) or by its answers to fixed sentences.
     Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
     """
-    files, store, folder = _files(plugins), RunsFolder(_path(runs)), _data_folder(data)
+    config, store = _config(options, suites, data, plugins), RunsFolder(_path(runs))
     try:
-        options = None if server is None else ServerOptions(**server)
+        of_server = None if server is None else ServerOptions(**server)
     except TypeError:
         raise BenchError(
             f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env"
         ) from None
-    config = RunConfig(
-        suites=_suites(suites),
-        text=",".join(comma_list(text)),
-        names=(name,) if name else (),
-        plugins=tuple(map(str, files)),
-        device=devices.choose_device(device),
-        fresh=fresh,
-        offline=offline or offline_now(),
-        data=None if folder is None else str(folder),
-    )
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,
@@ -130,8 +117,10 @@ def evaluate(
         prompt=prefix,
         prompts=prompts,
         values={key: str(value) for key, value in (settings or {}).items()},
-        server=options,
+        server=of_server,
     )
+    device, names = devices.choose_device(config.device), (name,) if name else ()
+    config = replace(config, device=device, names=names)
     (run,) = prepare(partial(plan_model, encoder, config), config).runs
     if note := check_model(run):
         run = replace(run, notes=(note, *run.notes))
@@ -163,25 +152,39 @@ def train(
     Raises BenchError, for the first run that fails.
     """
     backbone, corpus = os.fspath(backbone), None if corpus is None else os.fspath(corpus)
-    files, folder = _files(plugins), _data_folder(data)
-    table = options | {
+    options |= {
         "methods": [method],
         "backbones": [backbone],
         "seeds": list(seeds),
-        "suites": list(_suites(suites)),
-        "set": {key: str(value) for key, value in (settings or {}).items()},
-        "plugins": [str(file) for file in files],
-        "command": f"bench.train({method!r}, backbone={backbone!r}, corpus={corpus!r}, seeds={list(seeds)})",
         "corpus": corpus,
+        "set": {key: str(value) for key, value in (settings or {}).items()},
+        "command": f"bench.train({method!r}, backbone={backbone!r}, corpus={corpus!r}, seeds={list(seeds)})",
+    }
+    plan = checked(Plan((_config(options, suites, data, plugins),)))
+    planned = plan_runs(plan).runs
+    return Results(_execute(planned, RunsFolder(_path(runs)), plan.runs[0], progress))
+
+
+def _config(
+    options: Mapping[str, Any],
+    suites: Sequence[str] | str,
+    data: PathLike,
+    plugins: Sequence[str | os.PathLike[str]],
+) -> RunConfig:
+    """Raises BenchError for an option that there is not or that is of another kind, and for a folder without data."""
+    folder = _path(data or os.environ.get("BENCH_DATA") or None)
+    DataFolder(folder).check_root()
+    table = {
+        **options,
+        "suites": list(split_names(suites if isinstance(suites, str) else ",".join(suites))),
         "data": folder and str(folder),
+        "plugins": [str(file) for file in _files(plugins)],
+        "offline": options.get("offline", False) or offline_now(),
     }
     try:
-        config = from_table(table)
+        return from_table(table)
     except ValueError as error:
-        raise BenchError(f"bench.train: {error}") from None
-    plan = checked(Plan((config,)))
-    runs_planned = plan_runs(plan).runs
-    return Results(_execute(runs_planned, RunsFolder(_path(runs)), plan.runs[0], progress))
+        raise BenchError(f"an option is of another kind: {error}") from None
 
 
 def compare_runs(
@@ -266,10 +269,6 @@ def _execute(
     return results
 
 
-def _suites(suites: Sequence[str] | str) -> tuple[str, ...]:
-    return split_names(suites if isinstance(suites, str) else ",".join(suites))
-
-
 def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The plugin files; their suites are known from now on."""
     files = [Path(plugin) for plugin in plugins]
@@ -280,13 +279,6 @@ def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 def _path(path: PathLike) -> Path | None:
     return None if path is None else Path(path).expanduser()
-
-
-def _data_folder(path: PathLike) -> Path | None:
-    """The folder, or that of $BENCH_DATA. Raises BenchError where it is no folder with data."""
-    folder = _path(path or os.environ.get("BENCH_DATA") or None)
-    DataFolder(folder).check_root()
-    return folder
 
 
 def _results(what: Any, store: RunsFolder) -> list[Result]:

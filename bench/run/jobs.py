@@ -177,10 +177,10 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
 
 def job_here() -> dict[str, str | int]:
     """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); empty without an engine."""
-    words = os.environ.get("BENCH_JOB", "").split()
-    if len(words) != 4:
+    if "BENCH_JOB" not in os.environ:
         return {}
-    return {"engine": words[0], "job": words[1], "node": words[2], "attempts": int(words[3])}
+    name, job, node, attempt = os.environ["BENCH_JOB"].split()
+    return {"engine": name, "job": job, "node": node, "attempts": int(attempt)}
 
 
 def stop_with_parent() -> None:

@@ -17,7 +17,6 @@ import killed_worker
 import pytest
 from click.testing import Result
 from commands import bench, error_line, tree
-from factories import record
 from forked import server
 from models import sentences
 
@@ -263,12 +262,6 @@ def test_a_pruned_trial_costs_no_more_than_it_ran(ask: Any, tmp_path: Path) -> N
     assert pruned and whole and {t.steps for t in whole} == {4}
     assert all(t.steps < 4 and t.score is None for t in pruned)
     assert min(map(off_peak, whole)) < min(map(off_peak, pruned))
-
-
-def test_a_seed_of_a_scored_run_is_refused(ask: Any, tmp_path: Path) -> None:
-    RunsFolder(tmp_path / "runs").write(record(method="made", seed=901))
-    assert "seed 901 is used by" in error_line(bench(*ask("--trials", "1")))
-    assert read_search(tmp_path / "runs" / "one") is None
 
 
 @pytest.mark.slow

@@ -103,16 +103,8 @@ def execute(
         with _recorded_end(run, store, record), stop_signals(insistent=insistent) as should_stop:
             reporter.phase("load")
             method = build(run, config, reporter, folder, should_stop, ranks)
-            if needs_weights and run.corpus is not None:
-                record = without_scores(run, store, record, reporter)  # before the first step
-                record = train(method, run, folder, record, ranks)
-                store.write(record)
-            elif needs_weights:
-                hashes = record.checkpoint
-                record = save(method, folder, record)
-                if hashes not in (None, record.checkpoint):
-                    record = without_scores(run, store, record, reporter)
-                store.write(record)
+            if needs_weights:
+                record = _with_weights(method, run, store, record, reporter, ranks)
             else:
                 method.load(folder / CHECKPOINT)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
@@ -303,6 +295,27 @@ def with_execution(record: RunRecord, facts: Facts) -> RunRecord:
 # --- the work ---
 
 
+def _with_weights(
+    method: Method,
+    run: PlannedRun,
+    store: RunsFolder,
+    record: RunRecord,
+    reporter: Reporter,
+    ranks: Alone | None,
+) -> RunRecord:
+    """Train, or save what needs no training; scores of other weights are dropped, of a training before its first step."""
+    folder, hashes = store.folder(run.run_id), record.checkpoint
+    if run.corpus is not None:
+        record = without_scores(run, store, record, reporter)
+        record = train(method, run, folder, record, ranks)
+    else:
+        record = save(method, folder, record)
+        if hashes not in (None, record.checkpoint):
+            record = without_scores(run, store, record, reporter)
+    store.write(record)
+    return record
+
+
 def save(method: Method, folder: Path, record: RunRecord) -> RunRecord:
     """Save what needs no training: the record with ``cost`` and the hashes of the checkpoint."""
     from bench.training.state import replace_folder
@@ -413,6 +426,7 @@ def score(
         record, corpus=with_overlap(record, run, scored, reporter, should_stop)
     )
     if about := method.about():
+        vectors.of(None, ())  # from the disk, where a process was killed after the last score
         model = {"kind": _kind_of(run.backbone), **vectors.shape_facts(), **about}
         record = with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
     if failed:

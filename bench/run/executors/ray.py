@@ -98,12 +98,12 @@ def work(command: list[str], environment: dict[str, str], directory: str, log: s
         signal.signal(signal.SIGINT, signal.default_int_handler)
     context = ray.get_runtime_context()
     node = f"{socket.gethostname()}/{context.get_node_id()[:8]}"
-    with open(log, "ab+") as out:
-        out.seek(0)
-        attempt = sum(line.startswith(b"attempt ") for line in out) + 1
-        out.write(f"attempt {attempt} on {node}\n".encode())
+    file = Path(log)
+    attempt = file.read_bytes().count(b"\nattempt ") + 1 if file.exists() else 1
+    job = f"ray {context.get_task_id()} {node} {attempt}"
+    with file.open("ab") as out:
+        out.write(f"\nattempt {attempt} on {node}\n".encode())
         out.flush()
-        job = f"ray {context.get_task_id()} {node} {attempt}"
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

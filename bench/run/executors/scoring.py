@@ -121,21 +121,19 @@ def score_task(
 ) -> TaskResult:
     """Raises RunFailed where the task cannot be scored."""
 
-    def asked(sentences: Sequence[str]) -> np.ndarray:
+    def encoded(sentences: Sequence[str]) -> np.ndarray:
         return vectors.of(prompt, sentences)(sentences)
 
     if isinstance(task, DeviceTask):
         task = task.on(device)
     if isinstance(task, AskingTask):
-        return task.score_in(place, asked)
+        return task.score_in(place, encoded)
     return task.score(vectors.of(prompt, ()))
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
     """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
-    known = (
-        suite_names()
-    )  # of a plugin's suite that is not here now, the average stays as it is recorded
+    known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
     cells = {score.key: score for score in scores if score.task != AVERAGE}
     for result in results:
         score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})

@@ -12,13 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from bench.base.errors import BenchError, RunFailed, UnknownName
-from bench.base.text import plural
+from bench.base.text import list_names, plural
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
@@ -39,10 +39,6 @@ from bench.runs.searches import (
     best_trial,
     write_result,
 )
-
-if TYPE_CHECKING:
-    from bench.runs import RunsFolder
-
 
 UNEQUAL_STEPS = (
     "the methods differ in batch_size, so that equal steps are not equal training; "
@@ -197,26 +193,20 @@ def _identity(study: Study) -> dict[str, Any]:
     """What the commands of one search have in common, as JSON has it."""
     differing = ("name", "trials", "created", "command", "overlap", "suites")
     content = json.loads(msgspec.json.encode(study))
+    for method, facts in content.pop("methods").items():
+        content |= {f"{method}.{key}": fact for key, fact in facts.items()}
     return {key: value for key, value in content.items() if key not in differing}
 
 
 def continued(before: Study, now: Study, folder: Path) -> Study:
     """The search in the folder, with more trials where there are more now. Raises BenchError where it is another search."""
     old, new = _identity(before), _identity(now)
-    if differing := [key for key in old if old[key] != new[key]]:
+    if differing := sorted(key for key in old | new if old.get(key) != new.get(key)):
         raise BenchError(
-            f"{folder} holds another search: what differs is {', '.join(differing)}",
+            f"{folder} holds another search: what differs is {list_names(differing)}",
             f"--name NEW begins another one; {SUMMARY} in the folder has its values",
         )
     return structs.replace(before, trials=max(before.trials, now.trials))
-
-
-def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder) -> None:
-    """Raises BenchError for a seed of a scored run of these methods: the seeds of a search are never published."""
-    for record in store.records()[0]:
-        if record.method in methods and record.seed in seeds and record.scores:
-            text = f"seed {record.seed} is used by the scored run {record.run_id}"
-            raise BenchError(f"{text}; a search needs other seeds", "--seeds 901, or others")
 
 
 # --- The results as recipe files: one per method, each value with its source; ``bench run --recipe`` takes them ---
