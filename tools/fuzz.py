@@ -36,7 +36,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -60,6 +59,7 @@ from bench.publish import submissions
 from bench.publish.versions import read_version
 from bench.run import recipe_file
 from bench.run.models import objects, server
+from bench.run.models.external import as_vectors
 from bench.runs.arrays import read_arrays
 from bench.runs.intact import read_curve
 from bench.runs.packed import NAME, Packed, read_manifest, read_packed
@@ -256,10 +256,7 @@ def answered(path: Path) -> object:
 
     response = requests.Response()
     response.status_code, response._content = 200, path.read_bytes()
-    model = mock.Mock(recipe={"address": "http://127.0.0.1/v1/embeddings", "model": "m"})
-    model.dimension = None
-    with mock.patch("requests.post", lambda *_, **__: response):
-        return server.Client(model, None).vectors(["a", "b"])
+    return as_vectors(server.rows_of(response, 2), ["a", "b"], "m")
 
 
 def hub_file(path: Path) -> object:

@@ -16,7 +16,7 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.export import card, check_export
+from bench.export import check_export
 from bench.export import export as write
 from bench.export.hub import check_repository, upload
 from bench.run.trained_run import find_run, load_run
@@ -78,7 +78,7 @@ def export(
             check_repository(name, replace=replace, offline=offline)
         for note in run.notes:
             warn(f"warning: {note}")
-        done = write(run, load_run(run, offline=offline), folder, form)
+        done = write(run, load_run(run, offline=offline), folder, form, name or "")
         about = {"run": done.run_id, "format": done.form, "dimensions": done.dimensions}
         about |= {"difference": done.difference, "module_files": list(done.module_files)}
         if not as_json:
@@ -92,8 +92,6 @@ def export(
         if name is None:
             click.echo(json_text({**about, "to": str(folder)}) if as_json else folder)
             return
-        text = card.text(run, done, folder, place=name)
-        (folder / "README.md").write_text(text, encoding="utf-8")
         revision, url = upload(folder, name, run.record.run_id, private=private)
     sent = {"name": name, "revision": revision, "url": url}
     click.echo(json_text({**about, **sent}) if as_json else f"{url}  (revision {revision})")

@@ -58,8 +58,9 @@ def check_export(run: TrainedRun, to: Path) -> None:
         )
 
 
-def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
-    """Write a finished run, whose method is loaded, to a new folder for one of these tools.
+def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
+    """Write a finished run, whose method is loaded, to a new folder for one of these tools. ``place``: from where the README loads
+    it, if it will not be this folder.
 
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
@@ -72,11 +73,13 @@ def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
         else:
             files = st_folder.write(method.portable(), aside)
         difference, dimensions = compare_vectors(method, aside, form)
-        exported = Exported(to, form, run.record.run_id, difference, dimensions, tuple(files))
+        exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
         if form == "mteb":
             mteb_folder.write(run, exported, aside)
             mteb_folder.write_results(run.record, run.folder, aside)
-        (aside / "README.md").write_text(card.text(run, exported, aside), encoding="utf-8")
+        (aside / "README.md").write_text(
+            card.text(run, exported, aside, place or to.name), encoding="utf-8"
+        )
     return exported
 
 

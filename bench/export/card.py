@@ -39,8 +39,8 @@ print(mteb_model.meta.name, mteb_model.meta.embed_dim)
 """
 
 
-def text(run: TrainedRun, exported: Exported, folder: Path, place: str | None = None) -> str:
-    """Markdown with the hub's front matter. ``place``: what stands in the example in the place of the folder's name."""
+def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
+    """Markdown with the hub's front matter. ``place``: from where the example loads the model."""
     template = jinja2.Template(
         TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, keep_trailing_newline=True
     )
@@ -51,7 +51,7 @@ def text(run: TrainedRun, exported: Exported, folder: Path, place: str | None = 
         summary=markdown(run.plugin.cls.summary.strip()),
         form=exported.form,
         dimensions=f"{exported.dimensions:,}",
-        example=example(exported, folder, place or exported.folder.name),
+        example=example(exported, folder, place),
         files=", ".join(f"`{name}`" for name in exported.module_files),
         difference=f"{exported.difference:.1g}",
         scores=scores_table(Run(run.record, run.folder)),

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from bench.base.contract import (
     Failed,
     fail_if,
     import_file,
-    located,
     once_each,
     place_of_code,
     result_of,
@@ -70,49 +69,39 @@ def check(
     )
     check_entries(plugin.cls, read(plugin.folder, plugin.name).recipes)
     results: list[Finding] = []
+    variants = variants_of(plugin.cls)
+    prefix = 5 if PREFIX in plugin.cls.reads else 0
     with tempfile.TemporaryDirectory() as folder:
-        backbone = tiny_backbone(
-            Path(folder) / "tiny", prefix=5 if PREFIX in plugin.cls.reads else 0
-        )
+        backbone = tiny_backbone(Path(folder) / "tiny", prefix=prefix)
         for setting in plugin.cls.settings:
             case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
-            results += [
-                result_of(setting, name, partial(function, case)) for name, function in checks
-            ]
-            for variant in variants_of(plugin.cls):
-                results += _of_variant(
-                    replace(case, variant=variant, folder=Path(folder) / f"{setting}+{variant}")
-                )
-    return once_each([*results, *_without_setting(plugin, results)])
+            results += _findings(case, checks)
+            for variant in variants:
+                place = Path(folder) / f"{setting}+{variant}"
+                results += _of_variant(replace(case, variant=variant, folder=place))
+    refused = [finding.what for finding in results if finding.kind == REFUSED]
+    for variant in variants:
+        if all(f"{setting}+{variant}" in refused for setting in plugin.cls.settings):
+            why = "every setting refuses it, as above"
+            results.append(Finding("it has a setting", f"+{variant}", DIFFERS, why))
+    return once_each(results)
 
 
-def _without_setting(plugin: Plugin, results: Sequence[Finding]) -> list[Finding]:
-    """A variant that every setting refuses."""
-    refused = {result.what for result in results if result.kind == BUILT and result.passed}
-    return [
-        Finding("it has a setting", f"+{variant}", DIFFERS, "every setting refuses it, as above")
-        for variant in variants_of(plugin.cls)
-        if refused.issuperset(f"{setting}+{variant}" for setting in plugin.cls.settings)
-    ]
-
-
-BUILT = "can be built"
+REFUSED = "may be refused"
 
 
 def _of_variant(case: Case) -> list[Finding]:
-    about = f"{case.setting}+{case.variant}"
+    """The shorter checks; or why a setting refuses the variant, which need not be one of every setting."""
     try:
-        built = result_of(about, BUILT, partial(variant_is_built, case))
-    except BenchError as error:  # a variant need not be one of every setting
-        return [Finding(BUILT, about, AGREES, f"refused: {error.message}")]
-    if built.failed:
-        return [built]
-    checks = OF_VARIANTS if case.setting != "none" else OF_VARIANTS[:1]
-    return [result_of(about, name, partial(function, case)) for name, function in checks]
+        built = result_of(case.name, "can be built", partial(can_be_built, case))
+    except BenchError as error:
+        return [Finding(REFUSED, case.name, AGREES, f"refused: {error.message}")]
+    checks = OF_VARIANTS[:1] if case.setting == "none" else OF_VARIANTS
+    return [built] if built.failed else _findings(case, checks)
 
 
-def variant_is_built(case: Case) -> str:
+def can_be_built(case: Case) -> str:
     """Raises Failed for a recipe key that the variant misspells."""
     try:
         method = case.build()
@@ -121,6 +110,10 @@ def variant_is_built(case: Case) -> str:
     except UnknownName as error:
         raise Failed(f"{place_of_code(case.plugin.cls)}: {error.message}") from None
     return "built"
+
+
+def _findings(case: Case, checks: Checks) -> list[Finding]:
+    return [result_of(case.name, name, partial(function, case)) for name, function in checks]
 
 
 def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
@@ -178,6 +171,10 @@ class Case:
     elsewhere: Elsewhere | None = None
     variant: str = ""
 
+    @property
+    def name(self) -> str:
+        return f"{self.setting}+{self.variant}" if self.variant else self.setting
+
     def build(self, seed: int = 1) -> Method:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
         backbone = (
@@ -201,7 +198,11 @@ class Case:
         method = self.build()
         if not isinstance(method, TorchMethod):
             raise Failed("not a TorchMethod: how it trains is not checked here")
+        method.train()
         return method
+
+    def loss(self, method: TorchMethod, step: int = 0) -> Loss:
+        return checked_loss(method, method(self.batch(method, step)))
 
     def batch(self, method: TorchMethod, step: int = 0) -> Batch:
         """The sentences; at every step in another order."""
@@ -241,12 +242,20 @@ def same_vectors(
 
     def compare(case: Case) -> str:
         method = case.build()
-        return _close(method.encode(SENTENCES), others(case, method), tolerance, what)
+        a, b = method.encode(SENTENCES), others(case, method)
+        fail_if(a.shape != b.shape, f"{what} gives shape {b.shape} instead of {a.shape}")
+        difference = float(np.abs(a - b).max())
+        fail_if(
+            not difference <= tolerance,
+            f"{what} differs by {difference:.2g}, allowed {tolerance:g}",
+        )
+        return f"largest difference {difference:.1g}"
 
     return compare
 
 
 Elsewhere = Callable[["Case"], np.ndarray]
+Checks = tuple[tuple[str, Callable[["Case"], str]], ...]
 SCRIPT = """
 import json, sys
 from pathlib import Path
@@ -317,22 +326,16 @@ def checkpoint_is_plain(case: Case) -> str:
     return f"{sum(file.stat().st_size for file in files):,} bytes"
 
 
-def loss_of(method: TorchMethod, batch: Batch) -> Loss:
-    return checked_loss(method, method(batch))
-
-
 def loss_is_finite(case: Case) -> str:
     method = case.trained()
-    method.train()
-    loss = loss_of(method, case.batch(method))
+    loss = case.loss(method)
     fail_if(not torch.isfinite(loss.total).all(), f"expected one finite number, found {loss.total}")
     return f"{loss.total.item():.3f}"
 
 
 def gradient_reaches_what_trains(case: Case) -> str:
     method = case.trained()
-    method.train()
-    loss_of(method, case.batch(method)).total.backward()
+    case.loss(method).total.backward()
     trained = {name: p for name, p in method.named_parameters() if p.requires_grad}
     without = [name for name, p in trained.items() if p.grad is None]
     fail_if(without or not trained, f"no gradient at {', '.join(without[:3]) or 'anything'}")
@@ -346,10 +349,9 @@ def gradient_reaches_what_trains(case: Case) -> str:
 def nothing_frozen_moves(case: Case) -> str:
     method = case.trained()
     before = {name: tensor.clone() for name, tensor in method.state_dict().items()}
-    method.train()
     trained = [p for p in method.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-2)
-    loss_of(method, case.batch(method)).total.backward()
+    case.loss(method).total.backward()
     optimizer.step()
     saved = set(method.training_state())
     moved = {
@@ -371,13 +373,14 @@ STEPS, STOPPED = 6, 3
 def training_goes_on(case: Case) -> str:
     """Stopped after three of six steps and gone on with by a method built anew, as ``bench run`` does after a crash."""
     first = case.trained()
-    optimizer = _start(first)
+    torch.manual_seed(0)
+    optimizer = first.optimizer()
     losses = [_step(first, case, optimizer, step) for step in range(STOPPED)]
     state = {name: tensor.clone() for name, tensor in first.training_state().items()}
     stopped = copy.deepcopy(optimizer.state_dict()), torch.get_rng_state()
     losses += [_step(first, case, optimizer, step) for step in range(STOPPED, STEPS)]
     second = case.trained()
-    again = _start(second)
+    again = second.optimizer()
     second.load_state_dict(state, strict=False)
     again.load_state_dict(stopped[0])
     torch.set_rng_state(stopped[1])
@@ -391,33 +394,13 @@ def training_goes_on(case: Case) -> str:
     return f"{STEPS} steps, stopped after {STOPPED}: {losses[0]:.3f} to {losses[-1]:.3f}"
 
 
-def _start(method: TorchMethod) -> torch.optim.Optimizer:
-    torch.manual_seed(0)
-    method.train()
-    return method.optimizer()
-
-
 def _step(method: TorchMethod, case: Case, optimizer: torch.optim.Optimizer, step: int) -> float:
-    try:
-        total = loss_of(method, case.batch(method, step)).total
-    except Exception as error:  # a plugin's own code
-        if not step or isinstance(error, BenchError):
-            raise
-        raise Failed(f"step {step + 1}: {located(error)}") from None
+    total = case.loss(method, step).total
     fail_if(not torch.isfinite(total).all(), f"step {step + 1}: the loss is {total}")
     total.backward()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     return float(total.detach())
-
-
-def _close(a: np.ndarray, b: np.ndarray, tolerance: float, what: str) -> str:
-    fail_if(a.shape != b.shape, f"{what} gives shape {b.shape} instead of {a.shape}")
-    difference = float(np.abs(a - b).max())
-    fail_if(
-        not difference <= tolerance, f"{what} differs by {difference:.2g}, allowed {tolerance:g}"
-    )
-    return f"largest difference {difference:.1g}"
 
 
 def a_batch_can_be_cut(case: Case) -> str:
@@ -428,7 +411,6 @@ def a_batch_can_be_cut(case: Case) -> str:
     if not method.is_split():
         return "defines forward(batch) as a whole: no --chunk"
     batch = case.batch(method)
-    method.train()
     for module in method.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -452,23 +434,14 @@ def a_batch_can_be_cut(case: Case) -> str:
     return f"{len(whole)} views of {batch.size} rows"
 
 
-Checks = tuple[tuple[str, Callable[[Case], str]], ...]
-
-
 def space_is_sound(case: Case) -> str:
     """Every value of every backbone's space is one that the method takes."""
     plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
-    named = [table.backbone for table in read(plugin.folder, plugin.name).spaces]
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
-    backbones = {
-        "builtin",
-        *(
-            name
-            for entry in named
-            if entry
-            for name in ([entry] if isinstance(entry, str) else entry)
-        ),
-    }
+    backbones = {"builtin"}
+    for table in read(plugin.folder, plugin.name).spaces:
+        named = table.backbone or ()
+        backbones |= {named} if isinstance(named, str) else set(named)
     for backbone in sorted(backbones):
         space = space_of(
             plugin, recipe, setting=case.setting, backbone=backbone, variant=case.variant

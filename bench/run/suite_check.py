@@ -10,11 +10,11 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +22,12 @@ from bench.base.contract import Failed, fail_if, located, once_each, result_of
 from bench.base.errors import BenchError, PluginFailed, RunFailed
 from bench.base.findings import DIFFERS, Finding
 from bench.data.sets import DataFolder
-from bench.run.executors.scoring import merge_scores
-from bench.runs import Cost, Provenance, RunRecord, RunsFolder, ScoreKey
+from bench.runs import RunsFolder, ScoreKey
 from bench.runs.predicted import METRICS
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult
 from bench.score.suites.from_predictions import rescore
 
 DIMENSIONS = 32
-RUN = "stand-in-any"
 
 
 @dataclass
@@ -143,46 +141,32 @@ def predictions_follow_the_vectors(case: Case) -> str:
 
 
 def score_follows_from_predictions(case: Case) -> str:
-    """As ``bench verify`` has it, of a run that was written and read again."""
+    """As ``bench verify`` has it, of predictions that were written and read again."""
     result = case.score()
     fail_if(case.task.rescore is None, "rescore is None: bench verify cannot check the score")
-    with tempfile.TemporaryDirectory() as place:
-        store = RunsFolder(Path(place))
-        store.write(_record(result, case.loaded))
-        store.write_predictions(RUN, result.task, result.text, result.predictions, result.suite)
-        arrays = store.read_predictions(RUN, result.task, result.text, result.suite)
-        score = store.read(RUN).scores[0]
-    try:
-        again = rescore(score.key, arrays, score.metric)
-    except BenchError as error:
-        raise Failed(error.message) from None
-    if again is None:
-        raise Failed(f"{score.metric} cannot be computed from what it keeps")
+    name = (result.task, result.text)
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunsFolder(Path(folder))
+        store.write_predictions("run", *name, result.predictions, result.suite)
+        arrays = store.read_predictions("run", *name, result.suite)
+    again = _scored_again(result, arrays)
+    fail_if(again is None, f"{result.metric} cannot be computed from its predictions")
     fail_if(
-        not math.isclose(score.value, again.value, rel_tol=1e-9, abs_tol=1e-6),
-        f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}",
+        not math.isclose(result.value, again.value, rel_tol=1e-9, abs_tol=1e-6),
+        f"{result.value:.6f} is recorded, its predictions give {again.value:.6f}",
     )
     fail_if(
-        score.n != again.n, f"{score.n:,} items are recorded, {again.n:,} predictions are there"
+        result.n != again.n, f"{result.n:,} items are recorded, {again.n:,} predictions are there"
     )
     return "bench verify agrees"
 
 
-def _record(result: TaskResult, loaded: LoadedTask) -> RunRecord:
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    return RunRecord(
-        run_id=RUN,
-        fingerprint="0" * 64,
-        status="finished",
-        method="stand-in",
-        setting="none",
-        backbone="stand-in",
-        seed=None,
-        recipe={},
-        scores=merge_scores((), [result]),
-        cost=Cost(),
-        provenance=Provenance(created=created, data={result.task: loaded.sha256}),
-    )
+def _scored_again(result: TaskResult, arrays: Mapping[str, np.ndarray]) -> Any:
+    try:
+        key = ScoreKey(result.suite, result.task, result.protocol, result.text)
+        return rescore(key, arrays, result.metric)
+    except BenchError as error:
+        raise Failed(error.message) from None
 
 
 def useless_vectors_are_refused(case: Case) -> str:
@@ -224,14 +208,9 @@ def items_stand_alone(case: Case) -> str:
     part = {
         name: array[::2] if len(array) == n else array for name, array in result.predictions.items()
     }
-    try:
-        alone = rescore(ScoreKey(result.suite, result.task, result.protocol, result.text), part)
-    except BenchError as error:
-        raise Failed(f"every second item cannot be scored alone: {error.message}") from None
-    if alone is None or alone.n != len(part["prediction"]):
-        raise Failed(
-            f"of {len(part['prediction'])} items, {alone.n if alone else 'none'} are scored"
-        )
+    alone, items = _scored_again(result, part), len(part["prediction"])
+    scored = alone.n if alone else 0
+    fail_if(scored != items, f"of every second item, {items} in all, {scored} are scored")
     return f"{alone.value:.2f} of every second item"
 
 

@@ -228,30 +228,29 @@ def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
             )
     digest = hashlib.sha256(vectors.tobytes())
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
+
+    def look_up(texts: list[str]) -> np.ndarray:
+        return vectors[[row_of[text] for text in texts]]
+
     return external_plugin(
         VectorsModel,
         name,
+        given=staticmethod(lambda: look_up),
+        kind="vectors",
+        whole=False,
+        identity={"revision": digest.hexdigest(), "by": "vectors"},
         row_of=row_of,
-        vectors=vectors,
         who=who,
-        content=digest.hexdigest(),
     )
 
 
-class VectorsModel(ExternalModel):
+class VectorsModel(ObjectModel):
     """Looks sentences up. A prompt is part of the text that is looked up."""
 
     name = "vectors"
-    kind = "vectors"
     summary = "vectors that somebody else computed"
     row_of: ClassVar[Mapping[str, int]]
-    vectors: ClassVar[np.ndarray]
     who: ClassVar[str]
-    content: ClassVar[str]
-
-    @classmethod
-    def own_revision(cls, recipe: Recipe) -> str:
-        return cls.content
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
@@ -266,11 +265,8 @@ class VectorsModel(ExternalModel):
         return None
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        texts = prompted(self.text_prompt, sentences)
-        self.expect(texts)
-        vectors: np.ndarray = self.vectors[[self.row_of[text] for text in texts]]
-        self.context.reporter.advance(len(texts), total=len(texts))
-        return vectors
+        self.expect(prompted(self.text_prompt, sentences))
+        return super().encode(sentences)
 
     def about(self) -> dict[str, Any]:
-        return super().about() | {"identity": "vectors", "sentences": len(self.row_of)}
+        return ExternalModel.about(self) | {"identity": "vectors", "sentences": len(self.row_of)}

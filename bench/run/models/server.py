@@ -12,11 +12,12 @@ import os
 import time
 import urllib.parse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import requests
 
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import default_cache, lock
@@ -102,28 +103,27 @@ class ServerModel(ExternalModel):
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         texts, folder = prompted(self.text_prompt, sentences), self.cache_folder()
-        client = Client(self, os.environ.get(self.key_env))
         folder.mkdir(parents=True, exist_ok=True)
         with lock(folder / ".lock"):  # two processes would request the same
             store = VectorStore(folder)
             new = store.missing(texts)
             if new and not self.dimension:
-                self.dimension = self._check_same(store, texts, client)
+                self.dimension = self._check_same(store, texts)
             for start in range(0, len(new), self.batch):
                 part = new[start : start + self.batch]
-                store.add(part, client.vectors)
+                store.add(part, self.request)
                 self.dimension = int(store.first(1).shape[1])
                 done = len(texts) - len(new) + start + len(part)
                 self.context.reporter.advance(done, total=len(texts))
             return store(texts)
 
-    def _check_same(self, store: VectorStore, texts: Sequence[str], client: Client) -> int | None:
+    def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
         """The dimension of the stored vectors. Raises RunFailed where the server has other weights than those that filled the cache:
         one sentence is requested again."""
         known = next((text for text in texts if text in store), None)
         if known is None:
             return int(store.first(1).shape[1]) or None
-        (now,), (before,) = client.vectors([known]), store([known])
+        (now,), (before,) = self.request([known]), store([known])
         norms = np.linalg.norm(now) * np.linalg.norm(before)
         if now.shape != before.shape or now @ before < SAME * norms:
             raise RunFailed(
@@ -132,27 +132,10 @@ class ServerModel(ExternalModel):
             )
         return len(before)
 
-    def about(self) -> dict[str, Any]:
-        server = {key: self.recipe[key] for key in ("address", "model")}
-        return super().about() | server | {"identity": "address and name"}
-
-
-@dataclass(frozen=True)
-class Client:
-    """Requests vectors from one server, again where that may help. What it raises names the host and never the key."""
-
-    model: ServerModel
-    key: str | None = field(repr=False)
-
-    @property
-    def host(self) -> str:
-        return urllib.parse.urlsplit(self.model.recipe["address"]).netloc
-
-    def vectors(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32. Raises RunFailed, Interrupted."""
-        import requests
-
-        who = f"{self.model.recipe['model']} at {self.host}"
+    def request(self, texts: list[str]) -> np.ndarray:
+        """(n, d) float32, requested again where that may help. Raises RunFailed, which names the server and never the key, and
+        Interrupted."""
+        who = f"{self.recipe['model']} at {urllib.parse.urlsplit(self.recipe['address']).netloc}"
         for attempt in range(TRIES):
             wait = 2.0**attempt
             try:
@@ -160,34 +143,36 @@ class Client:
             except requests.RequestException as error:
                 problem = f"the connection failed ({self._clean(str(error))})"
             else:
-                if response.status_code == 200:
-                    rows = self._rows(response, len(texts))
-                    return as_vectors(rows, texts, who, self.model.dimension)
-                problem = f"answered {response.status_code} ({self._clean(response.text)})"
+                rows = rows_of(response, len(texts)) if response.status_code == 200 else None
+                if rows is not None:
+                    return as_vectors(rows, texts, who, self.dimension)
+                problem = (
+                    f"answered {response.status_code} without embeddings of {len(texts)} sentences "
+                    f"({self._clean(response.text)})"
+                )
                 seconds = response.headers.get("Retry-After", "")
                 wait = float(seconds) if seconds.isdigit() else wait
                 if response.status_code not in PASSING or wait > LONGEST_WAIT:
-                    raise RunFailed(f"{who}: {problem}; Retry-After: {seconds or 'none'}", EXAMPLE)
+                    after = f"; Retry-After: {seconds}" if seconds else ""
+                    raise RunFailed(f"{who}: {problem}{after}", EXAMPLE)
             if attempt < TRIES - 1:
-                self.model.context.reporter.note(f"{who}: {problem}; again in {wait:.0f} s")
+                self.context.reporter.note(f"{who}: {problem}; again in {wait:.0f} s")
                 self._sleep(wait)
         raise RunFailed(f"{who}: {problem}, {TRIES} times", STORED)
 
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0:
-            if self.model.context.should_stop():
-                raise Interrupted(f"stopped while waiting for {self.host}; {STORED}")
+            if self.context.should_stop():
+                raise Interrupted(f"stopped while waiting for the server; {STORED}")
             time.sleep(min(remaining, 0.2))
 
     def _post(self, texts: list[str]) -> Any:
-        import requests
-
-        recipe = self.model.recipe
-        body = {"model": recipe["model"], "input": texts, "encoding_format": "float"}
-        body |= {"dimensions": recipe["dimensions"]} if recipe.get("dimensions") else {}
+        body = {"model": self.recipe["model"], "input": texts, "encoding_format": "float"}
+        if self.recipe.get("dimensions"):
+            body["dimensions"] = self.recipe["dimensions"]
         return requests.post(
-            recipe["address"],
+            self.recipe["address"],
             json=body,
             headers={"User-Agent": "sentence-bench"},
             auth=self._authorise,  # without it a .netrc would replace the key
@@ -195,23 +180,26 @@ class Client:
             allow_redirects=False,  # the key is for this host alone
         )
 
-    def _rows(self, response: Any, n: int) -> list[Any]:
-        """The n vectors of an answer, in the order of the texts."""
-        try:
-            by_index = {row["index"]: row["embedding"] for row in response.json()["data"]}
-            return [by_index[i] for i in range(n)]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            answer = self._clean(response.text)
-            raise RunFailed(
-                f"{self.host} returned no embeddings of {n} sentences: {answer}", EXAMPLE
-            ) from None
-
     def _authorise(self, request: Any) -> Any:
-        if self.key:
-            request.headers["Authorization"] = f"Bearer {self.key}"
+        if key := os.environ.get(self.key_env):
+            request.headers["Authorization"] = f"Bearer {key}"
         return request
 
     def _clean(self, text: str) -> str:
         """What a server answered, on one line and without the key."""
         line = " ".join(text[:2000].split())
-        return (line.replace(self.key, "***") if self.key else line)[:160]
+        key = os.environ.get(self.key_env)
+        return (line.replace(key, "***") if key else line)[:160]
+
+    def about(self) -> dict[str, Any]:
+        server = {key: self.recipe[key] for key in ("address", "model")}
+        return super().about() | server | {"identity": "address and name"}
+
+
+def rows_of(response: Any, count: int) -> list[Any] | None:
+    """The vectors of an answer, in the order of the texts; None where it has not that many."""
+    try:
+        by_index = {row["index"]: row["embedding"] for row in response.json()["data"]}
+        return [by_index[i] for i in range(count)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
