@@ -273,7 +273,6 @@ class Row:
     runs: tuple[str, ...]  # run ids, by seed
     seeds: tuple[int | None, ...]
     cells: tuple[Cell | None, ...]
-    difference: float | None = None  # of the table's head column, from the baseline's
     is_baseline: bool = False
     may_be_best: bool = False  # on the head column; the only thing that is shaded or marked
     untested: str = ""  # why it takes no part in the tests; "" where it does
