@@ -17,6 +17,8 @@ from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
 from bench.cli.columns import print_facts, print_findings, print_grid, say
 from bench.cli.options import comma_list, data_option, json_option, json_text, warn
+from bench.cli.planning import announce
+from bench.cli.progress import RunReporter
 from bench.cli.run_card import print_section
 from bench.data.corpora import open_corpus
 from bench.data.fetching import offline_now
@@ -41,6 +43,7 @@ from bench.data.sets import (
 from bench.data.sets.sources import pending_set
 from bench.score.suites import expand_suites, suite
 from bench.show.grid import Column, grid
+from bench.show.tables.report import overlap_grid
 
 
 @click.group(cls=HelpfulGroup)
@@ -79,13 +82,13 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
     folder.check_root()
     states = [(wanted, folder.check(wanted)) for wanted in _chosen(name)]
     _show(states, name, as_json)
-    damaged = [wanted.name for wanted, state in states if state.status == "damaged"]
-    if damaged:
-        raise DataDamaged(
-            f"damaged: {', '.join(damaged)}",
-            f"bench data check {damaged[0]}{f' --data {data}' if data else ''} says which file and how to get it",
-        )
     for wanted, state in states:
+        if state.status == "damaged":
+            folder_option = f" --data {data}" if data else ""
+            raise DataDamaged(
+                f"damaged: {wanted.name}",
+                f"bench data check {wanted.name}{folder_option} says which file and how to get it",
+            )
         if name is not None and state.status == "missing":
             folder.open(wanted)  # raises with what was looked for and where
 
@@ -107,34 +110,29 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
     Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
     and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
-    from bench.cli.planning import announce
-
     folder, store = DataFolder(data), data.expanduser() if data is not None else fetched_folder()
     chosen = {wanted.name: wanted for name in names for wanted in _chosen(name, fetched=True)}
-    missing = {
-        name: wanted
-        for name, wanted in chosen.items()
+    missing = [
+        (wanted, text if wanted.forms else "any")
+        for wanted in chosen.values()
         if not any(copy.form in (text, "any") for copy in folder.copies(wanted)[0])
-    }
-    failed: dict[str, BenchError] = {}
-    for name, wanted in missing.items():
-        if not sources_of(wanted, text):
-            failed[name] = DataMissing(f"{name}: no source is known to fetch it from", wanted.get)
-    pending = [wanted for name, wanted in missing.items() if name not in failed]
+    ]
+    pending = [pending_set(wanted, form) for wanted, form in missing if sources_of(wanted, form)]
     if pending and offline_now():
-        listed = " ".join(wanted.name for wanted in pending)
+        listed = " ".join(item.name for item in pending)
         raise BenchError(
             f"{listed}: missing, and nothing is fetched while HF_HUB_OFFLINE is set",
             f"unset HF_HUB_OFFLINE, or where there is a network: bench data fetch {listed} --data DIR; copy DIR here",
         )
-    fetcher = Fetcher(store, warn)
+    failed = list[BenchError]()
     if pending:
-        announce([pending_set(each, text if each.forms else "any") for each in pending], store)
-    for wanted in pending:
+        announce(pending, store)
+    fetcher = Fetcher(store, warn)
+    for wanted, form in missing:
         try:
-            fetcher.get(wanted, text if wanted.forms else "any")
+            fetcher.get(wanted, form)
         except BenchError as error:
-            failed[wanted.name] = error
+            failed.append(error)
     for wanted in chosen.values():
         state = folder.check(wanted)
         if as_json:
@@ -142,7 +140,7 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
         else:
             where = f", in {', '.join(state.places)}" if state.places else ""
             click.echo(f"{wanted.name}: {state.status}{where}")
-    for problem in failed.values():
+    for problem in failed:
         show_error(problem)
     if failed:
         raise click.exceptions.Exit(2)
@@ -321,9 +319,6 @@ def overlap(
     \b
     Example:  bench data overlap nli.csv --data DIR
     """
-    from bench.cli.progress import RunReporter
-    from bench.show.tables.report import overlap_grid
-
     opened = open_corpus(corpus)
     if column not in (None, "all") and len(opened.columns) > 1:
         opened = opened.only(column)

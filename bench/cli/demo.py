@@ -12,14 +12,14 @@ import click
 from bench.base.files import write_or_fail
 from bench.board.judged_tables import answer
 from bench.cli.columns import say
-from bench.cli.options import comma_list, no_collection, parse_seeds, plain_option
+from bench.cli.options import no_collection, parse_seeds, plain_option
 from bench.cli.progress import reporting
 from bench.cli.run_all import run_all
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.run import plan
-from bench.run.config import RunConfig, split_variant
+from bench.run.config import RunConfig
 from bench.run.plugins import discover
 from bench.run.settle import settled
 from bench.runs import RunRecord, RunsFolder
@@ -27,12 +27,14 @@ from bench.runs.run import Run
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import print_tables
 
+METHODS = ("first-last-avg", "last-avg", "embedding-last-avg", "cls", "simcse")
 BATCH = 32
-RECIPE = {"batch_size": str(BATCH), "eval_steps": "15"}
-POOLER = {"pooler": "avg_first_last"}
-"""Of methods with a pooler, such as SimCSE: the best of the untrained poolings, trained. README.md of bench/builtin says how the values were chosen, on the dev pairs."""
-NOTE = "A small sample of image captions: enough to see a method work, not a result."
-POOLED = "What is trained is the mean of the first and the last layer (pooler=avg_first_last), not [CLS] as in SimCSE's paper."
+RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooler": "avg_first_last"}
+"""The pooler is the best of the untrained poolings, trained. README.md of bench/builtin says how the values were chosen, on the dev pairs."""
+NOTE = (
+    "A small sample of image captions: enough to see a method work, not a result. What is trained is the mean of the first and the last "
+    "layer (pooler=avg_first_last), not [CLS] as in SimCSE's paper."
+)
 
 
 @click.command()
@@ -42,13 +44,6 @@ POOLED = "What is trained is the mean of the first and the last layer (pooler=av
     default=Path("bench-demo"),
     show_default=True,
     help="Folder for the runs and the page.",
-)
-@click.option(
-    "--method",
-    "methods",
-    default="first-last-avg,last-avg,embedding-last-avg,cls,simcse",
-    show_default=True,
-    help="Methods, separated by commas; the others are compared with the first.",
 )
 @click.option(
     "--seeds", default="42-44", show_default=True, help="Of the methods that are trained."
@@ -62,7 +57,7 @@ POOLED = "What is trained is the mean of the first and the last layer (pooler=av
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @plain_option
-def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: bool) -> None:
+def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
     """Train and score on what the package carries: no data, no network, about two minutes on two CPU cores.
 
     Four untrained poolings of one encoder, and SimCSE trained for half a minute on Wikipedia sentences, scored on pairs of image captions
@@ -71,19 +66,16 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     \b
     Example:  bench demo --out /tmp/demo
     """
-    registry = discover()
-    classes = [registry[split_variant(name)[0]].cls for name in comma_list(methods)]
-    with_pooler = any(POOLER.keys() <= cls.defaults.keys() for cls in classes)
     config = RunConfig(
-        methods=comma_list(methods),
+        methods=METHODS,
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",
-        overrides=recipe(steps) | (POOLER if with_pooler else {}),
+        overrides=recipe(steps),
         offline=True,
     )
     config, store = settled(config), RunsFolder(out / "runs")
-    planned = plan.make(config, registry, DataFolder(None))
+    planned = plan.make(config, discover(), DataFolder(None))
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, False)
     if records:
@@ -100,15 +92,14 @@ def recipe(steps: int) -> dict[str, str]:
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
     """The table with its verdicts, the sentence with which the page begins, and what to do next. The first method is the baseline."""
     runs = [Run(record, store.folder(record.run_id)) for record in records]
-    pooled = any(record.recipe.get("pooler") for record in records)
-    note, page = f"{NOTE} {POOLED}" if pooled else NOTE, out / "index.html"
+    page = out / "index.html"
     with no_collection():
         tables = compare_runs(runs, TableOptions(baseline=records[0].method))
-        text = comparison(runs, tables, "bench demo", note)
+        text = comparison(runs, tables, "bench demo", NOTE)
     write_or_fail(page, text.encode(), hint="another folder: --out DIR")
     print_tables(tables)
     say(answer(tables))
-    say(note)
+    say(NOTE)
     last, folder = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
     click.echo(f"page: {page.resolve()}")
     click.echo(f"next: bench runs {last} {folder}")

@@ -221,8 +221,7 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
             verdict=verdict,
             mde=float(less.detectable_P(said.critical)[place]),
         )
-        row = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
-        rows[i] = replace(row, difference=tested.difference)
+        rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
     if base_row is not None and base is not None:
         top = rows[base_row].may_be_best
         rows = [replace(row, may_be_best=top) if i in same else row for i, row in enumerate(rows)]

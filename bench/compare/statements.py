@@ -89,8 +89,8 @@ def not_tested(table: Table) -> str:
 
 def _compared(table: Table) -> str:
     """ "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19: 0 better, 16 worse, 3 inconclusive." """
-    base, compared = baseline_row(table), [row for row in table.rows if verdict(row)]
-    if base is None or not compared:
+    compared = [row for row in table.rows if verdict(row)]
+    if not compared:
         return ""
     trained = [row for row in compared if row.setting != "none"]
     every = _counted(compared)
@@ -98,7 +98,7 @@ def _compared(table: Table) -> str:
         every = (
             f"of {len(trained)} trained rows {_counted(trained)}; of all {len(compared)}, {every}"
         )
-    return f"Against {row_name(base, table)}: {every}."
+    return f"Against {table.baseline}: {every}."
 
 
 def _counted(rows: Sequence[Row]) -> str:
@@ -111,10 +111,9 @@ def _reasons(rows: Iterable[Row]) -> str:
 
 
 def _best_first(table: Table) -> list[Ranked]:
-    if table.head is None:
-        return []
-    having = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
-    return sorted(having, key=lambda row_and_cell: -row_and_cell[1].mean)
+    """The rows with a value in the column that ranks; a table has them in this order."""
+    rows = table.rows if table.head else ()
+    return [(row, cell) for row in rows if (cell := row.cells[-1]) is not None]
 
 
 def _value(cell: Cell) -> str:
@@ -122,10 +121,6 @@ def _value(cell: Cell) -> str:
 
 
 # --- a row's comparison with the baseline ---
-
-
-def baseline_row(table: Table) -> Row | None:
-    return next((row for row in table.rows if row.is_baseline), None)
 
 
 def compared(row: Row) -> Against | None:

@@ -347,30 +347,13 @@ def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
 
 
 def find_part(name: str) -> Part:
-    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part. Raises BenchError for one that is not listed."""
-    paper, colon, asked = name.partition(":")
-    if paper not in PAPERS:
-        raise UnknownName(
-            "paper",
-            paper,
-            PAPERS,
-            "with printed tables here",
-            "bench reproduce: lists every table and figure",
-        )
-    parts = [part for part in contents() if part.paper == paper]
-    if not colon:
-        raise BenchError(
-            f"{paper} has the parts {', '.join(part.short for part in parts)}: name one",
-            f"bench reproduce {parts[0].name} --dry-run",
-        )
-    kind, number = re.fullmatch(r"(table|figure|)\s*(.*)", asked).groups()  # type: ignore[union-attr]
-    for part in parts:
-        if part.part.lower() == f"{kind or 'table'} {number.lower()}":
-            return part
-    raise BenchError(
-        f"'{asked}' of {paper} is not known here: it has {', '.join(part.short for part in parts)}",
-        "bench reproduce: lists all",
-    )
+    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part. Raises UnknownName for one that is not listed."""
+    parts = {part.name.lower(): part for part in contents()}
+    key = re.sub(r"\s|(?<=:)table", "", name.lower())
+    if key not in parts:
+        listed = "bench reproduce: lists every table and figure"
+        raise UnknownName("table or figure", name, parts, hint=listed)
+    return parts[key]
 
 
 def split_name(name: str) -> tuple[str, str | None]:

@@ -104,7 +104,6 @@ MISTAKES = {
         methods --check no.py
         suites stss
         references simcsee
-        demo --method simsce --out demo
         demo --seeds x --out demo
         demo --steps 0 --out demo
     """,

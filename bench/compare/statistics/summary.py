@@ -2,7 +2,7 @@
 
 Two numbers meet in one column only under one suite, protocol and text form. Runs share a row only when nothing but the seed
 differs: another recipe value, corpus or backbone revision makes another row, which names what differs; of runs of the method's
-older code a footnote says how to see them. Pure Python, so that
+older code a note says how to see them. Pure Python, so that
 ``bench compare`` does not wait for numpy.
 """
 
@@ -27,11 +27,9 @@ from bench.compare.statistics.table import (
     SENDER,
     Against,
     Cell,
-    Footnote,
     Row,
     Table,
     by_protocol,
-    prediction_hashes,
     rows_of,
     title,
 )
@@ -106,8 +104,8 @@ def _table(
         len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
     )
     notes: list[str] = []
-    rows, footnotes = list[Row](), list[Footnote]()
-    for runs, differs, other_code in rows_of([record for record, _ in scored], notes):
+    rows = list[Row]()
+    for runs, differs in rows_of([record for record, _ in scored], notes):
         first = runs[0]
         cells = tuple(
             _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
@@ -128,12 +126,9 @@ def _table(
                 seeds=tuple(run.seed for run in runs),
                 cells=cells,
                 model=first.model_name,
-                footnotes=(len(footnotes),) if other_code else (),
             )
         )
-        footnotes += [other_code] if other_code else []
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
-    notes += _the_same(rows, by_run)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
@@ -149,19 +144,7 @@ def _table(
         columns=columns,
         rows=tuple(rows),
         notes=tuple(notes),
-        footnotes=tuple(footnotes),
     )
-
-
-def _the_same(rows: Sequence[Row], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
-    """A note of rows whose predictions are equal to the last bit."""
-    having: dict[object, list[str]] = {}
-    for row in rows:
-        name = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
-        for hashes in {prediction_hashes(by_run[run]) for run in row.runs} - {None}:
-            having.setdefault(hashes, []).append(name)
-    same = dict.fromkeys(tuple(sorted(names)) for names in having.values() if len(names) > 1)
-    return [f"same predictions on every item: {', '.join(names)}" for names in same]
 
 
 def _only(names: set[str]) -> str:
@@ -250,15 +233,12 @@ def against(table: Table, baseline: str | None) -> Table:
     base = _default(table) if baseline is None else _named(table, baseline)
     if base is None:
         return table
-    rows = []
-    for row in table.rows:
-        if row is base:
-            rows.append(replace(row, difference=0.0 if table.head else None, is_baseline=True))
-            continue
-        cells = tuple(_less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True))
-        head = cells[-1] if table.head else None
-        difference = head.against.difference if head is not None and head.against else None
-        rows.append(replace(row, cells=cells, difference=difference))
+    rows = [
+        replace(row, is_baseline=True)
+        if row is base
+        else replace(row, cells=tuple(map(_less, row.cells, base.cells)))
+        for row in table.rows
+    ]
     alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
     name = base.name if alone else f"{base.name} {base.backbone}"
     return replace(table, rows=tuple(rows), baseline=name)
@@ -281,15 +261,10 @@ def _named(table: Table, name: str) -> Row | None:
         if len(found) == 1:
             return found[0]
         if found:
-            names = [max(_full_names(row), key=len) for row in found]
-            if len(set(names)) < len(names):  # alike but for the setting
-                names = [
-                    f"{full} (--setting {row.setting})"
-                    for full, row in zip(names, found, strict=True)
-                ]
+            names = sorted({max(_full_names(row), key=len) for row in found})
             raise BenchError(
                 f"--baseline: {name} is {len(found)} rows of {table.suite}",
-                "name one: " + "; ".join(shlex.quote(full) for full in sorted(names)),
+                "name one: " + "; ".join(map(shlex.quote, names)),
             )
     return None
 

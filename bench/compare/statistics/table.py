@@ -65,10 +65,10 @@ def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...
 
 def rows_of(
     records: Sequence[RunRecord], notes: list[str]
-) -> list[tuple[list[RunRecord], Differs, Footnote | None]]:
+) -> list[tuple[list[RunRecord], Differs]]:
     """Runs that differ in nothing but the seed, by seed; with what sets them apart from runs of the same name.
 
-    Runs of one row are of one code of the method, the newest; a footnote names the runs of other code, None where there are none.
+    Runs of one row are of one code of the method, the newest; ``notes`` get a line for those that are left out.
     """
     named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
     settings: dict[str, dict[str, str]] = {}
@@ -90,33 +90,23 @@ def rows_of(
         for runs in alike.values():
             values = settings[runs[0].run_id]
             differs = tuple((key, values[key]) for key in keys if key in values)
-            newest, *others = _by_code(runs)
-            rows.append(
-                (
-                    _one_per_seed(newest, differs, notes),
-                    differs,
-                    _other_code(title(runs[0], differs), others),
-                )
-            )
+            rows.append((_newest(runs, title(runs[0], differs), notes), differs))
     return rows
 
 
-def _by_code(runs: Sequence[RunRecord]) -> list[list[RunRecord]]:
-    """Runs of one code of the method together, the code of the newest run first."""
-    codes: dict[object, list[RunRecord]] = {}
-    for run in sorted(runs, key=lambda run: (run.provenance.created, run.run_id), reverse=True):
-        codes.setdefault(run.provenance.plugin.sha256, []).append(run)
-    return list(codes.values())
-
-
-def _other_code(name: str, codes: Sequence[Sequence[RunRecord]]) -> Footnote | None:
-    """The footnote of a row, with the command that shows the runs of each other code."""
-    if not codes:
-        return None
-    commands = [" ".join(["bench compare", *sorted(run.run_id for run in runs)]) for runs in codes]
-    return Footnote(
-        "code of the method", f"the newest only (other code: {'; '.join(commands)})", name
-    )
+def _newest(runs: Sequence[RunRecord], name: str, notes: list[str]) -> list[RunRecord]:
+    """The newest run of each seed, of the newest code of the method; a note has the command that shows the others of one code."""
+    ordered = sorted(runs, key=lambda run: (run.provenance.created, run.run_id))
+    code = ordered[-1].provenance.plugin.sha256
+    newest = {run.seed: run for run in ordered if run.provenance.plugin.sha256 == code}
+    others: dict[str | None, list[str]] = {}
+    for run in runs:
+        if newest.get(run.seed) is not run:
+            others.setdefault(run.provenance.plugin.sha256, []).append(run.run_id)
+    for sha256, ids in others.items():
+        why = "newer runs have their seeds" if sha256 == code else "older code of the method"
+        notes.append(f"{name}: left out, {why}: bench compare {' '.join(sorted(ids))}")
+    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
@@ -141,18 +131,6 @@ def _short(value: object) -> str:
     if isinstance(value, str):
         return value
     return f"{value:g}" if isinstance(value, float) else json.dumps(value, default=str)
-
-
-def _one_per_seed(runs: list[RunRecord], differs: Differs, notes: list[str]) -> list[RunRecord]:
-    """The newest run of each seed; older ones are named in a note, because their data must differ."""
-    newest: dict[int | None, RunRecord] = {}
-    for run in sorted(runs, key=lambda run: (run.provenance.created, run.run_id)):
-        newest[run.seed] = run
-    if older := sorted(run.run_id for run in runs if newest[run.seed] is not run):
-        notes.append(
-            f"{title(runs[0], differs)}: a newer run of the same seed stands for {', '.join(older)}"
-        )
-    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
 
 
 def title(run: RunRecord, differs: Differs) -> str:
@@ -273,7 +251,6 @@ class Row:
     runs: tuple[str, ...]  # run ids, by seed
     seeds: tuple[int | None, ...]
     cells: tuple[Cell | None, ...]
-    difference: float | None = None  # of the table's head column, from the baseline's
     is_baseline: bool = False
     may_be_best: bool = False  # on the head column; the only thing that is shaded or marked
     untested: str = ""  # why it takes no part in the tests; "" where it does
