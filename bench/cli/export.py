@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,6 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS = ("sentence-transformers", "transformers", "mteb")
 

@@ -63,9 +63,8 @@ def names_of(option: str) -> Callable[[str], tuple[str, ...]]:
     return read
 
 
-def suites_of(text: str) -> tuple[str, ...]:
-    check_commas("--suite", text)
-    return split_names(text)
+def forms_of(text: str) -> str:
+    return ",".join(comma_list(text))
 
 
 def chunk_of(text: str) -> int | str:
@@ -102,13 +101,13 @@ OPTIONS = (
         WHAT,
         "--suite",
         "suites",
-        type=suites_of,
-        metavar="TEXT",
         help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).  [default: sts]",
     ),
     option(
         WHAT,
         "--text",
+        type=forms_of,
+        metavar="TEXT",
         help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.  "
         "[default: tokenised]",
     ),
@@ -262,6 +261,9 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
         if files := (*values.get(key, ()), *(t for t in targets if t.endswith(suffix))):
             values[key] = files
     use_files([Path(file) for file in values.get("plugins", ())])
+    if "suites" in typed:  # when the suites of plugin files are known
+        check_commas("--suite", typed["suites"])
+        values["suites"] = split_names(typed["suites"])
     if methods := _methods(values.get("methods", ()), targets):
         values["methods"] = methods
     if plan_file is None:

@@ -247,7 +247,7 @@ def test_missing_folder_and_builtin(tmp_path):
     with pytest.raises(DataMissing, match="no corpus at") as caught:
         open_corpus(tmp_path / "nothing.txt")
     assert "builtin" in caught.value.hint
-    with pytest.raises(CorpusError, match="is a folder"):
+    with pytest.raises(CorpusError, match="is no regular file"):
         open_corpus(tmp_path)
     corpus = open_corpus("builtin", cache=tmp_path / "cache")
     assert corpus.name == "builtin" and corpus.columns == ("sentence",) and len(corpus) >= 3000
