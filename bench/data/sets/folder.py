@@ -94,9 +94,6 @@ class DataFolder:
             if root is not None and root.is_dir()
         )
 
-    def __repr__(self) -> str:
-        return f"DataFolder({str(self.root) if self.root is not None else None!r})"
-
     @property
     def as_it_is(self) -> DataFolder:
         """The same folders, for what would be nice to have and is not worth a download."""
