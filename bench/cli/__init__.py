@@ -43,16 +43,19 @@ WITHDRAWN = {
     "cancel": "bench runs RUN, which names the engine's own command",
 }
 """Verbs of earlier versions -> what does the same now."""
-FIRST_STEPS = {
-    "bench demo": "text to page in two minutes: no data, no network",
-    "bench doctor": "what is installed, and which data is here",
-    "bench methods": "what can be run",
-}
-WITH_RUNS = {
-    "bench compare": "which method is best, and how sure that is",
-    "bench runs": "your runs; bench runs RUN shows one of them",
-    "bench publish --preview": "the same as a page, before it is published",
-}
+WELCOME = """Sentence embeddings: train, score as the papers do, keep the record, compare.
+
+first
+  bench demo               text to page in two minutes: no data, no network
+  bench doctor             what is installed, and which data is here
+  bench methods            what can be run
+
+with runs
+  bench compare            which method is best, and how sure that is
+  bench runs               your runs; bench runs RUN shows one of them
+  bench publish --preview  the same as a page, before it is published
+
+all commands: bench --help"""
 
 
 class HelpfulGroup(click.Group):
@@ -76,29 +79,15 @@ class HelpfulGroup(click.Group):
         options = rest[: rest.index("--")] if "--" in rest else rest
         if {"-h", "--help"}.isdisjoint(options):
             return name, command, rest
-        return (
-            name,
-            command,
-            [*(word for word in rest[:1] if word in getattr(command, "commands", ())), "--help"],
-        )
+        group = [word for word in rest[:1] if word in getattr(command, "commands", ())]
+        return name, command, [*group, "--help"]
 
 
 class Verbs(HelpfulGroup):
     """A group whose commands are imported when they are named, and whose errors are one line each."""
 
     def welcome(self, ctx: click.Context) -> str:
-        """Three things to do next: with runs, or before there are any."""
-        from bench.runs import default_runs
-
-        steps = FIRST_STEPS if next(default_runs().glob("*/run.json"), None) is None else WITH_RUNS
-        lines = [
-            "Sentence embeddings: train, score as the papers do, keep the record, compare.",
-            "",
-            "next",
-        ]
-        wide = max(map(len, steps))
-        lines += [f"  {command:<{wide}}  {what}" for command, what in steps.items()]
-        return "\n".join([*lines, "", "all commands: bench --help"])
+        return WELCOME
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -161,9 +150,8 @@ def usage_error(error: click.UsageError) -> BenchError:
     """click's own error; of an option that is a recipe value, as --lr, with what sets it."""
     message, context = error.format_message(), error.ctx
     hint = f"{context.command_path if context else 'bench'} --help"
-    options = (
-        {option for param in context.command.params for option in param.opts} if context else set()
-    )
+    params = context.command.params if context else []
+    options = {option for param in params for option in param.opts}
     if isinstance(error, click.NoSuchOption) and "--set" in options:
         from bench.run.recipes import setter
 

@@ -59,7 +59,7 @@ def data() -> None:
 @data_option
 @json_option
 def list_(name: str | None, data: Path | None, as_json: bool) -> None:
-    """What every suite and corpus needs, and which of it is there (by name and size; quick).
+    """What every suite and corpus needs, and which of it is there (by the names of files; quick).
 
     With a NAME everything about that set.  Example: bench data list STS12 --data DIR
     """
@@ -171,7 +171,7 @@ def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
 
 
 LIST_NOTES = (
-    "judged by name and size; to read every byte: bench data check",
+    "judged by the names of files; to read every byte: bench data check",
     "to get what is missing: bench data fetch NAME, or a suite, or all",
     "data folder: --data DIR, or BENCH_DATA",
 )

@@ -136,7 +136,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
 
 
 def data_state(folder: DataFolder) -> list[dict[str, Any]]:
-    """For each suite whose data is in files: how many tasks it has, and which of them lack theirs, judged by name and size."""
+    """For each suite whose data is in files: how many tasks it has, and which of them lack theirs, judged by the names of files."""
     here = {name for name, each in data_sets().items() if folder.look(each).status == "found"}
     scored = {name for each in data_sets().values() for name in each.suites}
     return [

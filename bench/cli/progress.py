@@ -14,7 +14,6 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     Task,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -25,6 +24,7 @@ from bench.base.text import duration
 from bench.show.grid import wrap
 
 EVERY = 10.0  # seconds between two plain lines
+ALL = "all runs"
 
 
 class Bars(Progress):
@@ -61,15 +61,14 @@ class RunReporter:
             disable=plain,
             expand=True,
         )
-        self.tasks: dict[str, TaskID] = {}
         self.fields: dict[str, Any] = {}
-        self.phase_name, self.last = "", time.monotonic()
+        self.working, self.last = "", time.monotonic()  # on a phase; the time of the last line
 
     def plan(self, runs: Sequence[Any]) -> None:
         """Begin a list of runs."""
         self.count = len(runs)
         if self.count > 1:
-            self.tasks = {"runs": self.bars.add_task("all runs", total=self.count)}
+            self.bars.add_task(ALL, total=self.count)
 
     def start(self, label: str, number: int | None = None) -> None:
         """Begin a run; ``number``: its place in the list, from 1."""
@@ -82,54 +81,50 @@ class RunReporter:
 
     def phase(self, name: str, total: int | None = None) -> None:
         """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
-        keep = {"runs", "train"} if name in ("dev", "train") else {"runs"}
-        self._forget(keep)
-        if name not in self.tasks:
-            self.tasks[name] = self.bars.add_task(name, total=total)
+        self._forget(ALL, "train" if name in ("dev", "train") else "")
+        if name not in self._tasks():
+            self.bars.add_task(name, total=total)
             self.last = self.last if name == "dev" else time.monotonic()
-        self.phase_name = name
+        self.working = name
 
     def advance(self, done: int, **fields: Any) -> None:
-        if not self.phase_name:
+        task = self._tasks().get(self.working)
+        if task is None:
             return
         self.fields |= fields
-        task = self.tasks[self.phase_name]
-        self.bars.update(task, completed=done, total=fields.get("total"))
-        self.bars.numbers = "  ".join(self._numbers())
+        self.bars.update(task.id, completed=done, total=fields.get("total"))
+        self.bars.numbers = "  ".join(self._numbers(task))
         if self.plain and time.monotonic() - self.last >= EVERY:
             self.last = time.monotonic()
-            phases = [text for name in self.tasks if name != "runs" for text in self._counts(name)]
-            everything = self._counts("runs") if "runs" in self.tasks else []
-            self._say("  ".join([*phases, *self._numbers(), *everything]))
+            tasks = self._tasks()
+            every = tasks.pop(ALL, None)
+            phases = [_count(task) for task in tasks.values()]
+            self._say(
+                "  ".join([*phases, *self._numbers(task), *([_count(every)] if every else [])])
+            )
 
     def note(self, text: str) -> None:
         self._say(text, "dim")
 
     def done(self, line: str) -> None:
         """End a run with a line."""
-        if "runs" in self.tasks:
-            self.bars.advance(self.tasks["runs"])
-        self._forget({"runs"})
+        if (every := self._tasks().get(ALL)) is not None:
+            self.bars.advance(every.id)
+        self._forget(ALL)
         self._say(line)
 
-    def _forget(self, keep: set[str]) -> None:
+    def _tasks(self) -> dict[str, Task]:
+        return {task.description: task for task in self.bars.tasks}
+
+    def _forget(self, *but: str) -> None:
         """Without the bars of other phases, and without numbers where no training goes on."""
-        for name in self.tasks.keys() - keep:
-            self.bars.remove_task(self.tasks.pop(name))
-        if "train" not in self.tasks:
-            self.fields, self.phase_name, self.bars.numbers = {}, "", ""
+        for name, task in self._tasks().items():
+            if name not in but:
+                self.bars.remove_task(task.id)
+        if "train" not in self._tasks():
+            self.fields, self.working, self.bars.numbers = {}, "", ""
 
-    def _task(self, name: str) -> Task:
-        return next(task for task in self.bars.tasks if task.id == self.tasks[name])
-
-    def _counts(self, name: str) -> list[str]:
-        """ "train 125 of 1000", and the time left where it is known."""
-        task = self._task(name)
-        of = f" of {task.total:g}" if task.total else ""
-        left = [f"{duration(task.time_remaining)} left"] if task.time_remaining else []
-        return [f"{task.description} {task.completed:g}{of}", *left]
-
-    def _numbers(self) -> list[str]:
+    def _numbers(self, task: Task) -> list[str]:
         """Task, loss, the best dev score and where, speed: only what is known."""
         fields, parts = self.fields, list[str]()
         if fields.get("task"):
@@ -138,9 +133,7 @@ class RunReporter:
             parts.append(f"loss {fields['loss']:.4f}")
         if fields.get("best") is not None:
             parts.append(f"dev best {fields['best']:.2f} at {fields['best_step']}")
-        speed = fields.get("sentences_per_second")
-        if self.phase_name == "encode":
-            speed = self._task("encode").speed
+        speed = task.speed if self.working == "encode" else fields.get("sentences_per_second")
         return parts + ([f"{speed:.0f} sentences/s"] if speed else [])
 
     def _say(self, text: str, style: str = "") -> None:
@@ -149,6 +142,13 @@ class RunReporter:
             return
         for line in wrap(text, self.console.width - 2):
             self.console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
+
+
+def _count(task: Task) -> str:
+    """ "train 125 of 1000", and the time left where it is known."""
+    of = f" of {task.total:g}" if task.total else ""
+    left = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
+    return f"{task.description} {task.completed:g}{of}{left}"
 
 
 @contextmanager

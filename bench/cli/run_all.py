@@ -1,4 +1,4 @@
-"""Planned runs, one after the other, and what the user is told of each."""
+"""Planned runs, one after the other, and what the user reads of each."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ def run_all(
     shared: bool = False,
     ranks: Ranks | None = None,
 ) -> tuple[list[RunRecord], int]:
-    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code.
+    """Every planned run in turn; one that fails is reported, and the others go on. Returns the records and the exit code.
 
     ``shared``: what another process works on is left until the others are done, and then waited for, so that several processes with the
     same runs do each of them once.
     """
     records: list[RunRecord] = []
     worst = 0
-    told: set[str] = set()
+    noted: set[str] = set()
     later: list[PlannedRun] = []
     reporter.plan(planned)
     for i, planned_run in enumerate(planned, 1):
         reporter.start(planned_run.run_id, i)
         for note in planned_run.notes:
-            if note not in told:
+            if note not in noted:
                 reporter.note(note)
-        told |= set(planned_run.notes)
+        noted.update(planned_run.notes)
         try:
             record, worked = execute_with_less_memory(planned_run, store, config, reporter, ranks)
         except (RunFailed, RunLocked) as error:

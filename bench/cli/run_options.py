@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
-from bench.base.text import list_names
 from bench.cli.options import (
     check_commas,
     comma_list,
@@ -53,6 +53,26 @@ def hidden(*names: str, **more: Any) -> Callable[..., Any]:
     return click.option(*names, hidden=True, **more)
 
 
+def names_of(option: str) -> Callable[[str], tuple[str, ...]]:
+    """Reads the value of an option that takes names with commas between them."""
+
+    def read(text: str) -> tuple[str, ...]:
+        check_commas(option, text)
+        return comma_list(text)
+
+    return read
+
+
+def forms_of(text: str) -> str:
+    return ",".join(comma_list(text))
+
+
+def chunk_of(text: str) -> int | str:
+    if text != "auto" and not (text.isdigit() and int(text)):
+        raise BenchError(f"--chunk {text}: expected a number of rows, or auto", "--chunk 16")
+    return text if text == "auto" else int(text)
+
+
 FILE = click.Path(path_type=Path, dir_okay=False)
 DEVICES = "auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]"
 OPTIONS = (
@@ -60,6 +80,8 @@ OPTIONS = (
         WHAT,
         "--backbone",
         "backbones",
+        type=names_of("--backbone"),
+        metavar="TEXT",
         help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER says what tables call it.  [default: builtin]",
     ),
     option(
@@ -68,7 +90,13 @@ OPTIONS = (
         type=click.Choice(["unsupervised", "supervised", "none"]),
         help="[default: the one with a recipe for the backbone]",
     ),
-    option(WHAT, "--seeds", help="42, 1-5, or 1,3,7-9.  [default: 42]"),
+    option(
+        WHAT,
+        "--seeds",
+        type=parse_seeds,
+        metavar="TEXT",
+        help="42, 1-5, or 1,3,7-9.  [default: 42]",
+    ),
     option(
         WHAT,
         "--suite",
@@ -78,6 +106,8 @@ OPTIONS = (
     option(
         WHAT,
         "--text",
+        type=forms_of,
+        metavar="TEXT",
         help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.  "
         "[default: tokenised]",
     ),
@@ -117,6 +147,7 @@ OPTIONS = (
     option(
         HOW,
         "--chunk",
+        type=chunk_of,
         metavar="N|auto",
         help="Hold so many rows of a batch in memory at a time, with the same gradient; auto: as many as fit.",
     ),
@@ -174,7 +205,7 @@ OPTIONS = (
     ),
 )
 SAME = (
-    hidden("--method", "methods", help="The same as METHOD."),
+    hidden("--method", "methods", type=names_of("--method"), help="The same as METHOD."),
     hidden("--plugin", "plugins", multiple=True, help="The same as FILE.py."),
     hidden("--recipe", "recipes", multiple=True, help="The same as RECIPE.toml."),
     hidden("--plain", is_flag=True),
@@ -187,21 +218,18 @@ SAME = (
 COUNT = click.IntRange(min=1)
 OLD: Mapping[str, tuple[dict[str, Any], str]] = {
     "--variant": ({}, "METHOD+VARIANT"),
-    "--name": ({}, "--backbone NAME=FOLDER"),
+    "--name": ({"type": comma_list}, "--backbone NAME=FOLDER"),
     "--max-steps": ({"type": COUNT}, "--set max_steps={value}, or --budget {value}steps"),
     "--auto-batch": ({"is_flag": True}, "--chunk auto"),
     "--compile": ({"is_flag": True}, "--set compile=true"),
-    "--executor": (
-        {"type": click.Choice(["local", "torchrun", "slurm", "ray"]), "default": "local"},
-        "--on",
-    ),
-    "--gpus": ({"type": COUNT}, "--on"),
-    "--cpus": ({"type": COUNT}, "--on"),
-    "--memory": ({}, "--on"),
-    "--parallel": ({"type": COUNT}, "--on"),
-    "--retries": ({"type": click.IntRange(min=0)}, "--on"),
-    "--slurm": ({"multiple": True}, "--on"),
-    "--commands": ({"is_flag": False, "flag_value": "-"}, "--on"),
+    "--executor": ({"type": click.Choice(["local", "torchrun", "slurm", "ray"])}, "--on {on}"),
+    "--gpus": ({"type": COUNT}, "--on {on}"),
+    "--cpus": ({"type": COUNT}, "--on {on}"),
+    "--memory": ({}, "--on {on}"),
+    "--parallel": ({"type": COUNT}, "--on {on}"),
+    "--retries": ({"type": click.IntRange(min=0)}, "--on {on}"),
+    "--slurm": ({"multiple": True}, "--on {on}"),
+    "--commands": ({"is_flag": False, "flag_value": "-"}, "--on {on}"),
 }
 """Options of the version before -> how click reads them, and what is typed now. They work in this version only."""
 
@@ -228,17 +256,21 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
         for key, value in options.items()
         if source(key) not in (None, click.core.ParameterSource.DEFAULT)
     }
-    values = _values_of_old(typed) | _values(typed)
-    files = [target for target in targets if target.endswith(".py")]
-    for key, more in (("plugins", files), ("recipes", [t for t in targets if t.endswith(".toml")])):
-        if more := [*values.get(key, ()), *more]:
-            values[key] = tuple(more)
-    if values.get("plugins"):
-        use_files([Path(file) for file in values["plugins"]])
-    if "suites" in typed:
+    fields = {field.name for field in dataclasses.fields(RunConfig)}
+    values = {key: value for key, value in typed.items() if key in fields}
+    values |= _renamed(typed) | _backbones(typed.get("backbones", ()))
+    if overrides := parse_overrides(typed.get("pairs", ()), typed.get("max_steps")):
+        if "compile" in overrides:
+            values["compile"] = overrides.pop("compile").lower() in ("true", "1", "yes")
+        values["overrides"] = overrides
+    for key, suffix in (("plugins", ".py"), ("recipes", ".toml")):
+        if files := (*values.get(key, ()), *(t for t in targets if t.endswith(suffix))):
+            values[key] = files
+    use_files([Path(file) for file in values.get("plugins", ())])
+    if "suites" in typed:  # when the suites of plugin files are known
         check_commas("--suite", typed["suites"])
         values["suites"] = split_names(typed["suites"])
-    if methods := _methods(typed.get("methods"), targets):
+    if methods := _methods(values.get("methods", ()), targets):
         values["methods"] = methods
     if plan_file is None:
         return Plan((with_recipes(RunConfig(**values), values),))
@@ -247,50 +279,15 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
     return plan
 
 
-def _methods(text: str | None, targets: Sequence[str]) -> tuple[str, ...]:
+def _methods(named: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
     """Those of --method and of the arguments. A file stands for every method that it defines, unless --method says which are run."""
-    check_commas("--method", text)
-    methods = list(comma_list(text))
+    methods = list(named)
     for target in targets:
         if target.endswith(".py"):
-            methods += [] if text else [plugin.name for plugin in from_file(Path(target))]
+            methods += [] if named else [plugin.name for plugin in from_file(Path(target))]
         elif not target.endswith(".toml"):
-            check_commas("METHOD", target)
-            methods += comma_list(target)
+            methods += names_of("METHOD")(target)
     return tuple(methods)
-
-
-def _values(typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a RunConfig from what was typed."""
-    same = [
-        "setting",
-        "corpus",
-        "budget",
-        "device",
-        "precision",
-        "on",
-        "fresh",
-        "offline",
-        "allow_pickle",
-        "data",
-        "runs",
-    ]
-    values: dict[str, Any] = {key: typed[key] for key in same if key in typed}
-    values |= {key: tuple(typed[key]) for key in ("plugins", "recipes") if key in typed}
-    if "seeds" in typed:
-        values["seeds"] = parse_seeds(typed["seeds"])
-    if "text" in typed:
-        values["text"] = ",".join(comma_list(typed["text"]))
-    if "chunk" in typed:
-        values["chunk"] = _chunk(typed["chunk"])
-    if "backbones" in typed:
-        check_commas("--backbone", typed["backbones"])
-        values |= _backbones(comma_list(typed["backbones"]))
-    if overrides := parse_overrides(typed.get("pairs", ()), typed.get("max_steps")):
-        if "compile" in overrides:
-            values["compile"] = overrides.pop("compile").lower() in ("true", "1", "yes")
-        values["overrides"] = overrides
-    return values
 
 
 def _backbones(names: Sequence[str]) -> dict[str, Any]:
@@ -300,36 +297,29 @@ def _backbones(names: Sequence[str]) -> dict[str, Any]:
         for name in names
         for title, equals, place in [name.partition("=")]
     ]
-    titles = tuple(title for title, _ in pairs)
-    backbones = tuple(place for _, place in pairs)
-    return {"backbones": backbones} | ({"names": titles} if titles != backbones else {})
-
-
-def _chunk(text: str) -> int | str:
-    if text != "auto" and not (text.isdigit() and int(text)):
-        raise BenchError(f"--chunk {text}: expected a number of rows, or auto", "--chunk 16")
-    return text if text == "auto" else int(text)
-
-
-def _values_of_old(typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a RunConfig from options that have other names now; a line on standard error names the new ones."""
-    used = {name: name[2:].replace("-", "_") for name in OLD if name[2:].replace("-", "_") in typed}
     values: dict[str, Any] = {}
-    for name, key in used.items():
-        new = OLD[name][1].format(value=typed[key])
-        if new != "--on":
-            _say_new(name, new)
-    if "variant" in typed:
-        values["variant"] = typed["variant"]
+    if pairs:
+        values["backbones"] = tuple(place for _, place in pairs)
+    if any(title != place for title, place in pairs):
+        values["names"] = tuple(title for title, _ in pairs)
+    return values
+
+
+def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a RunConfig from options that have other names now; a line on standard error names the new one of each."""
+    values: dict[str, Any] = {}
     if "name" in typed:
-        values["names"] = comma_list(typed["name"])
+        values["names"] = typed["name"]
     if "auto_batch" in typed:
         values["chunk"] = "auto"
-    if "compile" in typed:
-        values["compile"] = True
-    if of_target := [name for name in used if OLD[name][1] == "--on"]:
-        values["on"] = _target(typed)
-        _say_new(list_names(of_target), f"--on {values['on']}")
+    for name, (_, new) in OLD.items():
+        if (key := name[2:].replace("-", "_")) not in typed:
+            continue
+        if new == "--on {on}":
+            values["on"] = _target(typed)
+        if "LOCAL_RANK" not in os.environ:
+            now = new.format(value=typed[key], on=values.get("on"))
+            warn(f"{name}: now {now}; the old name works in this version only")
     return values
 
 
@@ -348,8 +338,3 @@ def _target(typed: Mapping[str, Any]) -> str:
         parts.append(f"file={typed['commands']}")
     parts += typed.get("slurm", ())
     return f"{name}:{','.join(parts)}" if parts else name
-
-
-def _say_new(old: str, new: str) -> None:
-    if "LOCAL_RANK" not in os.environ:
-        warn(f"{old}: now {new}; the old name works in this version only")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.base.text import plural
 from bench.cli.columns import print_grid
 from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn
+from bench.data.sets.folder import DataFolder
+from bench.runs import RunsFolder
 from bench.show.tables.findings import report_grids
+from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run
 
 if TYPE_CHECKING:
-    from bench.verify import RunReport
     from bench.verify.identity import More
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
@@ -63,12 +65,10 @@ def verify(
     Example:  bench verify simcse-builtin-s42
               bench verify leaderboards/v3
     """
-    from bench.data.sets.folder import DataFolder
-
     folder = DataFolder(data, offline=True) if data is not None else None
     more = _encoder(folder, plugins, device, offline) if again else None
     reports = []
-    for report in _reports(places, runs, folder, more, offline):
+    for report in _reports(list(_folders(places, RunsFolder(runs))), folder, more, offline):
         reports.append(report)
         if as_json:
             click.echo(json_text(report.as_object()))
@@ -81,48 +81,40 @@ def verify(
     context.exit(1 if wrong else 0)
 
 
-def _reports(
-    places: tuple[str, ...], runs: Path | None, data: Any, more: More | None, offline: bool
-) -> Iterator[RunReport]:
-    from bench.verify import RunReport, check_manifest, fetch_predictions, verify_run
+def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
+    """The folder of each argument: of a run, of runs, or of a published version. Raises UnknownName for what is none."""
+    for place in places or (str(store.path),):
+        if not places or Path(place).is_dir():
+            yield Path(place)
+        elif (PUBLISHED / place).is_dir():
+            yield PUBLISHED / place
+        else:
+            yield from (file.parent for file in store.record_files(place))
 
-    folders: dict[Path, None] = {}
-    for base, below in _places(places, runs):
-        if base is not None and (manifest := check_manifest(base)) is not None:
-            fetched = fetch_predictions(base, offline=offline)
+
+def _reports(
+    folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
+) -> Iterator[RunReport]:
+    """One for the manifest of each version, then one for each run. Raises BenchError where there is no run."""
+    runs: dict[Path, None] = {}
+    for folder in folders:
+        if (manifest := check_manifest(folder)) is not None:
+            fetched = fetch_predictions(folder, offline=offline)
             findings = [*manifest.findings, *([fetched] if fetched else [])]
             yield RunReport(manifest.name, findings, manifest.status)
-        folders |= dict.fromkeys(folder.absolute() for folder in below)
-    for folder in folders:
-        yield verify_run(folder, data, more)
+        below = runs_below(folder)
+        if not below:
+            raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
+        runs |= dict.fromkeys(run.absolute() for run in below)
+    for run in runs:
+        yield verify_run(run, data, more)
 
 
-def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path | None, list[Path]]]:
-    """(folder of a published version or of runs, the runs in it) for each argument. Raises BenchError where there are none."""
-    from bench.runs import RunsFolder
-    from bench.verify import runs_below
-
-    store = RunsFolder(runs)
-    for place in places or (str(store.path),):
-        try:
-            if places and not Path(place).is_dir():
-                yield None, [file.parent for file in store.record_files(place)]
-                continue
-            path = Path(place)
-        except UnknownName:
-            if not (PUBLISHED / place).is_dir():
-                raise
-            path = PUBLISHED / place
-        folders = runs_below(path)
-        if not folders:
-            raise BenchError(f"no run in {path}", "bench run ..., or another folder: --runs DIR")
-        yield path, folders
-
-
-def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> More:
+def _encoder(
+    data: DataFolder | None, plugins: tuple[Path, ...], device: str, offline: bool
+) -> More:
     """--retrain-free: encodes from checkpoints."""
     from bench.base import devices
-    from bench.data.sets.folder import DataFolder
     from bench.run.plugins import discover
     from bench.verify.reencode import Encoder
 

@@ -117,7 +117,7 @@ def _counted(
     keys = list(words_by_key)
     number_of = {key: i for i, key in enumerate(keys)}
     index = NearIndex(list(words_by_key.values()))
-    exact, near = bytearray(len(keys)), bytearray(len(keys))
+    flags = {kind: bytearray(len(keys)) for kind in ("exact", "near")}
     rows = [0] * len(wanted)
     columns = [i for i, name in enumerate(corpus.columns) if name != "label"]
     numbered = enumerate(corpus.rows(), start=1)
@@ -125,40 +125,31 @@ def _counted(
         cells = [(number, row[i], words_of(row[i])) for number, row in batch for i in columns]
         hits: set[tuple[int, int]] = set()  # (row, task)
         own = [number_of.get("".join(words), -1) for _, _, words in cells]
-        same = [(place, i, 1.0) for place, i in enumerate(own) if i >= 0]
-        alike = [
-            pair for pair in index.near([words for _, _, words in cells]) if own[pair[0]] != pair[1]
-        ]
-        for kind, flags, pairs in (("exact", exact, same), ("near", near, alike)):
-            for place, i, similarity in pairs:
-                flags[i] = 1
-                number, text, _ = cells[place]
-                for t in tasks_by_key[keys[i]]:
-                    hits.add((number, t))
-                    if found is not None:
-                        task = wanted[t]
-                        found(
-                            Match(
-                                task.suite,
-                                task.task,
-                                task.text,
-                                kind,
-                                similarity,
-                                number,
-                                text,
-                                sets[t][keys[i]][1],
-                            )
+        matches = [("exact", place, i, 1.0) for place, i in enumerate(own) if i >= 0]
+        for place, i, similarity in index.near([words for _, _, words in cells]):
+            if own[place] != i:
+                matches.append(("near", place, i, similarity))
+        for kind, place, i, similarity in matches:
+            flags[kind][i] = 1
+            number, text, _ = cells[place]
+            for t in tasks_by_key[keys[i]]:
+                hits.add((number, t))
+                if found is not None:
+                    one, sentence = wanted[t], sets[t][keys[i]][1]
+                    found(
+                        Match(
+                            one.suite, one.task, one.text, kind, similarity, number, text, sentence
                         )
+                    )
         for _, t in hits:
             rows[t] += 1
         progress(batch[-1][0])
     counts = []
     for t, task_sentences in enumerate(sets):
-        own_numbers = [number_of[key] for key in task_sentences]
-        nearly = sum(near[i] and not exact[i] for i in own_numbers)
-        counts.append(
-            {"exact": sum(exact[i] for i in own_numbers), "near": nearly, "rows": rows[t]}
-        )
+        numbers = [number_of[key] for key in task_sentences]
+        exact = sum(flags["exact"][i] for i in numbers)
+        near = sum(flags["near"][i] and not flags["exact"][i] for i in numbers)
+        counts.append({"exact": exact, "near": near, "rows": rows[t]})
     return counts
 
 

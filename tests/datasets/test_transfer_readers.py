@@ -115,7 +115,7 @@ def test_u0085_ends_a_line_where_splitlines_reads_and_only_there(copy):
     path.write_bytes(
         data.replace(b" ", b" \x85", 1)
     )  # white space and control characters are no part of the content hash
-    with pytest.raises(DataDamaged, match="CR: 3,776 test items found, 3,775 expected"):
+    with pytest.raises(DataDamaged, match="CR: 3,776 items found, 3,775 expected"):
         read_transfer(DataFolder(path.parents[2]), "CR", text="any")
     path = copy("TREC") / "train_5500.label"
     path.write_bytes(path.read_bytes().replace(b" did ", b" \x85did ", 1))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import default_cache, lock, write_whole
-from bench.base.text import plural
+from bench.base.text import list_names, plural
 from bench.data.corpora.rows import (
     ALSO,
     COLUMNS,
@@ -157,34 +157,22 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
         for file in files
         if suffix_of(file) in SUFFIXES and not Path(file).name.startswith((".", "_"))
     ]
-    if name.path:
-        below = [file for file in readable if file == name.path or file.startswith(name.path + "/")]
-        if not below:
-            raise CorpusError(
-                f"{name.text}: {name.repo} has no data in '{name.path}'", _choices(readable, name)
-            )
-        readable = below
-    if name.path not in readable:
-        train = [file for file in readable if TRAIN.search(file)]
-        readable = train or [file for file in readable if not OTHER_SPLIT.search(file)]
-    tables = {(Path(file).parent.as_posix(), suffix_of(file)) for file in readable}
-    if not readable:
+    chosen = [
+        file for file in readable if f"{file}/".startswith(f"{name.path}/" if name.path else "")
+    ]
+    if chosen != [name.path]:
+        train = [file for file in chosen if TRAIN.search(file)]
+        chosen = train or [file for file in chosen if not OTHER_SPLIT.search(file)]
+    # of text files in one folder, which have no columns, each is a table unless the folder was named
+    each = any(suffix_of(file) == ".txt" for file in chosen) and not name.path
+    tables = {(file if each else Path(file).parent.as_posix(), suffix_of(file)) for file in chosen}
+    if len(tables) != 1:
+        places = sorted({str(Path(file).parent) if "/" in file else file for file in readable})
         raise CorpusError(
-            f"{name.text}: {name.repo} has no training data in a format that is read here",
-            f"formats: {', '.join(sorted(SUFFIXES))}",
+            f"{name.text}: expected one table of training text, and {name.repo} has {len(tables)} there",
+            f"name one, as {PREFIX}{name.repo}/FOLDER-OR-FILE:...; there is {list_names(places, 8) or 'none'}",
         )
-    if len(tables) > 1 or (
-        suffix_of(readable[0]) == ".txt" and len(readable) > 1 and not name.path
-    ):
-        raise CorpusError(f"{name.text}: {name.repo} has several tables", _choices(readable, name))
-    return sorted(readable)
-
-
-def _choices(files: list[str], name: HubName) -> str:
-    """The folders of the data set that hold data, and files that lie in none, as what can be written."""
-    places = sorted({str(Path(file).parent) if "/" in file else file for file in files})
-    some = ", ".join(places[:8]) + (", ..." if len(places) > 8 else "")
-    return f"name one: {PREFIX}{name.repo}/{places[0] if places else 'FOLDER'}:...; there is {some or 'none'}"
+    return sorted(chosen)
 
 
 def _write_rows(rows: Iterator[Record], part: Path, limit: int | None) -> None:

@@ -178,16 +178,7 @@ LONGEST_LINE = (
 )  # bytes; a longer line is not one sentence, and would be held in memory whole
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-MAGIC = {
-    b"\x1f\x8b": "gzip data: its name must end in .gz",
-    b"\xfd7zXZ\x00": "xz data: its name must end in .xz",
-    b"PK\x03\x04": "a zip archive: unpack it first",
-    b"BZh": "bzip2 data: unpack it first",
-    b"\x28\xb5\x2f\xfd": "zstandard data: unpack it first",
-    b"\xff\xfe": "UTF-16: convert it with: iconv -f UTF-16 -t UTF-8",
-    b"\xfe\xff": "UTF-16: convert it with: iconv -f UTF-16 -t UTF-8",
-    b"PAR1": "a Parquet file: convert it to .jsonl or .csv first",
-}
+TEXT_ONLY = "expected UTF-8 text, plain or packed as .gz or .xz under a name that ends so; UTF-16: iconv -f UTF-16 -t UTF-8"
 
 
 def read_lines(path: Path, seen: Callable[[bytes], object] | None = None) -> Iterator[str]:
@@ -204,7 +195,6 @@ def read_lines(path: Path, seen: Callable[[bytes], object] | None = None) -> Ite
                 if seen is not None:
                     seen(block)
                 if number == 0 and not tail:
-                    _refuse_other_formats(path, block)
                     block = block.removeprefix(b"\xef\xbb\xbf")
                 *whole, tail = (tail + block).split(b"\n")
                 for line in whole:
@@ -228,15 +218,6 @@ def read_lines(path: Path, seen: Callable[[bytes], object] | None = None) -> Ite
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _refuse_other_formats(path: Path, start: bytes) -> None:
-    for magic, what in MAGIC.items():
-        if start.startswith(magic):
-            raise CorpusError(
-                f"{path}: line 1: not text but {what}",
-                "expected UTF-8 text, plain or as .gz or .xz",
-            )
-
-
 def _text(path: Path, number: int, line: bytes) -> str:
     if len(line) > LONGEST_LINE:
         raise CorpusError(
@@ -244,14 +225,9 @@ def _text(path: Path, number: int, line: bytes) -> str:
             "split the text into sentences, one a line",
         )
     if b"\0" in line:
-        raise CorpusError(
-            f"{path}: line {number} has a NUL byte: this is no UTF-8 text",
-            "binary, or UTF-16: convert it first",
-        )
+        raise CorpusError(f"{path}: line {number} has a NUL byte: this is no UTF-8 text", TEXT_ONLY)
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"{path}: line {number} is not UTF-8: byte 0x{line[error.start]:02x} after {error.start} bytes",
-            f"convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 {path.name} > utf8-{path.name}",
-        ) from None
+        problem = f"byte 0x{line[error.start]:02x} after {error.start} bytes"
+        raise CorpusError(f"{path}: line {number} is not UTF-8: {problem}", TEXT_ONLY) from None

@@ -119,11 +119,7 @@ def tokenise(
                 "set BENCH_CACHE to a folder with space",
             ) from None
         tokenised = _open(folder, about)
-    if tokenised is None:
-        raise BenchError(
-            f"{folder}: written, and not readable as it was written",
-            "check the disk, or set BENCH_CACHE to another",
-        )
+    assert tokenised is not None, f"{folder} was written and cannot be read"
     tokenised.name = corpus.name  # the same text may lie under two names
     return tokenised
 

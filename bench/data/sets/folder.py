@@ -37,8 +37,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class State:
-    """What ``bench data`` says of a set. ``status``: found, missing, damaged; where only sizes are read, a set that is there and fits no
-    known form is found without a form."""
+    """What ``bench data`` says of a set. ``status``: found, missing, damaged."""
 
     status: str
     forms: tuple[str, ...] = ()
@@ -94,9 +93,6 @@ class DataFolder:
             for root in dict.fromkeys([self.root, self.store])
             if root is not None and root.is_dir()
         )
-
-    def __repr__(self) -> str:
-        return f"DataFolder({str(self.root) if self.root is not None else None!r})"
 
     @property
     def as_it_is(self) -> DataFolder:
@@ -204,21 +200,23 @@ class DataFolder:
         raise self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
-        """Quick: which files are there, judged by name and size only."""
-        forms: dict[str, None] = {}
-        places: list[str] = []
+        """Quick: which files are there, by their names; a form is known by its folder."""
+        places: list[Path] = []
         problems: list[str] = []
         for place in self._places(wanted, None):
             absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
+            many = f"{len(absent)} of {len(wanted.files)} files missing in {place}"
             if absent:
-                many = f"{len(absent)} of {len(wanted.files)} files missing in {place}"
                 problems.append(f"{many}, first {absent[0]}")
-                continue
-            places.append(str(place))
-            for form in wanted.forms or (ANY,):
-                if all(_size_fits(place, file, form) for file in wanted.files):
-                    forms[form] = None
-        return State("found" if places else "missing", tuple(forms), tuple(places), tuple(problems))
+            else:
+                places.append(place)
+        names = [place.as_posix() for place in places]
+        forms = [
+            form
+            for form, home in wanted.homes.items()
+            if any(name.endswith(f"/{home}") for name in names)
+        ]
+        return State("found" if places else "missing", tuple(forms), tuple(names), tuple(problems))
 
     def check(self, wanted: DataSet) -> State:
         """Thorough: reads every byte of every copy."""
@@ -277,11 +275,6 @@ def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMiss
 
 def _form_option(wanted: DataSet, text: str) -> str:
     return f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
-
-
-def _size_fits(place: Path, file: DataFile, form: str) -> bool:
-    known = file.forms.get(form) or file.forms.get(ANY)
-    return file.first_use or known is not None and (place / file.path).stat().st_size == known.bytes
 
 
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:

@@ -78,11 +78,9 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
         parsed = parse(file)
         rows += parsed
         split += [file.file.split] * len(parsed)
-    for name, n in wanted.items.items():
-        if split.count(name) != n:
-            raise DataDamaged(
-                f"{task}: {split.count(name):,} {name} items found, {n:,} expected, in {copy.place}"
-            )
+    if any(split.count(name) != n for name, n in wanted.items.items()):
+        expected = f"{sum(wanted.items.values()):,} expected"
+        raise DataDamaged(f"{task}: {len(rows):,} items found, {expected}, in {copy.place}")
     return LabelledTexts(
         name=task,
         texts=tuple(list(column) for column in zip(*(texts for texts, _ in rows), strict=True)),
