@@ -26,7 +26,7 @@ PARTS = {
     "scores": "all numbers of each task and of its sub-datasets",
     "recipe": "every recipe value with its source",
     "overlap": "sentences of the evaluation sets that stand in the corpus",
-    "provenance": "cost in full, code, machine, hashes of the data, files",
+    "provenance": "cost in full, code, machine, hashes of the data",
 }
 """What there is to know of a run beyond the first screen: an option each."""
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
@@ -141,7 +141,6 @@ def sections(record: RunRecord, folder: Path) -> dict[str, list[Grid]]:
         "provenance": [
             report.facts_grid("cost", report.cost(record)),
             report.facts_grid("provenance", report.provenance(record)),
-            report.facts_grid("files", report.files(folder)),
         ],
     }
     return {part: [table for table in tables if table.rows] for part, tables in parts.items()}

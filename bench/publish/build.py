@@ -23,8 +23,6 @@ from bench.board.content import board, with_plan, with_searches
 from bench.publish.files import index_files, version_files
 from bench.publish.gather import Report, describe, gather, searches
 from bench.publish.versions import (
-    RUNS,
-    Version,
     next_name,
     read_plan,
     refuse_altered,
@@ -32,7 +30,7 @@ from bench.publish.versions import (
     versions,
 )
 from bench.runs.packed import NAME, Packed
-from bench.runs.store import RECORD, RunsFolder
+from bench.runs.store import RunsFolder
 from bench.show.figures import figures as draw_figures
 from bench.show.figures.drawing import missing_library
 
@@ -94,33 +92,30 @@ def publish(
         )
         made = with_plan(describe(made), read_plan(out, name))
         made = with_searches(made, *searches(made.runs, RunsFolder(runs), last))
+        old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
-        changes = changes_since(last.name, last.records(), records) if last else None
+        changes = None if last is None else changes_since(last.name, old, records)
         made = replace(made, predictions=url or NAME, changes=changes)
-        shown = {f"{RUNS}/{run.record.run_id}" for run in made.runs}
-        files = {
-            path: content
-            for path, content in gathered.files.items()
-            if str(Path(path).parent) in shown
-        }
-        folder = None
-        if preview or last is None or _is_news(made, files, last):
-            report("drawing figures", 0, 1)
-            files |= version_files(made, draw_figures(made), report)
-            folder = _write(out / made.version, files, gathered.predictions, url)
-        if not preview:
-            _write_index(out)
+        senders = {run.record.run_id: run.submitted_by for run in made.runs}
+        is_news = last is None or (
+            (records, senders, made.title, made.note) != (old, last.senders, last.title, last.note)
+        )
+        folder = out / made.version if preview or is_news else None
+        files: dict[str, bytes] = {}
+        if folder is not None:
+            report("drawing figures and pages", 0, 1)
+            for run_id in senders:
+                files |= gathered.files[run_id]
+            files |= version_files(made, draw_figures(made))
+        with writing(out, "another folder: --out DIR"):
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as aside:
+                if folder is not None:
+                    _write(folder, files, gathered.predictions, url, Path(aside))
+                if not preview:
+                    _write_index(out, Path(aside))
     name = last.name if folder is None and last is not None else made.version
     return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
-
-
-def _is_news(made: Board, files: Mapping[str, bytes], last: Version) -> bool:
-    """Whether records, who ran them, title or note differ from the last version's."""
-    senders = {run.record.run_id: run.submitted_by for run in made.runs}
-    if (senders, made.title, made.note) != (last.senders, last.title, last.note):
-        return True
-    records = {path: content for path, content in files.items() if path.endswith(RECORD)}
-    return any((last.folder / path).read_bytes() != records[path] for path in records)
 
 
 @contextlib.contextmanager
@@ -137,38 +132,27 @@ def _alone(out: Path) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def _temporary(out: Path) -> Iterator[Path]:
-    """A folder in ``out``, on the same disk, that is removed afterwards. Raises BenchError where ``out`` cannot be written."""
-    with writing(out, "another folder: --out DIR"):
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as folder:
-            yield Path(folder)
+def _write(
+    place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None, aside: Path
+) -> None:
+    """The version's folder, with a manifest of its files, made in ``aside``. Only a preview takes the place of the one before."""
+    version = aside / "version"
+    for path, content in files.items():
+        (version / path).parent.mkdir(parents=True, exist_ok=True)
+        (version / path).write_bytes(content)
+    packed = (version if url is None else aside) / NAME
+    predictions.write(packed)
+    hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
+    seal(version, hashes, packed, url)
+    if place.name == PREVIEW and place.exists():
+        place.rename(aside / "old")
+    version.rename(place)
+    if url is not None:
+        packed.rename(place.parent / f"{place.name}.{NAME}")
 
 
-def _write(place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None) -> Path:
-    """The version's folder, with a manifest of its files. Only a preview takes the place of the one before."""
-    with _temporary(place.parent) as temporary:
-        version = temporary / "version"
-        for path, content in files.items():
-            (version / path).parent.mkdir(parents=True, exist_ok=True)
-            (version / path).write_bytes(content)
-        packed = (version if url is None else temporary) / NAME
-        predictions.write(packed)
-        hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
-        seal(version, hashes, packed, url)
-        if place.name == PREVIEW and place.exists():
-            place.rename(temporary / "old")
-        version.rename(place)
-        if url is not None:
-            packed.rename(place.parent / f"{place.name}.{NAME}")
-    return place
-
-
-def _write_index(out: Path) -> None:
-    """What lies beside the versions, where it is not up to date; also after a process was killed before it did this."""
+def _write_index(out: Path, aside: Path) -> None:
+    """What lies beside the versions; also after a process was killed before it did this."""
     for name, content in index_files(versions(out)).items():
-        if not (out / name).is_file() or (out / name).read_bytes() != content:
-            with _temporary(out) as temporary:
-                (temporary / name).write_bytes(content)
-                (temporary / name).replace(out / name)
+        (aside / name).write_bytes(content)
+        (aside / name).replace(out / name)

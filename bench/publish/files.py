@@ -6,7 +6,7 @@ Pure functions of the board, and of published versions: nothing here reads a clo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.publish.versions import PLAN, Version
 from bench.runs.searches import search_bytes
-from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
+from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages.board import changes_grid, overviews
 from bench.show.pages.board import render as render_board
 from bench.show.pages.engine import ASSETS, TEMPLATES, render
@@ -34,33 +34,25 @@ from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Table
-    from bench.publish.gather import Report
     from bench.show.figures.drawing import Figure
 
 
-def version_files(
-    board: Board, figures: Sequence[Figure], report: Report
-) -> Iterator[tuple[str, bytes]]:
-    """(path below the version's folder, content) of every file."""
-    yield "tables.json", as_json(board).encode()
-    for name, text in as_csvs(board).items():
-        yield f"tables/{name}", text.encode()
-    if board.plan is not None:
-        yield PLAN, board.plan
-    for search in board.searches:
-        yield search_file(search.name, "json"), search_bytes(search)
-    for figure in figures:
-        yield f"figures/{figure.name}.svg", figure.svg.encode()
-        yield f"figures/{figure.name}.csv", figure.csv.encode()
-    yield "README.md", markdown_page(board, figures).encode()
-    for name in ASSETS:
-        yield f"assets/{name}", (TEMPLATES / name).read_bytes()
-    yield "index.html", render_board(board, figures).encode()
-    for i, run in enumerate(board.paged):
-        report("writing pages", i, len(board.paged))
-        yield run_page(run.record.run_id), render_run(board, run).encode()
-    for method in board.methods:
-        yield method_page(method), render_method(board, method).encode()
+def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
+    """Path below the version's folder -> content of every file but runs, predictions and manifest."""
+    texts = {
+        "tables.json": as_json(board),
+        **{f"tables/{name}": text for name, text in as_csvs(board).items()},
+        **{f"figures/{figure.name}.svg": figure.svg for figure in figures},
+        **{f"figures/{figure.name}.csv": figure.csv for figure in figures},
+        "README.md": markdown_page(board, figures),
+        "index.html": render_board(board, figures),
+        **{run_page(run.record.run_id): render_run(board, run) for run in board.paged},
+        **{method_page(method): render_method(board, method) for method in board.methods},
+    }
+    files = {path: text.encode() for path, text in texts.items()}
+    files |= {f"assets/{name}": (TEMPLATES / name).read_bytes() for name in ASSETS}
+    files |= {search_file(one.name, "json"): search_bytes(one) for one in board.searches}
+    return files if board.plan is None else files | {PLAN: board.plan}
 
 
 # --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
@@ -180,7 +172,7 @@ def _templates() -> jinja2.Environment:
     environment.globals |= {
         "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted
         "search_file": search_file,
-        "table": lambda table: Markup(as_markdown(table)),  # noqa: S704 - escaped
+        "table": lambda table: Markup(as_markdown(replace(table, title=""))),  # noqa: S704 - escaped
         "counted": counted,
         "place": place,
     }
@@ -199,24 +191,9 @@ def place(table: Table) -> str:
 
 def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
     """README.md: the whole version. Of the pages only the first is linked, for a code host shows their source."""
-
-    def scores(shown: BoardTable) -> Markup:
-        scale = [(other.table, i) for other, i in board.finished(shown)]
-        table = replace(score_grid(shown.table, scale), title="")
-        return Markup(as_markdown(table))  # noqa: S704 - escaped
-
-    return (
-        _templates()
-        .get_template("version.md")
-        .render(
-            board=board,
-            preview=PREVIEW,
-            scores=scores,
-            overviews=overviews(board),
-            figures=figures,
-            changes=changes_grid(board),
-        )
-    )
+    facts = {"board": board, "figures": figures, "preview": PREVIEW, "score_grid": score_grid}
+    grids = {"overviews": overviews(board), "changes": changes_grid(board)}
+    return _templates().get_template("version.md").render(**facts, **grids)
 
 
 # --- the page of all versions ---
@@ -265,7 +242,7 @@ def _name(row: Mapping[str, Any], version: Version) -> Cell:
     differs = (f"{key}={value}" for key, value in row["differs"].items())
     text = " ".join(str(part) for part in (row["method"], row["variant"], *differs) if part)
     link = f"{version.name}/{method_page(row['method'])}"
-    return Cell(text=text, link=link, tint=bool(row.get("may_be_best")))
+    return Cell(text=text, link=link, sign=TINT if row.get("may_be_best") else "")
 
 
 def _cell(cell: Mapping[str, Any] | None) -> Cell:

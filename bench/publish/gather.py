@@ -42,7 +42,8 @@ class Gathered:
     """Runs of a version with what is published of them, and one line for each that is not in it."""
 
     runs: list[PublishedRun] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)  # records and curves, by path
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """Run id -> path below the version -> content of its record and curve."""
     predictions: Packed = field(default_factory=Packed)
     left_out: list[str] = field(default_factory=list)  # for the page
     refused: list[str] = field(default_factory=list)  # submissions, for the publisher alone
@@ -66,7 +67,7 @@ def gather(
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
         try:
-            gathered.files |= _read_verified(run, gathered.predictions)
+            gathered.files[run.record.run_id] = _read_verified(run, gathered.predictions)
             gathered.runs.append(run)
         except (DataMissing, DataDamaged) as error:
             why = f"cannot be published: {error.message}"
@@ -105,24 +106,22 @@ def _submitted(
     if not submissions.is_dir():
         raise BenchError(f"there is no folder {submissions}", "--submissions DIR")
     runs: list[PublishedRun] = []
-    known = {name: run.record for run in finished for name in _names(run.record)}
+    known = {run.record.run_id: run.record for run in finished}
+    known |= {run.record.fingerprint: run.record for run in finished}
     for folder in sorted(submissions.glob("[!.]*")):
         try:
             record = check_submission(folder, data)
-            same = [known[name] for name in _names(record) if name in known]
+            names = (record.run_id, record.fingerprint)
+            same = [known[name] for name in names if name in known]
             if not same:
                 by = sender_of(folder)
                 runs.append(PublishedRun(record=record, folder=folder, submitted_by=by))
-                known |= dict.fromkeys(_names(record), record)
+                known |= dict.fromkeys(names, record)
             elif same[0] != record:
                 raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
     return runs
-
-
-def _names(record: RunRecord) -> tuple[str, str]:
-    return record.run_id, record.fingerprint
 
 
 def left_out(folder: Path, why: str) -> str:
@@ -151,25 +150,21 @@ def _read_verified(published: PublishedRun, predictions: Packed) -> dict[str, by
         refuse([check_hash(score, arrays), *check_score(score, arrays)])
         path = f"{folder}/{predictions_name(score.task, score.text, score.suite)}"
         stored[path] = _reduced(score, arrays)
-    try:
-        files = [name for name in (RECORD, CURVE) if (run.folder / name).is_file()]
-        content = {f"{folder}/{name}": (run.folder / name).read_bytes() for name in files}
-    except OSError as error:
-        raise DataDamaged(f"{run.folder}: {error.strerror or error}") from None
     if read_record(run.folder / RECORD) != run.record:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         predictions.add(path, values)
-    return content
+    files = [name for name in (RECORD, CURVE) if (run.folder / name).is_file()]
+    return {f"{folder}/{name}": (run.folder / name).read_bytes() for name in files}
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """Only what the score needs (ranks in 16 bits, for a rank correlation) where the record has the hash of that, else all."""
-    if score.reduced_sha256 is not None and REDUCED not in arrays:
-        reduced = reduce_predictions(score.key, arrays)
-        if reduced is not None and values_sha256(reduced) == score.reduced_sha256:
-            return reduced
-    return arrays
+    if score.reduced_sha256 is None or REDUCED in arrays:
+        return arrays
+    reduced = reduce_predictions(score.key, arrays)
+    same = reduced is not None and values_sha256(reduced) == score.reduced_sha256
+    return reduced if reduced is not None and same else arrays
 
 
 # --- the searches of recipe values ---
@@ -187,7 +182,10 @@ def searches(
         name = search_of(run.record).get("name")
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
-    files = [*store.path.glob(f"*/{SUMMARY}"), *store.path.absolute().parent.glob("searches/*.json")]
+    files = [
+        *store.path.glob(f"*/{SUMMARY}"),
+        *store.path.absolute().parent.glob("searches/*.json"),
+    ]
     files += [] if last is None else last.folder.glob("searches/*.json")
     known: dict[str, Search] = {}
     for file in files:

@@ -29,8 +29,8 @@ from bench.compare.formatting import SEVERAL, setting_words, variant_words, visi
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Cost, Row, Table
 from bench.runs.packed import has_predictions
 from bench.runs.run import Run
+from bench.show.grid import TINT, Column, Grid, grid
 from bench.show.grid import Cell as GridCell
-from bench.show.grid import Column, Grid, grid
 from bench.show.pages.engine import method_link, naming, run_link, value_text
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.printed import printed_papers
@@ -242,7 +242,7 @@ def _overview(board: Board, suites: Mapping[str, BoardTable]) -> Grid:
             if (cell := row.cells[-1]) is not None:
                 cells = rows.setdefault((row.name, variant_words(row, shown.table)), {"": name})
                 cells[suite] = GridCell(
-                    number=cell.mean, decimals=cell.decimals, tint=row.may_be_best
+                    number=cell.mean, decimals=cell.decimals, sign=TINT * row.may_be_best
                 )
     columns: list[Column | str] = ["method", "", *(Column(suite, right=True) for suite in suites)]
     return grid(
