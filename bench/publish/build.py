@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.base.files import default_cache, lock, writing
+from bench.base.files import lock, writing
 from bench.board.board import PREVIEW, Board
 from bench.board.changes import changes_since
 from bench.board.content import board, with_plan, with_searches
@@ -114,19 +114,15 @@ def publish(
                     _write(folder, files, gathered.predictions, url, Path(aside))
                 if not preview:
                     _write_index(out, Path(aside))
-    name = last.name if folder is None and last is not None else made.version
-    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
+    published = made.version if folder is not None or last is None else last.name
+    return Outcome(folder=folder, name=published, board=made, refused=gathered.refused)
 
 
 @contextlib.contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """One process publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
-    folder = default_cache() / "publish"
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK):
-        folder = Path(tempfile.gettempdir())
-    with lock(folder / f"{sha256(os.fsencode(out.absolute())).hexdigest()[:16]}.lock"):
+    """One process of a user publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
+    name = sha256(os.fsencode(f"{Path.home()}\0{out.absolute()}")).hexdigest()[:16]
+    with lock(Path(tempfile.gettempdir()) / f"bench-publish-{name}.lock"):
         for leftover in out.glob(f"{TEMPORARY}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield

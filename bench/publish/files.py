@@ -200,10 +200,6 @@ def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
 
 ERRATA = "ERRATA.md"
 """What turned out to be wrong with published versions, written by hand beside them."""
-LEGEND = (
-    "◆: it may be the best.",
-    "±: half of the 95 % interval, where there is one.",
-)
 
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
@@ -233,7 +229,7 @@ def main_grid(version: Version) -> Grid:
             for row in table["rows"]
         ],
         title=", ".join(str(part) for part in title if part and part != "none"),
-        notes=LEGEND,
+        notes=["◆: it may be the best.", "±: half of the 95 % interval, where there is one."],
     )
 
 

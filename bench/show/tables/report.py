@@ -22,12 +22,6 @@ NARROWEST = 24  # characters of a column of text that can still be read
 Facts = list[tuple[str, str]]
 
 
-class Counts(msgspec.Struct):
-    """Of a corpus that was compared with the evaluation sets."""
-
-    tasks: list[Overlap]
-
-
 def facts_grid(title: str, facts: Facts) -> Grid:
     return grid(("", Column("", wrap=NARROWEST)), facts, title=title)
 
@@ -195,8 +189,8 @@ def overlap_grid(overlap: Any) -> Grid:
     """Of what a record stores as ``provenance.corpus.overlap``, which may be anything. Tasks without any such sentence are named
     in one last row; no rows where nothing was recorded."""
     try:
-        counts = msgspec.convert(overlap, Counts).tasks
-    except msgspec.ValidationError:  # nothing, or not of this version
+        counts = msgspec.convert(overlap["tasks"], list[Overlap])
+    except (TypeError, KeyError, msgspec.ValidationError):  # nothing, or not of this version
         counts = []
     rows = [
         (
