@@ -222,7 +222,7 @@ def test_a_submission_that_is_wrong_is_refused(board: Path, fork: Path, tmp_path
     record.write_text(json.dumps(content))
     commit(fork)
     done = script("submission", board, fork, tmp_path / "out")
-    assert done.returncode == 1 and "refused: score of check CHECK" in done.stdout
+    assert done.returncode == 1 and "refused: check CHECK" in done.stdout
 
 
 def test_a_pull_request_with_anything_else_is_refused(

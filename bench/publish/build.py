@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.base.files import default_cache, lock, writing
+from bench.base.files import lock, writing
 from bench.board.board import PREVIEW, Board
 from bench.board.changes import changes_since
 from bench.board.content import board
 from bench.publish.files import index_files, version_files
 from bench.publish.gather import Report, describe, gather, searches
 from bench.publish.versions import (
-    RUNS,
-    Version,
     next_name,
     read_plan,
     refuse_altered,
@@ -32,7 +30,7 @@ from bench.publish.versions import (
     versions,
 )
 from bench.runs.packed import NAME, Packed
-from bench.runs.store import RECORD, RunsFolder
+from bench.runs.store import RunsFolder
 from bench.show.figures import figures as draw_figures
 from bench.show.figures.drawing import missing_library
 
@@ -136,50 +134,35 @@ def _is_news(made: Board, files: Mapping[str, bytes], last: Version) -> bool:
 
 @contextlib.contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """One process publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
-    folder = default_cache() / "publish"
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK):
-        folder = Path(tempfile.gettempdir())
-    with lock(folder / f"{sha256(os.fsencode(out.absolute())).hexdigest()[:16]}.lock"):
+    """One process of a user publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
+    name = sha256(os.fsencode(f"{Path.home()}\0{out.absolute()}")).hexdigest()[:16]
+    with lock(Path(tempfile.gettempdir()) / f"bench-publish-{name}.lock"):
         for leftover in out.glob(f"{TEMPORARY}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
 
 
-@contextlib.contextmanager
-def _temporary(out: Path) -> Iterator[Path]:
-    """A folder in ``out``, on the same disk, that is removed afterwards. Raises BenchError where ``out`` cannot be written."""
-    with writing(out, "another folder: --out DIR"):
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as folder:
-            yield Path(folder)
+def _write(
+    place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None, aside: Path
+) -> None:
+    """The version's folder, with a manifest of its files, made in ``aside``. Only a preview takes the place of the one before."""
+    version = aside / "version"
+    for path, content in files.items():
+        (version / path).parent.mkdir(parents=True, exist_ok=True)
+        (version / path).write_bytes(content)
+    packed = (version if url is None else aside) / NAME
+    predictions.write(packed)
+    hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
+    seal(version, hashes, packed, url)
+    if place.name == PREVIEW and place.exists():
+        place.rename(aside / "old")
+    version.rename(place)
+    if url is not None:
+        packed.rename(place.parent / f"{place.name}.{NAME}")
 
 
-def _write(place: Path, files: Mapping[str, bytes], predictions: Packed, url: str | None) -> Path:
-    """The version's folder, with a manifest of its files. Only a preview takes the place of the one before."""
-    with _temporary(place.parent) as temporary:
-        version = temporary / "version"
-        for path, content in files.items():
-            (version / path).parent.mkdir(parents=True, exist_ok=True)
-            (version / path).write_bytes(content)
-        packed = (version if url is None else temporary) / NAME
-        predictions.write(packed)
-        hashes = {path: sha256(content).hexdigest() for path, content in files.items()}
-        seal(version, hashes, packed, url)
-        if place.name == PREVIEW and place.exists():
-            place.rename(temporary / "old")
-        version.rename(place)
-        if url is not None:
-            packed.rename(place.parent / f"{place.name}.{NAME}")
-    return place
-
-
-def _write_index(out: Path) -> None:
-    """What lies beside the versions, where it is not up to date; also after a process was killed before it did this."""
+def _write_index(out: Path, aside: Path) -> None:
+    """What lies beside the versions; also after a process was killed before it did this."""
     for name, content in index_files(versions(out)).items():
-        if not (out / name).is_file() or (out / name).read_bytes() != content:
-            with _temporary(out) as temporary:
-                (temporary / name).write_bytes(content)
-                (temporary / name).replace(out / name)
+        (aside / name).write_bytes(content)
+        (aside / name).replace(out / name)

@@ -6,7 +6,7 @@ Pure functions of the board, and of published versions: nothing here reads a clo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,6 @@ from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Table
-    from bench.publish.gather import Report
     from bench.show.figures.drawing import Figure
 
 
@@ -150,7 +149,7 @@ def _templates() -> jinja2.Environment:
     environment.globals |= {
         "link": lambda path: Markup(link(path)),  # noqa: S704 - quoted
         "search_file": search_file,
-        "table": lambda table: Markup(as_markdown(table)),  # noqa: S704 - escaped
+        "table": lambda table: Markup(as_markdown(replace(table, title=""))),  # noqa: S704 - escaped
         "counted": counted,
         "slug": slug,
         "place": place,
@@ -193,10 +192,6 @@ def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
 
 ERRATA = "ERRATA.md"
 """What turned out to be wrong with published versions, written by hand beside them."""
-LEGEND = (
-    "◆: it may be the best.",
-    "±: half of the 95 % interval, where there is one.",
-)
 
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
@@ -226,7 +221,7 @@ def main_grid(version: Version) -> Grid:
             for row in table["rows"]
         ],
         title=", ".join(str(part) for part in title if part and part != "none"),
-        notes=LEGEND,
+        notes=["◆: it may be the best.", "±: half of the 95 % interval, where there is one."],
     )
 
 
@@ -235,7 +230,7 @@ def _name(row: Mapping[str, Any], version: Version) -> Cell:
     differs = (f"{key}={value}" for key, value in row["differs"].items())
     text = " ".join(str(part) for part in (row["method"], row["variant"], *differs) if part)
     link = f"{version.name}/{method_page(row['method'])}"
-    return Cell(text=text, link=link, tint=bool(row.get("may_be_best")))
+    return Cell(text=text, link=link, sign=TINT if row.get("may_be_best") else "")
 
 
 def _cell(cell: Mapping[str, Any] | None) -> Cell:

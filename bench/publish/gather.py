@@ -67,7 +67,7 @@ def gather(
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
         try:
-            gathered.files |= _read_verified(run, gathered.predictions)
+            gathered.files[run.record.run_id] = _read_verified(run, gathered.predictions)
             gathered.runs.append(run)
         except (DataMissing, DataDamaged) as error:
             why = f"cannot be published: {error.message}"
@@ -110,7 +110,8 @@ def _submitted(
     for folder in sorted(submissions.glob("[!.]*")):
         try:
             record = check_submission(folder, data)
-            same = [known[name] for name in _names(record) if name in known]
+            names = (record.run_id, record.fingerprint)
+            same = [known[name] for name in names if name in known]
             if not same:
                 gathered.senders[record.run_id] = sender_of(folder)
                 runs.append(Run(record, folder))
@@ -120,10 +121,6 @@ def _submitted(
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
     return runs
-
-
-def _names(record: RunRecord) -> tuple[str, str]:
-    return record.run_id, record.fingerprint
 
 
 def left_out(folder: Path, why: str) -> str:
@@ -152,25 +149,21 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
         refuse([check_hash(score, arrays), *check_score(score, arrays)])
         path = f"{folder}/{predictions_name(score.task, score.text, score.suite)}"
         stored[path] = _reduced(score, arrays)
-    try:
-        files = [name for name in (RECORD, CURVE) if (run.folder / name).is_file()]
-        content = {f"{folder}/{name}": (run.folder / name).read_bytes() for name in files}
-    except OSError as error:
-        raise DataDamaged(f"{run.folder}: {error.strerror or error}") from None
     if read_record(run.folder / RECORD) != run.record:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         predictions.add(path, values)
-    return content
+    files = [name for name in (RECORD, CURVE) if (run.folder / name).is_file()]
+    return {f"{folder}/{name}": (run.folder / name).read_bytes() for name in files}
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """Only what the score needs (ranks in 16 bits, for a rank correlation) where the record has the hash of that, else all."""
-    if score.reduced_sha256 is not None and REDUCED not in arrays:
-        reduced = reduce_predictions(score.key, arrays)
-        if reduced is not None and values_sha256(reduced) == score.reduced_sha256:
-            return reduced
-    return arrays
+    if score.reduced_sha256 is None or REDUCED in arrays:
+        return arrays
+    reduced = reduce_predictions(score.key, arrays)
+    same = reduced is not None and values_sha256(reduced) == score.reduced_sha256
+    return reduced if reduced is not None and same else arrays
 
 
 # --- the searches of recipe values ---

@@ -75,11 +75,10 @@ def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
 
 def sender_of(folder: Path) -> str:
     """Who submits the run. Raises DataDamaged for anything but a name on one line."""
-    path = folder / SENDER_FILE
     try:
-        name = " ".join(path.read_text(encoding="utf-8").split())
-    except (OSError, ValueError) as error:
-        raise DataDamaged(f"{SENDER_FILE} cannot be read: {error}") from None
+        name = " ".join((folder / SENDER_FILE).read_text(encoding="utf-8").split())
+    except (OSError, ValueError):
+        name = ""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise DataDamaged(f"{SENDER_FILE} has to hold a name of at most {LONGEST_NAME} characters")
     return name

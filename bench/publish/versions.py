@@ -117,8 +117,6 @@ def check(out: Path) -> list[RunReport]:
 
 def refuse_altered(out: Path) -> None:
     """Raises BenchError where a published version is not as it was: the next one would be compared with it."""
-    if out.exists() and not out.is_dir():
-        raise BenchError(f"{out} is not a folder", "--out DIR")
     for report in check(out) if version_folders(out) else ():
         for difference in report.differences[:1]:
             why = f"{difference.what}: {difference.why}"
@@ -128,10 +126,9 @@ def refuse_altered(out: Path) -> None:
 
 def seal(version: Path, hashes: Mapping[str, str], predictions: Path, url: str | None) -> None:
     """Write ``MANIFEST.json``, which lists every file but itself; predictions that will lie at ``url`` by hash, size and address."""
-    digest = file_sha256(predictions)
-    content: dict[str, Any] = {"files": dict(sorted({**hashes, NAME: digest}.items()))}
+    digest, size = file_sha256(predictions), predictions.stat().st_size
+    listed = hashes if url else {**hashes, NAME: digest}
+    content: dict[str, Any] = {"files": dict(sorted(listed.items()))}
     if url is not None:
-        del content["files"][NAME]
-        size = predictions.stat().st_size
         content["predictions_url"] = {"name": NAME, "url": url, "sha256": digest, "bytes": size}
     (version / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from io import StringIO
 from urllib.parse import quote
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from bench.base.text import list_names
@@ -22,6 +23,7 @@ from bench.compare.formatting import csv_value, latex, markdown, visible
 TINT = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+CONSOLE = Console()  # that wraps; nothing is printed on it
 STYLES = {"best": "bold", "strong": "bold", "second": "underline", "dim": "dim"}
 
 
@@ -35,7 +37,6 @@ class Cell:
     spread: float | None = None  # what stands after ±
     sign: str = ""
     emphasis: str = ""
-    tint: bool = False
     link: str = ""  # a relative address, for Markdown and HTML
     marks: tuple[int, ...] = ()
 
@@ -215,22 +216,16 @@ def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
 
 def wrap(text: str, room: int, *, fold: bool = False) -> list[str]:
     """In lines of ``room`` columns, between words; a longer word has its own line, or is cut with ``fold``. At least one line."""
-    lines = [" " * (len(text) - len(text.lstrip(" ")))]
-    for word in text.split():
-        parts = chop_cells(word, room) if fold and cell_len(word) > room else [word]
-        for part in parts:
-            if lines[-1].strip() and cell_len(lines[-1]) + 1 + cell_len(part) > room:
-                lines.append(part)
-            else:
-                lines[-1] += (" " if lines[-1].strip() else "") + part
-    return lines
+    whole = Text(text, overflow="fold" if fold else "ignore")
+    lines = [line.plain.rstrip() for line in whole.wrap(CONSOLE, max(room, 1))]
+    return list(filter(None, lines)) or [""]
 
 
 def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
     """A cell's text, and what stands after a number without moving its digits: spread, sign, marks."""
     inside = cell.main.lstrip(" ")  # leading blanks show that a row belongs to the one above
     main = " " * (len(cell.main) - len(inside)) + visible(inside, encoding, limit=None)
-    tail = (f" ± {cell.half}" if cell.half else "") + f" {SIGNS[TINT]}" * cell.tint
+    tail = f" ± {cell.half}" if cell.half else ""
     tail += (f" {SIGNS[cell.sign]}" if cell.sign else "") + _raised(cell.marks)
     tail = tail.encode(encoding, "backslashreplace").decode(encoding)
     return (main, tail) if column.right else (main + tail, "")
@@ -275,7 +270,7 @@ def _markdown_cell(cell: Cell) -> str:
         text = form.get(cell.emphasis, "{}").format(text)
     marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
     parts = [text, f"± {cell.half}" if cell.half else "", markdown(SIGNS.get(cell.sign, ""))]
-    return " ".join(part for part in parts if part) + f" {SIGNS[TINT]}" * cell.tint + marks
+    return " ".join(part for part in parts if part) + marks
 
 
 BEFORE_LATEX = r"""\documentclass{article}
@@ -342,9 +337,9 @@ def _latex_cell(cell: Cell) -> str:
         else ""
     )
     text += rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else ""
-    text += latex(SIGNS.get(cell.sign, "")) + latex(SIGNS[TINT]) * cell.tint
+    text += latex(SIGNS.get(cell.sign, ""))
     text += rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else ""
-    return (r"\cellcolor[gray]{0.9}" if cell.tint else "") + text
+    return (r"\cellcolor[gray]{0.9}" if cell.sign == TINT else "") + text
 
 
 def as_html(table: Grid) -> str:
@@ -378,10 +373,9 @@ def _html_cell(cell: Cell, side: str) -> str:
     tag = {"best": "b", "strong": "b", "second": "u", "dim": "small"}.get(cell.emphasis)
     text = f"<{tag}>{text}</{tag}>" if tag and text else text
     text += f" <small>± {cell.half}</small>" if cell.half else ""
-    for sign in filter(None, (cell.sign, TINT * cell.tint)):
-        text += f' <abbr title="{sign}">{SIGNS[sign]}</abbr>'
+    text += f' <abbr title="{cell.sign}">{SIGNS[cell.sign]}</abbr>' if cell.sign else ""
     text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
-    return f"<td{_class(' '.join(filter(None, ('tint' * cell.tint, side))))}>{text}</td>"
+    return f"<td{_class(' '.join(filter(None, ('tint' * (cell.sign == TINT), side))))}>{text}</td>"
 
 
 def _html_text(text: str) -> str:

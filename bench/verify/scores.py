@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+import msgspec
+
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
 from bench.runs.packed import PredictionsElsewhere
@@ -147,7 +149,9 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         for key, value in score.detail.items()
         if key not in PROTOCOL_DETAIL.get(score.suite, ()) or key in again.detail
     }
-    return _first_difference(recorded, json.loads(json.dumps(again.detail)), "detail")
+    return _first_difference(
+        recorded, msgspec.to_builtins(again.detail, str_keys=True, enc_hook=float), "detail"
+    )
 
 
 def _metrics(score: Score) -> list[str]:

@@ -270,7 +270,10 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
         "does not belong in a submission",
     ),
     "no record": (lambda folder: (folder / "run.json").unlink(), "unknown run"),
-    "no sender": (lambda folder: (folder / SENDER_FILE).unlink(), f"{SENDER_FILE} cannot be read"),
+    "no sender": (
+        lambda folder: (folder / SENDER_FILE).unlink(),
+        "a name of at most 120 characters",
+    ),
     "long sender": (sender("x" * 121), "a name of at most 120 characters"),
     "odd sender": (sender("Ada \u202e"), "a name of at most 120 characters"),
 }

@@ -40,7 +40,7 @@ TABLE = grid(
     ],
     [
         (
-            Cell(text="simcse", link="m/simcse.html", tint=True, marks=(1,)),
+            Cell(text="simcse", link="m/simcse.html", sign="may be the best", marks=(1,)),
             Cell(number=-0.5),
             Cell(number=71.25, spread=0.5),
             Cell(number=70.456, sign="worse", emphasis="best"),

@@ -20,7 +20,6 @@ from bench.show.grid import Grid, as_html
 from bench.show.tables.scores import (
     difference_heading,
     difference_text,
-    has_differences,
     sign_name,
     spread_text,
     under,
@@ -84,7 +83,6 @@ def _environment() -> jinja2.Environment:
         "zip": zip,
         "difference_heading": difference_heading,
         "difference_text": difference_text,
-        "has_differences": has_differences,
         "sign_name": sign_name,
         "spread_text": spread_text,
         "under": under,

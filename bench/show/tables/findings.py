@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from bench.show.grid import Column, Grid, grid
 from bench.verify.findings import KINDS, UNCHECKED, RunReport
 
-MOST = 100  # differences that are printed
-
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
     """How many checks agree in each run; what differs and which scores could not be computed; what else was not checked."""
@@ -26,9 +24,8 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
         for finding in [*report.differences, *report.select(UNCHECKED, "score")]
     ]
     if wrong:
-        more = [f"and {len(wrong) - MOST} more: --json"] if len(wrong) > MOST else []
         columns = ["run", "check", Column("of", wrap=16), Column("why", wrap=24)]
-        yield grid(columns, wrong[:MOST], title="Differs, or cannot be computed", notes=more)
+        yield grid(columns, wrong, title="Differs, or cannot be computed")
     unchecked = Counter(
         (finding.kind, finding.why)
         for report in reports

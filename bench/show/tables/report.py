@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bench.base.text import duration, plural, size
+from bench.base.text import duration, size
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap_counts import Overlap
@@ -20,12 +20,6 @@ from bench.show.grid import Column, Grid, grid
 
 NARROWEST = 24  # characters of a column of text that can still be read
 Facts = list[tuple[str, str]]
-
-
-class Counts(msgspec.Struct):
-    """Of a corpus that was compared with the evaluation sets."""
-
-    tasks: list[Overlap]
 
 
 def facts_grid(title: str, facts: Facts) -> Grid:
@@ -170,25 +164,12 @@ def _fact(key: str, value: Any) -> tuple[str, str]:
         return name, value[:12]
     if isinstance(value, bool):
         return name, "yes" if value else "no"
-    if not isinstance(value, int | float):
-        return name, plain_value(value)
     if key.endswith("_bytes"):
         return name.removesuffix(" bytes"), size(value)
     if key.endswith("_seconds"):
         return name.replace(" seconds", " time"), duration(value)
-    digits = ",.0f" if key.endswith("_per_second") else ",.6g"
-    return name, f"{value:,}" if isinstance(value, int) else f"{value:{digits}}"
-
-
-def files(folder: Path) -> Facts:
-    """What lies in the run's folder, with sizes; nothing hidden."""
-    facts: Facts = []
-    for path in sorted(folder.glob("[!.]*")):
-        inside = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
-        total = size(sum(file.stat().st_size for file in inside))
-        count = f"{plural(len(inside), 'file')}, " if path.is_dir() else ""
-        facts.append((path.name + "/" * path.is_dir(), count + total))
-    return facts
+    digits = "," if isinstance(value, int) else ",.6g"
+    return name, f"{value:{digits}}" if isinstance(value, int | float) else plain_value(value)
 
 
 def plain_value(value: Any) -> str:
@@ -208,14 +189,14 @@ def overlap_grid(overlap: Any) -> Grid:
     """Of what a record stores as ``provenance.corpus.overlap``, which may be anything. Tasks without any such sentence are named
     in one last row; no rows where nothing was recorded."""
     try:
-        counts = msgspec.convert(overlap, Counts).tasks
-    except msgspec.ValidationError:  # nothing, or not of this version
+        counts = msgspec.convert(overlap["tasks"], list[Overlap])
+    except (TypeError, KeyError, msgspec.ValidationError):  # nothing, or not of this version
         counts = []
     rows = [
         (
             f"{one.suite}: {one.task}{f' ({one.text})' if one.text else ''}",
             *(f"{count:,}" for count in (one.sentences, one.exact, one.near)),
-            share(one.exact + one.near, one.sentences),
+            f"{100 * (one.exact + one.near) / one.sentences:.1f}",
             f"{one.rows:,}",
         )
         for one in counts
@@ -226,9 +207,3 @@ def overlap_grid(overlap: Any) -> Grid:
     numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
     return grid(columns, rows, title="sentences of the evaluation sets that stand in the corpus")
-
-
-def share(part: int, whole: int) -> str:
-    """ "4.0", "<0.1": per cent of the whole."""
-    percent = 100 * part / whole
-    return f"{percent:.1f}" if percent >= 0.1 else "<0.1"

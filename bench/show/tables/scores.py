@@ -4,8 +4,6 @@ cost, and what papers printed; what pages and this Grid both write of its rows; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
 from rich.console import Console, Group
 from rich.text import Text
@@ -19,7 +17,6 @@ from bench.show.grid import Cell as GridCell
 from bench.show.tables.data import as_csv, as_json
 
 WHOLE = "a wider terminal, or --format csv"
-SCALE = "for scale: nothing trained here, another backbone; not compared"
 COSTS = ("params", "train", "tuning", "memory", "encode")
 COST = "params: trained; train: time of training; memory: peak, bytes; means over seeds"
 TUNING = "tuning: time of the search for the values / its trials, once for all seeds"
@@ -36,11 +33,10 @@ def score_grid(
     Where a table has a column that ranks, its interval and the difference from the baseline stand beside it; elsewhere each
     number has its own ±, and with ``intervals`` everywhere.
     """
-    ranked = [table.head, "±"] if table.head else []
-    ranked += [difference_heading(table)] if has_differences(table) else []
+    ranked = [table.head, "±", difference_heading(table)] if table.head else []
     columns = [Column("method", wrap=16), Column("n", right=True, lead=True)]
     columns += [Column(name, right=True, drop=2) for name in table.columns if name != table.head]
-    columns += [Column(name, right=True, lead=True) for name in ranked]
+    columns += [Column(name, right=True, lead=True) for name in ranked if name]
     columns += [Column(name, right=True, drop=1) for name in COSTS]
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
@@ -67,7 +63,7 @@ def _scores(row: Row, table: Table, with_spread: bool) -> list[GridCell]:
     """Name, n and means."""
     marks = tuple(i + 1 for i in row.footnotes)
     return [
-        GridCell(text=row_name(row, table), tint=row.may_be_best, marks=marks),
+        GridCell(text=row_name(row, table), sign=TINT * row.may_be_best, marks=marks),
         GridCell(text=str(table.n(row)), emphasis="dim"),
         *(_mean(cell, with_spread=with_spread) for cell in row.cells),
     ]
@@ -93,7 +89,7 @@ def _ranked(row: Row, table: Table) -> list[GridCell]:
     if cell is not None:
         half = GridCell(number=spread(cell), decimals=cell.decimals, emphasis="dim")
     difference = GridCell(text=difference_text(row), sign=sign_name(row, table))
-    return [half, difference] if has_differences(table) else [half]
+    return [half, difference] if difference_heading(table) else [half]
 
 
 def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
@@ -154,13 +150,11 @@ def sign_name(row: Row, table: Table) -> str:
     return verdict if verdict in (BETTER, WORSE) else ""
 
 
-def has_differences(table: Table) -> bool:
-    return table.head is not None and any(map(statements.verdict, table.rows))
-
-
 def difference_heading(table: Table) -> str:
+    """ "less simcse [98.3 % CI]"; "" where no row was compared."""
     level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
-    return f"less {table.baseline}{level}"
+    compared = table.head is not None and any(map(statements.verdict, table.rows))
+    return f"less {table.baseline}{level}" if compared else ""
 
 
 def difference_text(row: Row) -> str:
@@ -174,24 +168,17 @@ def difference_text(row: Row) -> str:
 # --- what papers printed ---
 
 
-class Line(NamedTuple):
-    """One line under a row: its entries belong to the table's columns."""
-
-    label: str
-    entries: tuple[GridCell, ...]
-
-
-def under(row: Row) -> list[Line]:
-    """For each paper table that prints a number of this row: what it prints, ours less that, and half of the prediction
-    interval."""
+def under(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
+    """Lines under a row, a label and a cell for each column: for each paper table that prints a number of this row what it prints, ours
+    less that, and half of the prediction interval."""
     every = [cell.printed for cell in row.cells if cell and cell.printed]
-    made = []
+    lines: list[tuple[str, tuple[GridCell, ...]]] = []
     for source in dict.fromkeys(printed.source for printed in every):
         copied = any(one.source == source and not one.own for one in every)
         labels = f"{source}, copied" if copied else source, "ours less that", "95 % prediction ±"
         columns = zip(*(_paper_cells(cell, source) for cell in row.cells), strict=True)
-        made += [Line(*line) for line in zip(labels, columns, strict=True)]
-    return [line for line in made if any(cell.text for cell in line.entries)]
+        lines += zip(labels, columns, strict=True)
+    return [(label, cells) for label, cells in lines if any(cell.text for cell in cells)]
 
 
 def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, GridCell]:
@@ -233,8 +220,8 @@ def short(count: float | None) -> str:
 
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
     console = console or Console(highlight=False, markup=False, emoji=False)
-    width, encoding, styled = console.width, console.encoding, console.is_terminal
-    console.print(drawn(tables, width, encoding, styled=styled), soft_wrap=True)
+    shown = drawn(tables, console.width, console.encoding, styled=console.is_terminal)
+    console.print(shown, soft_wrap=True)
 
 
 def drawn(
