@@ -105,7 +105,6 @@ def tables(record: RunRecord, folder: Path) -> Iterator[Grid]:
         report.facts_grid("training", report.training(record, folder)),
         report.facts_grid("cost", report.cost(record)),
         report.facts_grid("provenance", report.provenance(record)),
-        report.facts_grid("files", report.files(folder)),
     ]
     return (table for table in made if table.rows)
 

@@ -101,35 +101,30 @@ def publish(
             searches=tuple(found),
             left_out=(*made.left_out, *lines),
         )
+        old = [] if last is None else last.records()
+        records = [run.record for run in made.runs]
         if last is not None:
-            made = replace(
-                made,
-                changes=changes_since(last.name, last.records(), [run.record for run in made.runs]),
-            )
-        shown = {f"{RUNS}/{run.record.run_id}" for run in made.runs}
-        files = {
-            path: content
-            for path, content in gathered.files.items()
-            if str(Path(path).parent) in shown
-        }
-        folder = None
-        if preview or last is None or _is_news(made, files, last):
-            report("drawing figures", 0, 1)
-            files |= version_files(made, draw_figures(made), report)
-            folder = _write(out / made.version, files, gathered.predictions, url)
-        if not preview:
-            _write_index(out)
-    name = last.name if folder is None and last is not None else made.version
+            made = replace(made, changes=changes_since(last.name, old, records))
+        senders = {run_id: made.senders.get(run_id) for run_id in made.records}
+        is_news = last is None or (
+            (records, senders, made.title, made.note) != (old, last.senders, last.title, last.note)
+        )
+        folder = out / made.version if preview or is_news else None
+        files: dict[str, bytes] = {}
+        if folder is not None:
+            report("drawing figures and pages", 0, 1)
+            for run_id in made.records:
+                files |= gathered.files[run_id]
+            files |= version_files(made, draw_figures(made))
+        with writing(out, "another folder: --out DIR"):
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as aside:
+                if folder is not None:
+                    _write(folder, files, gathered.predictions, url, Path(aside))
+                if not preview:
+                    _write_index(out, Path(aside))
+    name = made.version if folder is not None or last is None else last.name
     return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
-
-
-def _is_news(made: Board, files: Mapping[str, bytes], last: Version) -> bool:
-    """Whether records, who ran them, title or note differ from the last version's."""
-    senders = {run: made.senders.get(run) for run in made.records}
-    if (senders, made.title, made.note) != (last.senders, last.title, last.note):
-        return True
-    records = {path: content for path, content in files.items() if path.endswith(RECORD)}
-    return any((last.folder / path).read_bytes() != records[path] for path in records)
 
 
 @contextlib.contextmanager

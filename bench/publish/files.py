@@ -24,7 +24,7 @@ from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
 from bench.runs.run import Run
 from bench.runs.searches import search_bytes
-from bench.show.grid import Cell, Column, Grid, as_csv, as_markdown, grid
+from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages.board import changes_grid
 from bench.show.pages.board import render as render_board
 from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
@@ -39,29 +39,22 @@ if TYPE_CHECKING:
     from bench.show.figures.drawing import Figure
 
 
-def version_files(
-    board: Board, figures: Sequence[Figure], report: Report
-) -> Iterator[tuple[str, bytes]]:
-    """(path below the version's folder, content) of every file."""
-    yield "tables.json", as_json(board).encode()
-    for name, text in as_csvs(board).items():
-        yield f"tables/{name}", text.encode()
-    if board.plan is not None:
-        yield PLAN, board.plan
-    for search in board.searches:
-        yield search_file(search.name), search_bytes(search)
-    for figure in figures:
-        yield f"figures/{figure.name}.svg", figure.svg.encode()
-        yield f"figures/{figure.name}.csv", figure.csv.encode()
-    yield "README.md", markdown_page(board, figures).encode()
-    for name in ASSETS:
-        yield f"assets/{name}", (TEMPLATES / name).read_bytes()
-    yield "index.html", render_board(board, figures).encode()
-    for i, run in enumerate(board.runs):
-        report("writing pages", i, len(board.runs))
-        yield run_page(run.record.run_id), render_run(board, run).encode()
-    for method in board.methods:
-        yield method_page(method), render_method(board, method).encode()
+def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
+    """Path below the version's folder -> content of every file but runs, predictions and manifest."""
+    texts = {
+        "tables.json": as_json(board),
+        **{f"tables/{name}": text for name, text in as_csvs(board).items()},
+        **{f"figures/{figure.name}.svg": figure.svg for figure in figures},
+        **{f"figures/{figure.name}.csv": figure.csv for figure in figures},
+        "README.md": markdown_page(board, figures),
+        "index.html": render_board(board, figures),
+        **{run_page(run.record.run_id): render_run(board, run) for run in board.runs},
+        **{method_page(method): render_method(board, method) for method in board.methods},
+    }
+    files = {path: text.encode() for path, text in texts.items()}
+    files |= {f"assets/{name}": (TEMPLATES / name).read_bytes() for name in ASSETS}
+    files |= {search_file(one.name): search_bytes(one) for one in board.searches}
+    return files if board.plan is None else files | {PLAN: board.plan}
 
 
 # --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
@@ -169,21 +162,16 @@ def place(table: Table) -> str:
 
 def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:
     """README.md: the whole version. Of the pages only the first is linked, for a code host shows their source."""
-
-    def scores(shown: BoardTable) -> Markup:
-        table = replace(score_grid(shown.table, board.finished(shown.table)), title="")
-        return Markup(as_markdown(table))  # noqa: S704 - escaped
-
     return (
         _templates()
         .get_template("version.md")
         .render(
             board=board,
             preview=PREVIEW,
-            scores=scores,
+            score_grid=score_grid,
             figures=figures,
             changes=changes_grid(board),
-            printed=[(paper, table, PAPERS[paper]) for paper, table in tables()],
+            printed=[(paper, number, PAPERS[paper]) for paper, number in tables()],
         )
     )
 

@@ -43,7 +43,8 @@ class Gathered:
 
     runs: list[Run] = field(default_factory=list)
     senders: dict[str, str] = field(default_factory=dict)  # run id -> who submitted it
-    files: dict[str, bytes] = field(default_factory=dict)  # records and curves, by path
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """Run id -> path below the version -> content of its record and curve."""
     predictions: Packed = field(default_factory=Packed)
     left_out: list[str] = field(default_factory=list)  # for the page
     refused: list[str] = field(default_factory=list)  # submissions, for the publisher alone
@@ -106,7 +107,8 @@ def _submitted(
     if not submissions.is_dir():
         raise BenchError(f"there is no folder {submissions}", "--submissions DIR")
     runs: list[Run] = []
-    known = {name: run.record for run in finished for name in _names(run.record)}
+    known = {run.record.run_id: run.record for run in finished}
+    known |= {run.record.fingerprint: run.record for run in finished}
     for folder in sorted(submissions.glob("[!.]*")):
         try:
             record = check_submission(folder, data)
@@ -115,7 +117,7 @@ def _submitted(
             if not same:
                 gathered.senders[record.run_id] = sender_of(folder)
                 runs.append(Run(record, folder))
-                known |= dict.fromkeys(_names(record), record)
+                known |= dict.fromkeys(names, record)
             elif same[0] != record:
                 raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
         except BenchError as error:

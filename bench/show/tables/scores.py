@@ -4,6 +4,7 @@ cost, and what papers printed; what pages and this Grid both write of its rows; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console, Group
 from rich.text import Text
@@ -17,6 +18,7 @@ from bench.show.grid import Cell as GridCell
 from bench.show.tables.data import as_csv, as_json
 
 WHOLE = "a wider terminal, or --format csv"
+SCALE = "for scale: nothing trained here, another backbone; not compared"
 COSTS = ("params", "train", "tuning", "memory", "encode")
 COST = "params: trained; train: time of training; memory: peak, bytes; means over seeds"
 TUNING = "tuning: time of the search for the values / its trials, once for all seeds"
@@ -44,8 +46,8 @@ def score_grid(
         ranks = _ranked(row, table) if ranked else []
         with_spread = intervals or not table.head
         rows.append([*_scores(row, table, with_spread), *ranks, *costs])
-        for line in under(row):
-            rows.append([GridCell(text=f"  {line.label}", emphasis="dim"), "", *line.entries])
+        for label, cells in under(row):
+            rows.append([GridCell(text=f"  {label}", emphasis="dim"), "", *cells])
     for other, row in scale:
         rows.append(list(_scale_cells(row, other)))
     return grid(
