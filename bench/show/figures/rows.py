@@ -122,7 +122,11 @@ def gains(group: Group) -> Figure | None:
         "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
         "inconclusive. In brackets: a row more than 20 points away, which is not drawn.",
         [
-            (label, *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level), one.verdict)
+            (
+                label,
+                *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level),
+                str(one.verdict),
+            )
             for label, one in compared
         ],
         fewest=1,
