@@ -136,7 +136,7 @@ def _place_labels(axes: Axes) -> None:
     its time."""
     from adjustText import adjust_text
 
-    bars = [line for line in axes.lines if line.get_label() == BAR and len(line.get_xdata())]
+    bars = [line for line in axes.lines if line.get_label() == BAR]
     for kind, options in PLACING.items():
         texts = [text for text in axes.texts if text.get_label() == kind]
         if texts:
@@ -164,8 +164,9 @@ def mark(
 ) -> None:
     """A point with the error bars that it has, each from its lower to its upper end."""
     style: dict[str, Any] = {"linewidth": 1.1, "alpha": 0.6, "zorder": 2, "label": BAR}
-    axes.plot(x_ends, [y] * len(x_ends), color=colour, **style)
-    axes.plot([x] * len(y_ends), y_ends, color=colour, **style)
+    for across, up in ((x_ends, (y, y)), ((x, x), y_ends)):
+        if across and up:
+            axes.plot(across, up, color=colour, **style)
     axes.plot([x], [y], "o", color=colour, zorder=3)
 
 

@@ -237,7 +237,8 @@ def draw_ablation(
     draw_lines(axes, [("", {x: p.cell.mean for x, p in curve.items()})], key, score, even=True)
     for i, (x, point) in enumerate(curve.items()):
         mark(axes, i, point.cell.mean, ACCENT, y_ends=point.ends)
-        axes.plot([i], [printed.get(x)], "s", color=QUIET, markersize=5)
+        if x in printed:
+            axes.plot([i], [printed[x]], "s", color=QUIET, markersize=5)
 
 
 def _printed(group: Group, method: str, key: str, task: str) -> dict[float, float]:

@@ -122,7 +122,11 @@ def gains(group: Group) -> Figure | None:
         "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
         "inconclusive. In brackets: a row more than 20 points away, which is not drawn.",
         [
-            (label, *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level), one.verdict)
+            (
+                label,
+                *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level),
+                str(one.verdict),
+            )
             for label, one in compared
         ],
         fewest=1,
@@ -144,7 +148,7 @@ def few_shot(group: Group) -> Figure | None:
     rows = []
     for task in group.tables["fewshot"].columns[:-1] if "fewshot" in group.tables else ():
         points = group.methods("fewshot", task)[:MOST_METHODS]
-        best = max(point.cell.mean for point in points)
+        best = max((point.cell.mean for point in points), default=0.0)
         for point in points:
             scores = [group.score(run, "fewshot", task) for run in point.row.runs]
             spread, mean = fmean(score.std or 0.0 for score in scores if score), point.cell.mean

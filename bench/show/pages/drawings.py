@@ -20,26 +20,24 @@ from bench.runs.run import Run
 
 CURVE = (256, 102)  # width and height of a curve, whose corner is at 0, 0
 MOST = 240  # points of a line, about one per unit of its width
+Points = Sequence[tuple[float, float]]
 
 
 def curves(run: Run) -> list[dict[str, Any]]:
     """Loss and dev score over steps, as far as ``curve.jsonl`` has at least two points of them."""
     entries, done = read_curve(run.folder), run.record.training
-    best = []
+    best: list[tuple[float, float]] = []
     if done and done.best_step is not None and done.dev_score is not None:
         best.append((done.best_step, done.dev_score))
     dev = (done.dev_task if done else None) or "dev"
-    loss = ("loss", series(entries, "loss"), "{:.3g}", [])
-    scores = (dev, series(entries, "dev_score"), "{:.2f}", best)
-    return [curve(*one) for one in (loss, scores) if len(one[1]) > 1]
+    parts: list[tuple[str, Points, str, Points]] = [
+        ("loss", series(entries, "loss"), "{:.3g}", ()),
+        (dev, series(entries, "dev_score"), "{:.2f}", best),
+    ]
+    return [curve(*part) for part in parts if len(part[1]) > 1]
 
 
-def curve(
-    title: str,
-    points: Sequence[tuple[float, float]],
-    form: str,
-    best: Sequence[tuple[float, float]] = (),
-) -> dict[str, Any]:
+def curve(title: str, points: Points, form: str, best: Points) -> dict[str, Any]:
     """The line through (step, value), thinned; ``best``: the checkpoint that was kept, if it is
     known."""
     steps, values = zip(*points, *best, strict=True)
