@@ -240,7 +240,7 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes if note]
         seeds = sorted({one.seed for one in row.runs if one.seed is not None})
         finished = len(row.runs) - row.pending
-        line = {
+        line: dict[str, Cell | str] = {
             "": str(number) if len(rows) > 1 else "",
             "method": Cell(text=run.method, marks=tuple(marks)),
             "setting": run.setting,
