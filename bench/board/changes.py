@@ -50,7 +50,7 @@ def _rows(records: Sequence[RunRecord]) -> dict[tuple[object, ...], list[RunReco
     """Name of a row, with what sets it apart from others of its name -> its runs, in alphabetical order."""
     rows = {
         (runs[0].method_name, runs[0].setting, runs[0].backbone_name, differs): runs
-        for runs, differs in rows_of(sorted(records, key=lambda record: record.run_id), [])
+        for runs, differs, _ in rows_of(sorted(records, key=lambda record: record.run_id), [])
     }
     return dict(sorted(rows.items()))
 

@@ -6,17 +6,14 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from bench.base.findings import UNCHECKED, Finding
 from bench.cli.options import json_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from bench.show.grid import Grid
+from bench.compare.formatting import lines
+from bench.show.grid import Column, Grid, grid, terminal
 
 NARROWEST = 24  # characters of a column of words that can still be read
 
@@ -25,17 +22,8 @@ def width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
 
 
-def plain_console() -> Console:
-    """Standard output, on which foreign text is nothing but text."""
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False, emoji=False)
-
-
 def say(text: str, indent: int = 0, hang: int = 0) -> None:
     """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
-    from bench.compare.formatting import lines
-
     line = " ".join(lines(text))
     click.echo(
         "\n".join(
@@ -52,9 +40,7 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
 
 def print_grid(table: Grid, indent: int = 0) -> None:
     """Print a table as wide as the terminal."""
-    from bench.show.grid import terminal
-
-    console = plain_console()
+    console = Console(highlight=False, markup=False, emoji=False)
     encoding = sys.stdout.encoding or "utf-8"
     for line in terminal(table, width(), encoding, indent=indent, styled=console.is_terminal):
         console.print(line, soft_wrap=True)
@@ -64,8 +50,6 @@ def print_columns(
     rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0
 ) -> None:
     """Print rows of equally many texts, of which the last wraps; see :func:`bench.show.grid.terminal`."""
-    from bench.show.grid import Column, grid
-
     listed = list(rows)
     if not listed:
         return
@@ -102,16 +86,13 @@ def _as_data(finding: Finding, about: str) -> dict[str, object]:
     return {about: finding.what, **seen, **repeats}
 
 
-MARKS = {True: "ok", False: "FAILED"}
-
-
 def print_findings(findings: Sequence[Finding], title: str = "") -> None:
     """A line each: how it came out, where, which check, why, and what to do."""
-    from bench.show.grid import Column, grid
-
     rows = [
         (
-            "-" if finding.outcome == UNCHECKED or finding.repeats else MARKS[finding.passed],
+            "-"
+            if finding.outcome == UNCHECKED or finding.repeats
+            else ("ok" if finding.passed else "FAILED"),
             *(finding.what, finding.kind, finding.why, finding.hint),
         )
         for finding in findings

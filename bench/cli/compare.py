@@ -41,7 +41,7 @@ from bench.show.tables.items import as_data, items_grid
 from bench.show.tables.scores import print_tables, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bench.compare.judge import Report
     from bench.compare.statistics.table import Table
@@ -162,7 +162,7 @@ def compare(
         if first_alone:
             tables = published_tables(kept, options, report)
         else:
-            tables = compare_runs(kept, options, report)
+            tables = list(compare_runs(kept, options, report))
     page = comparison(kept, tables) if html is not None or form == "html" else ""
     if html is not None:
         write_or_fail(html, page.encode(), hint="another place for the page")
@@ -182,7 +182,7 @@ def compare(
 
 
 def choose(
-    references: Sequence[str], runs: Path | None, filters: dict[str, Sequence[str]]
+    references: Sequence[str], runs: Path | None, filters: Mapping[str, Sequence[str]]
 ) -> list[Run]:
     """The finished runs that are named (all, if none is) and fit; a warning names those that are
     left out."""
@@ -195,8 +195,8 @@ def choose(
             every[record.run_id] = Run(record, file.parent)
         except RecordDamaged as error:
             damaged.append(error)
-    for error in damaged:
-        warn(f"left out, damaged: {error.message}")
+    for problem in damaged:
+        warn(f"left out, damaged: {problem.message}")
     fitting = _fitting(list(every.values()), filters)
     finished = [run for run in fitting if run.record.status == "finished"]
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
@@ -215,7 +215,7 @@ FIELDS = {
 """Option -> the attributes of a record that it may name; of other options that of its name."""
 
 
-def _fitting(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
+def _fitting(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[Run]:
     for key, names in filters.items():
         fields = FIELDS.get(key, (key,))
         values = [{getattr(run.record, field) or "none" for field in fields} for run in runs]
@@ -226,7 +226,7 @@ def _fitting(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
     return runs
 
 
-def with_scores(runs: list[Run], filters: dict[str, Sequence[str]]) -> list[Run]:
+def with_scores(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
     for key, names in filters.items():
         if names:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import UnknownName
 from bench.base.text import plural, value_text
 from bench.cli.columns import print_facts, print_grid, say
 from bench.compare.formatting import lines
@@ -30,11 +29,8 @@ Facts = Mapping[str, Any]
 LONGEST = 24  # characters of a value that stands in a table of recipes
 
 
-def show(facts: Facts, backbone: str | None = None, *, everything: bool = False) -> None:
-    """Paper, settings, keys and recipes; with a ``backbone`` its recipes, each value with its source; or ``everything``."""
-    if backbone is not None:
-        _print_grids(_sourced_recipes(facts, backbone))
-        return
+def show(facts: Facts, *, everything: bool = False) -> None:
+    """Paper, settings, keys and recipes; or ``everything``."""
     name, variants = facts["name"], facts["variants"]
     say(": ".join(filter(None, (name, facts["summary"]))))
     own = [key for key, value in facts["keys"].items() if value["own"]]
@@ -57,9 +53,7 @@ def show_part(facts: Facts, part: str) -> None:
     if part == "templates":
         _print_grids(_templates(facts))
         return
-    about = "recipe keys (--set KEY=VALUE); the method's come last"
-    keys = _sourced("default", facts["keys"], about)
-    _print_grids([_variants(facts), keys, _recipes(facts)])
+    _print_grids([_variants(facts), _keys(facts), _recipes(facts)])
 
 
 def _print_grids(grids: Sequence[Grid]) -> None:
@@ -80,18 +74,19 @@ def _variants(facts: Facts) -> Grid:
     return grid(columns, rows, title="what variants change (METHOD+VARIANT)")
 
 
-def _sourced(name: str, values: Mapping[str, Facts], about: str, note: str = "") -> Grid:
-    """A row for each value: the value, its source, and what other sources say."""
+def _keys(facts: Facts) -> Grid:
+    """A row for each recipe key: its default, what it means, where the default is from, and what other sources say."""
     rows = [
         (
             key,
-            value_text(value[name]),
-            "; ".join(filter(None, (value.get("help"), value["source"], value.get("note")))),
+            value_text(value["default"]),
+            "; ".join(filter(None, (value["help"], value["source"], value["note"]))),
         )
-        for key, value in values.items()
+        for key, value in facts["keys"].items()
     ]
-    texts = [Column(heading, wrap=LONGEST) for heading in (name, "source")]
-    return grid(["key", *texts], rows, title=about, notes=[note] if note else [])
+    texts = [Column(heading, wrap=LONGEST) for heading in ("default", "source")]
+    about = "recipe keys (--set KEY=VALUE); the method's come last"
+    return grid(["key", *texts], rows, title=about)
 
 
 def _recipes(facts: Facts) -> Grid:
@@ -111,41 +106,19 @@ def _recipes(facts: Facts) -> Grid:
     rows = [
         (
             recipe["setting"],
-            _recipe_name(recipe),
+            " +".join(filter(None, (recipe["backbone"], recipe["variant"]))),
             recipe["corpus"] or "",
             f"{recipe['expect']['value']:.2f}" if recipe["expect"] else "",
             *(_value(recipe, key) for key in differing),
         )
         for recipe in recipes
     ]
-    note = f"each value with its source: bench methods {facts['name']} --backbone NAME"
+    note = f"with sources: bench run {facts['name']} --backbone NAME --setting NAME --dry-run --all"
     return grid(columns, rows, title="recipes", notes=[note])
 
 
 def _value(recipe: Facts, key: str) -> str:
     return value_text(recipe["values"][key]["value"]) if key in recipe["values"] else ""
-
-
-def _recipe_name(recipe: Facts) -> str:
-    """ "bert-base-uncased +eh" """
-    return recipe["backbone"] + (f" +{recipe['variant']}" if recipe["variant"] else "")
-
-
-def _sourced_recipes(facts: Facts, backbone: str) -> list[Grid]:
-    """Each recipe for a backbone, whole. Raises UnknownName for a backbone that has none."""
-    recipes = [recipe for recipe in facts["recipes"] if recipe["backbone"] == backbone]
-    if not recipes:
-        known = dict.fromkeys(recipe["backbone"] for recipe in facts["recipes"])
-        raise UnknownName("backbone", backbone, known, f"among the recipes of {facts['name']}")
-    tables = []
-    for recipe in recipes:
-        values = {"corpus": {"value": recipe["corpus"], "source": ""}} if recipe["corpus"] else {}
-        printed = {"printed Avg.": recipe["expect"]} if recipe["expect"] else {}
-        about = f"{facts['name']} on {_recipe_name(recipe)}, {recipe['setting']}"
-        values = values | recipe["values"] | printed
-        tables.append(_sourced("value", values, about, recipe["note"]))
-        tables.append(_sourced("value", recipe["facts"], "also stated, without a recipe key"))
-    return tables
 
 
 def _templates(facts: Facts) -> list[Grid]:

@@ -33,10 +33,6 @@ from bench.show.grid import Column, grid
     help="With --check: recipe values that the method needs.",
 )
 @click.option(
-    "--backbone",
-    help="With NAME: only its recipes for this backbone, each value with its source and notes.",
-)
-@click.option(
     "--all",
     "everything",
     is_flag=True,
@@ -48,7 +44,6 @@ def methods(
     name: str | None,
     check_name: str | None,
     pairs: tuple[str, ...],
-    backbone: str | None,
     plugins: tuple[Path, ...],
     as_json: bool,
     everything: bool,
@@ -58,15 +53,14 @@ def methods(
     \b
     Example:  bench methods simcse
               bench methods promcse --all
-              bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
     if check_name:
         _check(check_name, pairs, plugins, as_json)
         return
     if name is None:
-        if everything or backbone:
-            raise BenchError("--all and --backbone need a method", "bench methods NAME --all")
+        if everything:
+            raise BenchError("--all needs a method", "bench methods NAME --all")
         _list(known_methods(plugins), as_json)
         return
     method, variant = split_variant(name)
@@ -76,7 +70,7 @@ def methods(
     if as_json:
         click.echo(json_text(facts))
     else:
-        show(facts, backbone, everything=everything)
+        show(facts, everything=everything)
 
 
 def _list(registry: Registry, as_json: bool) -> None:

@@ -87,8 +87,8 @@ def _show(facts: dict[str, Any]) -> None:
         )
         for task in facts["tasks"]
     ]
-    columns = [Column("items", right=True), "metric", "protocol", Column("sub-datasets", wrap=20)]
-    print_grid(grid(["task", *columns], rows))
+    items, parts = Column("items", right=True), Column("sub-datasets", wrap=20)
+    print_grid(grid(["task", items, "metric", "protocol", parts], rows))
 
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:

@@ -56,8 +56,8 @@ def _failures(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
-    footnotes = list[Footnote]()
-    marks: list[list[int]] = [[] for _ in table.rows]
+    footnotes = list(table.footnotes)
+    marks = [list(row.footnotes) for row in table.rows]
     for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
         having = {run: of_run[setting] for run, of_run in facts.items() if setting in of_run}
         counts = Counter(having.values())

@@ -96,7 +96,7 @@ def test_mistakes(snapshot: object) -> None:
         *("methods simsce", "methods --check simsce", "methods --check /nothing.py", "methods a b"),
         *("methods --plugin /nothing.py", "methods --check cls --set pooling=cls"),
         *("methods --check cls --set x", "methods --all"),
-        *("methods simcse --backbone bert-base", "doctor --backbone /nothing", "doctor --fetch"),
+        *("doctor --backbone /nothing", "doctor --fetch"),
         *("doctor --backbone a*b", "doctor --runs /etc/passwd", "doctor --data /nothing"),
     )
     assert {text: error_line(bench(*text.split())) for text in mistakes} == snapshot

@@ -113,10 +113,6 @@ def of_code(run: RunRecord, sha256: str | None, created: str) -> RunRecord:
     )
 
 
-def command(runs: list[RunRecord]) -> str:
-    return " ".join(["bench compare", *(run.run_id for run in runs)])
-
-
 def test_runs_of_different_code_never_share_a_row() -> None:
     old = [
         of_code(record("mine", seed, base=90), "a" * 4, "2026-01-01T00:00:00Z")
@@ -128,11 +124,13 @@ def test_runs_of_different_code_never_share_a_row() -> None:
     table = only(summarise([*old, oldest, new, *others]))
     mine = table.rows[row(table, "mine")]
     assert mine.runs == (new.run_id,) and mine.cells[-1] is not None and mine.cells[-1].mean < 50
-    for runs in (old, [oldest]):
-        (note,) = [note for note in table.notes if note.endswith(f" {runs[-1].run_id}")]
-        assert f"mine: left out, older code of the method: {command(runs)}" == note
-    assert table.seeds == (1, 2)
-    assert only(summarise(old)).notes == (), "the command of the note: runs of one code"
+    (footnote,) = (table.footnotes[i] for i in mine.footnotes)
+    assert (
+        f"bench compare {' '.join(run.run_id for run in old)}; bench compare {oldest.run_id}"
+        in footnote.value
+    )
+    assert table.rows[row(table, "simcse")].footnotes == () and table.seeds == (1, 2)
+    assert only(summarise(old)).footnotes == (), "the command of the footnote: runs of one code"
     again = of_code(old[2], "a" * 4, "2026-01-03T00:00:00Z")
     assert set(only(summarise([*old[:2], again, new])).rows[0].runs) == {
         run.run_id for run in (*old[:2], again)

@@ -2,8 +2,7 @@
 
 Two numbers meet in one column only under one suite, protocol and text form. Runs share a row only when nothing but the seed
 differs: another recipe value, corpus or backbone revision makes another row, which names what differs; of runs of the method's
-older code a note says how to see them. Pure Python, so that
-``bench compare`` does not wait for numpy.
+older code a footnote says how to see them.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from bench.compare.statistics.table import (
     SENDER,
     Against,
     Cell,
+    Footnote,
     Row,
     Table,
     by_protocol,
@@ -104,8 +104,8 @@ def _table(
         len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
     )
     notes: list[str] = []
-    rows = list[Row]()
-    for runs, differs in rows_of([record for record, _ in scored], notes):
+    rows, footnotes = list[Row](), list[Footnote]()
+    for runs, differs, other_code in rows_of([record for record, _ in scored], notes):
         first = runs[0]
         cells = tuple(
             _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
@@ -126,8 +126,10 @@ def _table(
                 seeds=tuple(run.seed for run in runs),
                 cells=cells,
                 model=first.model_name,
+                footnotes=(len(footnotes),) if other_code else (),
             )
         )
+        footnotes += [other_code] if other_code else []
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
@@ -144,6 +146,7 @@ def _table(
         columns=columns,
         rows=tuple(rows),
         notes=tuple(notes),
+        footnotes=tuple(footnotes),
     )
 
 

@@ -65,10 +65,10 @@ def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...
 
 def rows_of(
     records: Sequence[RunRecord], notes: list[str]
-) -> list[tuple[list[RunRecord], Differs]]:
+) -> list[tuple[list[RunRecord], Differs, Footnote | None]]:
     """Runs that differ in nothing but the seed, by seed; with what sets them apart from runs of the same name.
 
-    Runs of one row are of one code of the method, the newest; ``notes`` get a line for those that are left out.
+    Runs of one row are of one code of the method, the newest; a footnote names the runs of other code, None where there are none.
     """
     named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
     settings: dict[str, dict[str, str]] = {}
@@ -90,23 +90,31 @@ def rows_of(
         for runs in alike.values():
             values = settings[runs[0].run_id]
             differs = tuple((key, values[key]) for key in keys if key in values)
-            rows.append((_newest(runs, title(runs[0], differs), notes), differs))
+            newest, other_code = _newest(runs, title(runs[0], differs), notes)
+            rows.append((newest, differs, other_code))
     return rows
 
 
-def _newest(runs: Sequence[RunRecord], name: str, notes: list[str]) -> list[RunRecord]:
-    """The newest run of each seed, of the newest code of the method; a note has the command that shows the others of one code."""
-    ordered = sorted(runs, key=lambda run: (run.provenance.created, run.run_id))
-    code = ordered[-1].provenance.plugin.sha256
-    newest = {run.seed: run for run in ordered if run.provenance.plugin.sha256 == code}
+def _newest(
+    runs: Sequence[RunRecord], name: str, notes: list[str]
+) -> tuple[list[RunRecord], Footnote | None]:
+    """The newest run of each seed, of the newest code of the method; a footnote has the commands that show the runs of each other code,
+    a note names older runs of the same seed."""
+    ordered = sorted(runs, key=lambda run: (run.provenance.created, run.run_id), reverse=True)
+    code = ordered[0].provenance.plugin.sha256
+    newest: dict[int | None, RunRecord] = {}
     others: dict[str | None, list[str]] = {}
-    for run in runs:
-        if newest.get(run.seed) is not run:
+    for run in ordered:
+        if run.provenance.plugin.sha256 != code or run.seed in newest:
             others.setdefault(run.provenance.plugin.sha256, []).append(run.run_id)
-    for sha256, ids in others.items():
-        why = "newer runs have their seeds" if sha256 == code else "older code of the method"
-        notes.append(f"{name}: left out, {why}: bench compare {' '.join(sorted(ids))}")
-    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
+        else:
+            newest[run.seed] = run
+    if older := others.pop(code, []):
+        notes.append(f"{name}: left out, newer runs have their seeds: {', '.join(sorted(older))}")
+    commands = "; ".join(" ".join(["bench compare", *sorted(ids)]) for ids in others.values())
+    value = f"the newest only (other code: {commands})"
+    footnote = Footnote("code of the method", value, name) if others else None
+    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed), footnote
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
