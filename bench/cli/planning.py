@@ -274,7 +274,7 @@ def _device_line(rows: Sequence[PlanRow], device: str) -> str:
 
 def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
     """A line for each row, numbered where there are several; what is noted of runs stands below, once."""
-    from bench.board.repeat import seed_words
+    from bench.board.repeat import seed_ranges
 
     footnotes: dict[str, int] = {}
     lines = []
@@ -290,7 +290,7 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
             "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
             "backbone": run.backbone.title
             or (run.backbone.name if run.backbone.hub else run.backbone.short),
-            "seeds": seed_words(sorted({one.seed for one in row.runs if one.seed is not None}))
+            "seeds": seed_ranges(sorted({one.seed for one in row.runs if one.seed is not None}))
             or "any",
             "steps": "" if guess.steps is None else f"{guess.steps:,}",
             "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",

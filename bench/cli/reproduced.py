@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bench.base.files import write_or_fail
-from bench.board.repeat import seed_words
+from bench.board.repeat import seed_ranges
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
@@ -92,7 +92,7 @@ def _title(job: Job, cell: ReferenceResult) -> str:
     """ "PromCSE-BERT-base (promcse table 1, one run): promcse, unsupervised, bert-base-uncased; seeds 42-44"."""
     source = "" if cell.own_result else f"copied from {cell.source}"
     facts = ", ".join(filter(None, (f"{cell.paper} table {cell.table}", cell.runs, source)))
-    seeds = seed_words([seed for seed in job.seeds if seed is not None])
+    seeds = seed_ranges([seed for seed in job.seeds if seed is not None])
     return (
         f"{cell.label} ({facts}): {job.run.name}; {f'seeds {seeds}' if seeds else 'nothing random'}"
     )

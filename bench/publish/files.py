@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.text import plural, slug
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
-from bench.board.names import link, method_page, run_file, run_page, search_file
+from bench.board.names import link, method_page, run_file, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.publish.versions import PLAN, Version
@@ -56,7 +56,7 @@ def version_files(
     yield "index.html", main_page.render(board, figures).encode()
     for i, run in enumerate(board.runs):
         report("writing pages", i, len(board.runs))
-        yield run_page(run.record.run_id), page_of_run.render(board, run).encode()
+        yield run_file(run.record.run_id, "index.html"), page_of_run.render(board, run).encode()
     for method in board.methods:
         yield method_page(method), page_of_method.render(board, method).encode()
 
@@ -118,7 +118,7 @@ def _run(run: Run, board: Board) -> dict[str, Any]:
         "command": repeat([record]).command,
         "fingerprint": record.fingerprint,
         "record": run_file(record.run_id, "run.json"),
-        "page": run_page(record.run_id),
+        "page": run_file(record.run_id, "index.html"),
     }
 
 
