@@ -29,7 +29,7 @@ PREVIEW = "preview"
 PREVIEW_NOTE = "A preview, not published."
 MOST_FINISHED = 5
 """Backbones that a table shows for scale."""
-BESIDE = {"sts": ("cxc", "cxc-promcse/1")}
+ADJACENT = {"sts": ("cxc", "cxc-promcse/1")}
 """Suite -> (suite, protocol) of one column that stands beside its average, as the papers set domain shift beside STS."""
 
 
@@ -117,19 +117,19 @@ class Board:
             if len(shown.table.columns) == 1
         }
 
-    def cell_beside(self, row: Row, other: Table) -> Cell | None:
+    def cell_of_same_runs(self, row: Row, other: Table) -> Cell | None:
         """What the runs of a row have in a table of one column; None where it has other runs, even other seeds."""
         return self._single.get((*_form(other), row.runs))
 
-    def beside(self, table: Table) -> list[BoardTable]:
+    def adjacent_tables(self, table: Table) -> list[BoardTable]:
         """The tables of one column that are shown beside a table's average: CxC-STS beside the seven STS tasks. Never part of it."""
-        form = (BESIDE.get(table.suite), table.setting, table.backbone, table.text)
+        form = (ADJACENT.get(table.suite), table.setting, table.backbone, table.text)
         return [
             shown
             for shown in self.tables
             if ((other := shown.table).suite, other.protocol) == form[0]
             and (other.setting, other.backbone, other.text) == form[1:]
-            and any(self.cell_beside(row, other) for row in table.rows)
+            and any(self.cell_of_same_runs(row, other) for row in table.rows)
         ]
 
     @cached_property

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from bench.base.text import list_names
-from bench.board.repeat import seed_words
+from bench.board.repeat import seed_ranges
 from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
 from bench.runs.record import RunRecord, ScoreKey
@@ -100,7 +100,7 @@ def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
         if score.key._replace(task=key.task) == key
     }
     return {
-        "seeds": seed_words(run.seed for run in runs) or "any",
+        "seeds": seed_ranges(run.seed for run in runs) or "any",
         **{name: value for name, value in configuration(runs[0]).items() if value != "null"},
         "code": str({run.provenance.plugin.sha256 for run in runs}),
         "data": str(sorted(map(str, data))),

@@ -15,7 +15,7 @@ from bench.base.text import list_names, plural, slug
 from bench.board.board import Board, BoardTable
 from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, how_chosen, judged_tables
 from bench.board.names import unused_name
-from bench.board.repeat import seed_words
+from bench.board.repeat import seed_ranges
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import SENDER, Table, corpus_words
 from bench.runs.record import RecipeValue, RunRecord
@@ -125,7 +125,7 @@ def facts(
     made = {
         "Protocols": _counted(protocols, "table"),
         "Selection": _counted(map(checkpoint_rule, records), "run"),
-        "Seeds": seed_words(record.seed for record in records),
+        "Seeds": seed_ranges(record.seed for record in records),
         "Training": _counted(map(_training, trained), "run"),
         "Intervals and tests": TESTED
         if any(table.tested for table in tables)

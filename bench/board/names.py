@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Container
+from itertools import chain, count
 from urllib.parse import quote
 
 from bench.base.text import slug
@@ -12,10 +13,8 @@ from bench.base.text import slug
 
 def unused_name(name: str, taken: Container[str]) -> str:
     """``name``, with a number where it is taken."""
-    made, number = name, 2
-    while made in taken:
-        made, number = f"{name}-{number}", number + 1
-    return made
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(one for one in names if one not in taken)
 
 
 # --- where things lie below a version's folder. These addresses stay the same from version to version ---
@@ -25,13 +24,8 @@ _PLAIN = re.compile(
 )  # what a method's name has to be; a record may hold anything
 
 
-def run_page(run_id: str) -> str:
-    """The page of a run. A record's run id is safe as a folder's name: the record's schema says so."""
-    return run_file(run_id, "index.html")
-
-
 def run_file(run_id: str, name: str) -> str:
-    """A file of a run: "run.json", "predictions/STS12.npz"."""
+    """A file of a run: "index.html", "run.json". A record's run id is safe as a folder's name: the record's schema says so."""
     return f"runs/{run_id}/{name}"
 
 

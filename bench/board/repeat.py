@@ -39,7 +39,7 @@ def repeat(records: Sequence[RunRecord]) -> Repeat:
         ("--method", first.method_name),
         ("--setting", first.setting),
         ("--backbone", backbone),
-        ("--seeds", seed_words(record.seed for record in records)),
+        ("--seeds", seed_ranges(record.seed for record in records)),
         ("--corpus", corpus),
         ("--precision", corpus and (first.provenance.determines or {}).get("precision", "auto")),
         *((SET, value) for value in values),
@@ -165,7 +165,7 @@ def _plugins(record: RunRecord) -> tuple[list[str], list[str]]:
     return list(files), [*needs, *files.values()]
 
 
-def seed_words(seeds: Iterable[int | None]) -> str:
+def seed_ranges(seeds: Iterable[int | None]) -> str:
     """[1, 2, 3, 7] -> "1-3,7": what --seeds takes; "" where nothing is random."""
     parts: list[list[int]] = []
     for seed in sorted({seed for seed in seeds if seed is not None}):

@@ -15,7 +15,7 @@ from bench.backbones import fetch
 from bench.backbones.hub import bring_over, describe_pending
 from bench.base.errors import DataMissing, FetchFailed
 from bench.base.text import duration, list_names, plural, size
-from bench.board.repeat import seed_words
+from bench.board.repeat import seed_ranges
 from bench.cli.columns import print_grid, say, width
 from bench.cli.options import json_text, warn
 from bench.data.fetching import check_network
@@ -254,7 +254,7 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
             "setting": run.setting,
             "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
             "backbone": backbone.title or (backbone.name if backbone.hub else backbone.short),
-            "seeds": seed_words(seeds) or "any",
+            "seeds": seed_ranges(seeds) or "any",
             "steps": "" if guess.steps is None else f"{guess.steps:,}",
             "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
             "fits with": _what_fits(row, device),

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bench.base.files import write_or_fail
-from bench.board.repeat import seed_words
+from bench.board.repeat import seed_ranges
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
@@ -89,7 +89,7 @@ def _title(run: TableRun, cell: ReferenceResult) -> str:
     """ "PromCSE-BERT-base (promcse table 1, one run): promcse, unsupervised, bert-base-uncased; seeds 42-44"."""
     source = "" if cell.own_result else f"copied from {cell.source}"
     facts = ", ".join(filter(None, (f"{cell.paper} table {cell.table}", cell.runs, source)))
-    seeds = seed_words(planned.seed for planned in run.planned)
+    seeds = seed_ranges([one.seed for one in run.planned if one.seed is not None])
     return f"{cell.label} ({facts}): {run.name}{f'; seeds {seeds}' if seeds else ''}"
 
 

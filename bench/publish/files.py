@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from bench.base.text import plural, slug
 from bench.board.board import PREVIEW, Board, BoardTable
-from bench.board.names import link, method_page, run_file, run_page, search_file
+from bench.board.names import link, method_page, run_file, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.publish.versions import PLAN, Version
@@ -48,7 +48,7 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
         **{f"figures/{figure.name}.csv": figure.csv for figure in figures},
         "README.md": markdown_page(board, figures),
         "index.html": render_board(board, figures),
-        **{run_page(run.record.run_id): render_run(board, run) for run in board.runs},
+        **{run_file(run.record.run_id, "index.html"): render_run(board, run) for run in board.runs},
         **{method_page(method): render_method(board, method) for method in board.methods},
     }
     files = {path: text.encode() for path, text in texts.items()}
@@ -114,7 +114,7 @@ def _run(run: Run, board: Board) -> dict[str, Any]:
         "command": repeat([record]).command,
         "fingerprint": record.fingerprint,
         "record": run_file(record.run_id, "run.json"),
-        "page": run_page(record.run_id),
+        "page": run_file(record.run_id, "index.html"),
     }
 
 

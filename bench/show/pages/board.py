@@ -13,7 +13,7 @@ from markupsafe import Markup
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer
-from bench.board.repeat import repeat, seed_words
+from bench.board.repeat import repeat, seed_ranges
 from bench.compare.formatting import SEVERAL, setting_words, variant_words, visible
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
@@ -97,7 +97,7 @@ def add_row(board: Board) -> str:
         "--method": "NAME",
         "--backbone": public_name(first.backbone or "BACKBONE"),
         "--suite": first.suite,
-        "--seeds": seed_words(seed for row in first.rows for seed in row.seeds),
+        "--seeds": seed_ranges(seed for row in first.rows for seed in row.seeds),
     }
     words = [word for name, value in options.items() if value for word in (name, value)]
     return shlex.join(["bench", "run", *words])

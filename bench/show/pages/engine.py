@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
 from bench.base.text import value_text as value_text
-from bench.board.names import link, method_page, run_page, search_file
+from bench.board.names import link, method_page, run_file, search_file
 from bench.compare.formatting import metric_words, score, setting_words, visible
 from bench.show.grid import Grid, as_html
 from bench.show.tables.scores import (
@@ -120,7 +120,7 @@ def html(grid: Grid) -> Markup:
 
 def run_link(board: Board, run_id: str, up: int = 0) -> str:
     """To the page of a run, from a page that lies ``up`` folders deep."""
-    return f"#{link(run_id)}" if board.one_file else link(run_page(run_id), up)
+    return f"#{link(run_id)}" if board.one_file else link(run_file(run_id, "index.html"), up)
 
 
 def method_link(board: Board, method: str, up: int = 0) -> str:
