@@ -148,13 +148,15 @@ def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
 
 def _printed_csv(table: ReferenceTable) -> str:
     """One line for each printed number."""
-    rows = []
-    for row in table.rows:
-        for cell in filter(None, row.cells):
-            facts = {**vars(table), **vars(row), **vars(cell)}
-            facts["remarks"] = "; ".join(remark.text for remark in (*cell.remarks, *row.remarks))
-            rows.append([facts[name] for name in PRINTED])
-    return as_csv(PRINTED, rows)
+    facts = [
+        {**vars(table), **vars(row), **vars(cell), "remarks": (*cell.remarks, *row.remarks)}
+        for row in table.rows
+        for cell in row.cells
+        if cell is not None
+    ]
+    for line in facts:
+        line["remarks"] = "; ".join(remark.text for remark in line["remarks"])
+    return as_csv(PRINTED, ([line[name] for name in PRINTED] for line in facts))
 
 
 # --- Markdown, for code hosts: templates in which every text is escaped ---

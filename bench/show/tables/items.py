@@ -43,8 +43,12 @@ def _text(item: ItemValue) -> str:
 
 def as_data(disagreements: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
     """Schema ``bench.items/1``: numbers in full."""
-    tasks = []
-    for one in disagreements:
-        facts = one.key._asdict() | asdict(one)
-        tasks.append({name: facts[name] for name in facts if name not in ("key", "no_texts")})
+    tasks = [
+        {
+            name: value
+            for name, value in (one.key._asdict() | asdict(one)).items()
+            if name not in ("key", "no_texts")
+        }
+        for one in disagreements
+    ]
     return {"schema": "bench.items/1", "runs": [first, second], "tasks": tasks}
