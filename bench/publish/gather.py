@@ -75,8 +75,8 @@ def gather(
             gathered.left_out.append(left_out(run.folder, why))
     if not gathered.runs:
         why = f"no finished run in {RunsFolder(runs).path} can be published"
-        lines = "".join(f"; {line}" for line in gathered.left_out[-1:])
-        raise BenchError(why + lines, "bench run ..., or another folder: --runs DIR")
+        why = "; ".join([why, *gathered.left_out[-1:]])
+        raise BenchError(why, "bench run ..., or another folder: --runs DIR")
     return gathered
 
 

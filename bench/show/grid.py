@@ -114,9 +114,10 @@ def grid(
 def terminal(
     table: Grid, width: int, encoding: str = "utf-8", *, indent: int = 0, styled: bool = True
 ) -> list[Text]:
-    """Lines of at most ``width`` characters, but for a long word in the last column.
+    """Lines of at most ``width`` characters, but for a word that is longer.
 
-    Where the columns do not fit, texts are wrapped, then columns are left out and named below the table.
+    Where the columns do not fit, texts are wrapped, then columns are left out and named below the table. A text in the last column with a
+    word that is wider than the column, such as an address, stands below its row.
     """
     room = width - indent
     texts = [
@@ -136,13 +137,13 @@ def terminal(
         (name, " " * min(tail, most - cell_len(name)), "dim")
         for name, tail, most in zip(names, tails, natural, strict=True)
     ]
-    lines += _row(heads, shown, wide, table.columns) if any(names) else []
+    lines += _row(heads, shown, wide, table.columns, room) if any(names) else []
     for row, cells in zip(texts, table.rows, strict=True):
         drawn = [
             (main, tail + " " * (tails[i] - cell_len(tail)), STYLES.get(cells[i].emphasis, ""))
             for i, (main, tail) in enumerate(row)
         ]
-        lines += _row(drawn, shown, wide, table.columns)
+        lines += _row(drawn, shown, wide, table.columns, room)
     if table.below:
         lines += [Text(""), *terminal(table.below, room, encoding), Text("")]
     notes = [f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)]
@@ -185,10 +186,18 @@ def _row(
     shown: Sequence[int],
     wide: dict[int, int],
     columns: Sequence[Column],
+    room: int,
 ) -> list[Text]:
     """One row as lines: its cells side by side, wrapped ones over several lines."""
+    *ahead, last = shown
+    long_word = columns[last].wrap and any(
+        cell_len(word) > wide[last] for word in cells[last][0].split()
+    )
+    if ahead and long_word:
+        below = [Text("    " + line) for line in wrap(cells[last][0], room - 4)]
+        return _row(cells, ahead, wide, columns, room) + below
     texts = {
-        i: wrap(cells[i][0], wide[i], fold=i != shown[-1]) if columns[i].wrap else [cells[i][0]]
+        i: wrap(cells[i][0], wide[i], fold=i != last) if columns[i].wrap else [cells[i][0]]
         for i in shown
     }
     lines = []

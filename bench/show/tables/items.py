@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 RANKS = "in brackets: place by rank among all items, 0 to 100; first the pairs whose places are furthest apart"
 
 
-def items_grid(found: Disagreement) -> Grid:
+def items_grid(one: Disagreement) -> Grid:
     """A row for each item: its number in the data, gold, the values of both runs, and the texts
     where they are at hand."""
-    _, task, protocol, form = found.key
+    _, task, protocol, form = one.key
     title = f"{task}, {protocol}{f' ({form})' if form else ''}"
-    notes = [f"no texts: {found.no_texts}"] if found.no_texts else []
-    notes += [RANKS] if any(item.gold.place is not None for item in found.items) else []
+    notes = [f"no texts: {one.no_texts}"] if one.no_texts else []
+    notes += [RANKS] if any(item.gold.place is not None for item in one.items) else []
     numbers = [Column(name, right=True) for name in ("item", "gold", "A", "B")]
     return grid(
         [*numbers, Column("texts", wrap=24)],
@@ -30,9 +30,9 @@ def items_grid(found: Disagreement) -> Grid:
                 *map(_text, (item.gold, item.first, item.second)),
                 " | ".join(item.texts or ()),
             )
-            for item in found.items
+            for item in one.items
         ],
-        title=f"{title}: {found.differ:,} of {found.n:,} items differ",
+        title=f"{title}: {one.differ:,} of {one.n:,} items differ",
         notes=notes,
     )
 
@@ -43,8 +43,12 @@ def _text(item: ItemValue) -> str:
 
 def as_data(disagreements: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
     """Schema ``bench.items/1``: numbers in full."""
-    tasks = []
-    for found in disagreements:
-        facts = found.key._asdict() | asdict(found)
-        tasks.append({name: facts[name] for name in facts if name not in ("key", "no_texts")})
+    tasks = [
+        {
+            name: value
+            for name, value in (one.key._asdict() | asdict(one)).items()
+            if name not in ("key", "no_texts")
+        }
+        for one in disagreements
+    ]
     return {"schema": "bench.items/1", "runs": [first, second], "tasks": tasks}

@@ -202,8 +202,8 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, Gr
 
 def encode_condition(table: Table) -> str:
     """Under which the encoding of its rows was measured; "" where it was not."""
-    known = (row.cost.encode_condition for row in table.rows if row.cost)
-    return next(filter(None, known), "")
+    costs = (row.cost for row in table.rows if row.cost)
+    return next((cost.encode_condition for cost in costs if cost.encode_condition), "")
 
 
 def short(count: float | None) -> str:
