@@ -295,7 +295,7 @@ def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
     from bench.run.recipes import merge, whole_entry
 
     trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
-    whole, _ = whole_entry(cls, [entry], *where, trained=trained)
+    whole = whole_entry(cls, [entry], *where, trained=trained)
     merged = merge(cls, whole, entry.variant, {}, trained=trained).values_with_source()
     return {
         "setting": entry.setting,

@@ -345,9 +345,7 @@ def recipe_of(run: TableRun, registry: Registry) -> tuple[Recipe, Entry | None]:
     plugin = registry[run.method]
     trained = learns(plugin.cls, run.setting)
     known = read(plugin.folder, plugin.name).recipes
-    entry, _ = whole_entry(
-        plugin.cls, known, run.setting, run.backbone, run.variant, trained=trained
-    )
+    entry = whole_entry(plugin.cls, known, run.setting, run.backbone, run.variant, trained=trained)
     given = {**run.changes, **run.overrides}
     return merge(plugin.cls, entry, run.variant, given, trained=trained), entry
 
