@@ -280,7 +280,7 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
         run, guess, done = row.first, row.guess, len(row.runs) - row.pending
         notes = dict.fromkeys(note for one in row.runs for note in one.notes)
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
-        line = {
+        line: dict[str, Cell | str] = {
             "": _number(number, rows),
             "method": Cell(text=run.method, marks=tuple(marks)),
             "setting": run.setting,
