@@ -25,7 +25,7 @@ def git_state(folder: Path) -> Checkout:
 
     try:
         git("ls-files", "--error-unmatch", ".")
-        state = git("describe", "--always", "--exclude=*", "--dirty").strip()
+        state = git("describe", "--always", "--exclude", "*", "--dirty").strip()
     except (OSError, subprocess.SubprocessError):
         return Checkout()
     return Checkout(commit=state.removesuffix("-dirty"), dirty=state.endswith("-dirty"))
