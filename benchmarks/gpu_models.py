@@ -351,9 +351,7 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent
-    entry, _ = choose(
-        read(folder, cls.name).recipes, case.setting, "bert-base-uncased", case.variant
-    )
+    entry = choose(read(folder, cls.name).recipes, case.setting, "bert-base-uncased", case.variant)
     recipe = merge(cls, entry, case.variant, {}, trained=case.trained)
     values = (
         {key: tiny for key in MODELS if key in cls.defaults} | VALUES.get(cls.name, {}) | values

@@ -84,7 +84,7 @@ def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
     from bench.run.recipes import choose, merge
 
     one = case(row, backbone, folder)
-    entry, _ = choose(read(one.plugin.folder, row.method).recipes, row.setting, backbone, "")
+    entry = choose(read(one.plugin.folder, row.method).recipes, row.setting, backbone, "")
     trained = learns(one.plugin.cls, row.setting)
     recipe = merge(one.plugin.cls, entry, "", one.overrides, trained=trained)
     try:

@@ -196,7 +196,7 @@ def describe(plugin: Plugin) -> dict[str, Any]:
 def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
     """A recipe, merged as a run would have it."""
     trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
-    whole, _ = whole_entry(cls, [entry], *where, trained=trained)
+    whole = whole_entry(cls, [entry], *where, trained=trained)
     merged = merge(cls, whole, entry.variant, {}, trained=trained).values_with_source()
     return {
         "setting": entry.setting,

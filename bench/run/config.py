@@ -157,12 +157,8 @@ def split_variant(name: str) -> tuple[str, str]:
 
 def budget_values(budget: str | None) -> dict[str, str]:
     """The recipe value of a budget: "2epochs" is ``epochs``, any other unit is ``budget``."""
-    if budget is None:
-        return {}
-    epochs = [re.fullmatch(r"\s*([0-9.]+)\s*epochs?\s*", part) for part in budget.split(",")]
-    if all(epochs):
-        return {"epochs": ",".join(match[1] for match in epochs if match)}
-    return {"budget": budget}
+    key = "epochs" if "epoch" in (budget or "") else "budget"
+    return {key: re.sub(r"\s*epochs?\b", "", budget)} if budget is not None else {}
 
 
 def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:

@@ -182,7 +182,7 @@ class Case:
             if cls.own_backbone
             else resolve(self.backbone)
         )
-        entry, _ = choose(
+        entry = choose(
             read(self.plugin.folder, self.plugin.name).recipes,
             self.setting,
             self.backbone,

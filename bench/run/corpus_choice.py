@@ -117,16 +117,6 @@ def set_of(file: str) -> DataSet | None:
     return next((known for known in data_sets().values() if known.files[0].name == file), None)
 
 
-def is_text_of(corpus: Corpus, name: str) -> bool:
-    """Is it the text that recipes call ``name``? Its number of rows decides where that is known (its hash is not), else its file's name."""
-    file = RECIPE_CORPORA.get(name, name)
-    known = set_of(file)
-    if known is None or not known.files[0].rows:
-        return corpus.name == file
-    # with corpus_column "all", each of its columns is a row
-    return len(corpus) > 0 and len(corpus) % known.files[0].rows == 0
-
-
 def found_by_hash(requested: str, data: DataFolder) -> Path:
     """The file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
 

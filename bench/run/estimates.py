@@ -56,10 +56,7 @@ STEP_SECONDS = 0.015
 """The least that a training step takes on a GPU, however small: starting its kernels. Assumed."""
 CORE_SPEED = 3e10
 """Floating point operations a second of a training step on each core of a CPU. Assumed."""
-BASIS = (
-    "time from arithmetic: a step is assumed to reach 20 % of a card's published peak and to take at least 15 ms, "
-    "or to reach 30 GFLOP/s on each core of a CPU"
-)
+BASIS = "time from assumed speeds (docs/training.md)"
 CARDS = {
     # SXM; the data sheet prints twice that, with sparsity
     "H100": Card("H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}),
@@ -98,7 +95,7 @@ def speed_of(device: str, precision: str) -> float | None:
     if card is None and device.startswith("cuda"):
         name = device_name(device).replace(" ", "")
         card = next((card for card in CARDS.values() if card.name in name), None)
-    return card and SHARE * card.tflops[precision] * 1e12
+    return SHARE * card.tflops[precision] * 1e12 if card else None
 
 
 def memory_here(device: str) -> int:
@@ -204,8 +201,8 @@ def estimate(
     if cls.fitted != "pass":
         steps, memory = known_steps(recipe, rows), memory_of(run, device, chunk)
     if steps and (measured := earlier.get((run.method, run.setting, run.backbone.name))):
-        seconds = trained_rows(recipe, rows, steps) / measured
-        return Estimate(steps, seconds, memory, "time from the speed of an earlier run")
+        known = trained_rows(recipe, rows, steps) / measured
+        return Estimate(steps, known, memory, "time from the speed of an earlier run")
     speed = speed_of(device, run.precision)
     if speed is None:
         return Estimate(steps, None, memory, "time: no speed of this device is known yet")

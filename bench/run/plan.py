@@ -24,7 +24,7 @@ from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run.config import RunConfig, series
-from bench.run.corpus_choice import AbsentCorpus, CorpusShelf, is_text_of
+from bench.run.corpus_choice import AbsentCorpus, CorpusShelf
 from bench.run.plugins import Plugin, Registry
 from bench.run.recipe_file import CustomRecipe, Entry, read, read_all_custom
 from bench.run.recipes import (
@@ -226,7 +226,7 @@ class _Planner:
         if setting not in cls.settings:
             raise UnknownName("setting", setting, cls.settings, f"of {plugin.name}")
         trained, custom = learns(cls, setting), self.recipes.get(plugin.name)
-        entry, line = whole_entry(
+        entry = whole_entry(
             cls,
             recipes,
             setting,
@@ -235,7 +235,10 @@ class _Planner:
             trained=trained,
             shape=shape(backbone.config()),
         )
-        notes = [line] if line else []
+        notes = []
+        if entry and entry.backbone != backbone.model:
+            text = f"no recipe for {backbone.model}: the one for {entry.backbone} is taken"
+            notes.append(text)
         if config.setting is None and len(cls.settings) > 1:
             notes.append(f"setting {setting} (no --setting was given)")
         implied = {}
@@ -247,8 +250,7 @@ class _Planner:
             notes += custom.check(config.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
         printed = entry if entry and custom is None and entry.backbone == backbone.model else None
-        if printed and printed.note:
-            notes.append(printed.note)
+        notes += [printed.note] if printed and printed.note else []
         recipe, places = self._vectors(cls, recipe, backbone)
         absent = "unknown" in places.values()
         check_stored_prefix(backbone, cls.reads)
@@ -298,7 +300,7 @@ class _Planner:
             text=config.text,
             precision=precision,
             notes=tuple(notes),
-            expect=printed_value(cls, printed, recipe, corpus) if printed else None,
+            expect=self._printed(cls, printed, recipe) if printed else None,
             custom=custom,
             determines=determines,
             missing=self.scored.missing,
@@ -325,6 +327,13 @@ class _Planner:
             key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
             for key in keys
         }
+
+    def _printed(self, cls: type[Method], entry: Entry, recipe: Recipe) -> Mapping[str, Any] | None:
+        """The number that a paper prints for an entry, where the recipe and the corpus are just those of the entry."""
+        trained = learns(cls, entry.setting)
+        same_text = not trained or self.config.corpus in (None, entry.corpus)
+        printed = merge(cls, entry, entry.variant, {}, trained=trained)
+        return entry.expect if same_text and dict(recipe) == dict(printed) else None
 
 
 def of_run(
@@ -369,15 +378,6 @@ def default_setting(
     known = settings_with_recipe(recipes, backbone, variant)
     first = [setting for setting in known if setting in cls.settings]
     return next(setting for setting in (*first, *cls.settings) if setting != NOT_TRAINED)
-
-
-def printed_value(
-    cls: type[Method], entry: Entry, recipe: Recipe, corpus: Corpus | None
-) -> Mapping[str, Any] | None:
-    """The number that a paper prints for an entry, where the recipe and the text are just those of the entry."""
-    same_text = corpus is None or entry.corpus is None or is_text_of(corpus, entry.corpus)
-    printed = merge(cls, entry, entry.variant, {}, trained=corpus is not None)
-    return entry.expect if same_text and dict(recipe) == dict(printed) else None
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:

@@ -86,7 +86,7 @@ def write_plan(file: Path, plan: Plan) -> None:
     lines = [f"question = {_toml(plan.question)}"] if plan.question else []
     for table in map(to_table, plan.runs):
         lines += ["", "[[run]]", *toml_lines(table)]
-    write_or_fail(file, "\n".join([*lines, ""]).encode())
+    write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
 
 
 def toml_lines(values: Mapping[str, Any]) -> list[str]:

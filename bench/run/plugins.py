@@ -92,9 +92,8 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     warnings: list[str] = []
     for point in entry_points():
         try:
-            found = _plugins_of(
-                point.load(), distribution(point), point.dist and point.dist.version
-            )
+            version = point.dist.version if point.dist else ""
+            found = _plugins_of(point.load(), distribution(point), version)
             if not found:
                 raise TypeError("it defines no method")
             _add(plugins, found)
@@ -135,7 +134,7 @@ def from_file(file: Path) -> list[Plugin]:
     return plugins
 
 
-def _plugins_of(loaded: Any, package: str, version: str | None = None) -> list[Plugin]:
+def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
     """Of a method class, or of those that a module itself defines. Raises TypeError and ValueError for a class that is no method."""
     classes = [loaded]
     if inspect.ismodule(loaded):
@@ -144,7 +143,7 @@ def _plugins_of(loaded: Any, package: str, version: str | None = None) -> list[P
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
         _check(cls)
-    return [Plugin(cls.name, cls, package, version or "", source_hash(cls)) for cls in methods]
+    return [Plugin(cls.name, cls, package, version, source_hash(cls)) for cls in methods]
 
 
 def _check(cls: type[Method]) -> None:

@@ -18,14 +18,14 @@ def git_state(folder: Path) -> Checkout:
     """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout, or git takes too long."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(folder), *arguments]
+        command = ["git", "-c", "core.abbrev=40", "-C", str(folder), *arguments]
         return subprocess.run(
             command, capture_output=True, text=True, timeout=10, check=True
         ).stdout
 
     try:
         git("ls-files", "--error-unmatch", ".")
-        state = git("describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").strip()
+        state = git("describe", "--always", "--exclude", "*", "--dirty").strip()
     except (OSError, subprocess.SubprocessError):
         return Checkout()
     return Checkout(commit=state.removesuffix("-dirty"), dirty=state.endswith("-dirty"))

@@ -89,8 +89,8 @@ def choose(
     backbone: str,
     variant: str,
     shape: tuple[str, int] | None = None,
-) -> tuple[Entry | None, str | None]:
-    """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size.
+) -> Entry | None:
+    """The recipe for a backbone, or of the nearest one that has any: same family, then nearest size.
 
     Of two that are equally near, the one for the variant; a recipe without a variant stands for all. ``shape``: family and
     hidden size of the backbone, where its config says them; else they are guessed from its name.
@@ -98,7 +98,7 @@ def choose(
     fitting = [e for e in recipes if e.setting == setting and e.variant in ("", variant)]
     exact = [e for e in fitting if e.backbone == backbone]
     if exact:
-        return max(exact, key=lambda e: e.variant == variant), None
+        return max(exact, key=lambda e: e.variant == variant)
     # one without values says only what a paper prints for its own backbone
     fitting = [e for e in fitting if e.values or e.corpus]
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
@@ -109,8 +109,7 @@ def choose(
         small = entry.backbone == "builtin"  # the last resort
         return (small, other_family != family, far, entry.variant != variant)
 
-    nearest = min(fitting, key=distance, default=None)
-    return nearest, nearest and f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
+    return min(fitting, key=distance, default=None)
 
 
 def _guess(backbone: str) -> tuple[str, int]:
@@ -127,25 +126,18 @@ def whole_entry(
     *,
     trained: bool,
     shape: tuple[str, int] | None = None,
-) -> tuple[Entry | None, str | None]:
-    """The recipe that :func:`choose` finds, and a line where it is of another backbone.
-
-    What is trained has the backbone's own values beneath it, but for keys of which the method itself says something: so two methods do
-    not differ in their learning rates alone.
-    """
-    entry, line = choose(recipes, setting, backbone, variant, shape)
+) -> Entry | None:
+    """The recipe that :func:`choose` finds. What is trained has the backbone's values beneath it, but for keys of which the method itself
+    says something: so two methods do not differ in their learning rates alone."""
+    entry = choose(recipes, setting, backbone, variant, shape)
     if not trained:
-        return entry, line
-    beneath, line_beneath = choose(
-        read(BACKBONES, "backbones").recipes, setting, backbone, "", shape
-    )
+        return entry
+    beneath = choose(read(BACKBONES, "backbones").recipes, setting, backbone, "", shape)
     keys = set(harness_keys(method, trained=True)) - method.defaults.keys()
     values = {key: beneath.values[key] for key in beneath.values if key in keys} if beneath else {}
-    if beneath is None or not values:
-        return entry, line
     if entry is None:
-        return structs.replace(beneath, values=values), line_beneath
-    return structs.replace(entry, values=values | entry.values), line
+        return structs.replace(beneath, values=values) if beneath and values else None
+    return structs.replace(entry, values=values | entry.values)
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:

@@ -101,7 +101,7 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
 
 
 TUPLE = '("unsupervised",)'
-NO_TUPLE = "write a tuple, settings = ('unsupervised',)"
+NO_TUPLE = "write a tuple"
 
 
 @pytest.mark.parametrize(
