@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.devices import choose_device
 from bench.base.errors import BenchError
 from bench.cli import show_error
+from bench.run.executors.torchrun import LOST, is_launched
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -26,8 +28,6 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     As one of several the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
     everything was right. Only rank 0 prints; what another rank wrote is shown where it ends on its own.
     """
-    from bench.run.executors.torchrun import LOST, is_launched
-
     if not is_launched():
         yield device, None
         return
@@ -36,7 +36,6 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     if not lead:
         sys.stdout = sys.stderr = output
     try:
-        from bench.base.devices import choose_device
         from bench.method.ranks import join, rank_device
 
         device = rank_device(choose_device(device))

@@ -20,7 +20,7 @@ from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.run import jobs, settle
 from bench.run.config import ENGINES
-from bench.run.executors.torchrun import launch
+from bench.run.executors.torchrun import follow, launch
 from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 from bench.score.suites import expand_suites
@@ -95,8 +95,6 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
     if ranks and not ranks.lead:
-        from bench.run.executors.multi_rank import follow
-
         return follow({run.run_id: (run, store) for run in planned}.__getitem__, config, ranks)
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)

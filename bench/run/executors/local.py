@@ -28,6 +28,7 @@ from bench.run import provenance
 from bench.run.config import RunConfig
 from bench.run.executors.build import build, training_corpus
 from bench.run.executors.scoring import RunVectors, merge_scores, score_tasks, with_overlap
+from bench.run.executors.torchrun import train_on_all
 from bench.run.jobs import job_here
 from bench.run.plan import PlannedRun
 from bench.runs import (
@@ -338,7 +339,6 @@ def train(
 ) -> RunRecord:
     """The record with ``training``, ``cost`` and the hashes of the checkpoint."""
     from bench.method.torch_method import TorchMethod
-    from bench.run.executors.multi_rank import train_on_all
 
     assert isinstance(method, TorchMethod) and run.corpus is not None
     report = train_on_all(method, training_corpus(run.corpus, method), run, ranks)

@@ -1,4 +1,8 @@
-"""Several processes of this machine, one for each GPU, through torch's launcher; each runs the same command as one of the ranks."""
+"""Several processes of this machine, one for each GPU, that train a run together: torch's launcher starts the same command as each of them.
+
+Rank 0 does all that one process does, and calls the others when there is something to train. Between two trainings, while it reads,
+scores and writes, the others wait for its word: the name of the next run to train, or that there is none.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,24 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, RunFailed
 from bench.base.package import PLACE
-from bench.base.signals import signal_name
-from bench.run.config import Target
+from bench.base.signals import signal_name, stop_signals
+from bench.method import SilentReporter, TrainReport
+from bench.run.config import RunConfig, Target
+from bench.run.executors.build import build, training_corpus
+
+if TYPE_CHECKING:
+    from bench.data.corpora.token_cache import TokenisedCorpus
+    from bench.method.ranks import Alone, Ranks
+    from bench.method.torch_method import TorchMethod
+    from bench.run.plan import PlannedRun
+    from bench.runs import RunsFolder
 
 TAIL = 20  # lines of the log of a rank that ended on its own
 LOST = 4  # exit code of a rank that ended because another one had
@@ -120,3 +135,77 @@ def _show_log(rank: int, count: int, exit_code: int, logs: Path) -> None:
             print(f"the end of {file}:", *lines[-TAIL:], sep="\n  ", file=sys.stderr)
     if rank == 0 or exit_code < 0:  # else rank 0 has said so
         print("try: the same command again; it goes on from the last saved state", file=sys.stderr)
+
+
+# --- what each rank does ---
+
+
+def train_on_all(
+    method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Alone | None
+) -> TrainReport:
+    """``bench.training.loop.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
+    train is fitted here alone."""
+    from bench.method.ranks import Ranks
+    from bench.training.loop import train
+
+    if not isinstance(ranks, Ranks):
+        return train(method, corpus, method.context)
+    if method.context.ranks is None:
+        method.context.reporter.note(
+            f"{run.method} is fitted by one process; the other {ranks.count - 1} wait"
+        )
+        return train(method, corpus, method.context)
+    ranks.share(run.run_id)
+    return settle(lambda: train(method, corpus, method.context), ranks)
+
+
+def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
+    """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
+    try:
+        value = work()
+    except (Exception, SystemExit) as error:  # a plugin may call sys.exit
+        ranks.settle(error)
+        raise
+    if not ranks.settle(None):
+        raise RunFailed(
+            "another rank ended before the training did",
+            "the same command goes on from the last state",
+        )
+    return value
+
+
+def follow(
+    find: Callable[[str], tuple[PlannedRun, RunsFolder]], config: RunConfig, ranks: Ranks
+) -> int:
+    """What every rank but the first does: train what rank 0 names, until it names nothing. Returns the exit code.
+
+    ``find`` says what a named run is, and in which folder. A failure that all ranks have is told by rank 0. One of this rank alone is
+    raised: the process has to end.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and says when to end
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        run_id: str | None = ranks.share(None)
+        if run_id is None:
+            return 0
+        try:
+            settle(partial(_train_here, find, run_id, config, ranks), ranks)
+        except (Exception, SystemExit):
+            if ranks.broken:
+                raise
+
+
+def _train_here(
+    find: Callable[[str], tuple[PlannedRun, RunsFolder]],
+    run_id: str,
+    config: RunConfig,
+    ranks: Ranks,
+) -> None:
+    from bench.method.torch_method import TorchMethod
+    from bench.training.loop import train
+
+    run, store = find(run_id)
+    with stop_signals(insistent=False) as should_stop:
+        method = build(run, config, SilentReporter(), store.folder(run_id), should_stop, ranks)
+        assert isinstance(method, TorchMethod) and run.corpus is not None
+        train(method, training_corpus(run.corpus, method), method.context)
