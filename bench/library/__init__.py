@@ -96,7 +96,7 @@ def evaluate(
     files, folder, store = _files(plugins), _path(data, "BENCH_DATA"), _store(runs)
     DataFolder(folder).check_root()
     try:
-        asked = None if server is None else ServerOptions(**server)
+        options = None if server is None else ServerOptions(**server)
     except TypeError:
         raise BenchError(
             f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env"
@@ -119,12 +119,12 @@ def evaluate(
         prompt=prefix,
         prompts=prompts,
         values={k: str(v) for k, v in (settings or {}).items()},
-        server=asked,
+        server=options,
     )
     (run,) = prepare(partial(plan_model, found, config), config, downloads()).runs
-    given = found.given if isinstance(model, str | os.PathLike) else type(model).__name__
+    label = found.label if isinstance(model, str | os.PathLike) else type(model).__name__
     named = f", name={name!r}" if name else ""
-    command = f"bench.evaluate({given}, suites={list(config.suites)}{named})"
+    command = f"bench.evaluate({label}, suites={list(config.suites)}{named})"
     config = replace(config, command=command)
     return _execute([run], found.store(store), config, progress, check_model(run))[0]
 

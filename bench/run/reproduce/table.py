@@ -75,7 +75,7 @@ class TableRun:
         return (*(scored if self.checkpoint else ()), *self.open)
 
     @property
-    def left_out(self) -> str:
+    def reason(self) -> str:
         """Why it is not run; "" where it is."""
         return self.why_not or (self.error.message if self.error else "")
 
