@@ -216,8 +216,8 @@ def run_stages(
         if errors and not any(run.planned for run in order):
             first = errors[0][1]
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
-        for name, error in errors:
-            show_error(error, f"left out: {name}")
+        for name, why in errors:
+            show_error(why, f"left out: {name}")
         missing = show_missing(planned)
         _, code = run_all(planned, store, config, reporter, as_json=False, shared=True)
         worst = max(worst, code, missing, int(bool(errors)))
