@@ -38,7 +38,7 @@ from bench.run.models import (
     plan_model,
 )
 from bench.run.plan import scored_sentences_of
-from bench.runs import RunsFolder
+from bench.runs import RunRecord, RunsFolder
 from bench.score.suites import expand_suites, split_names
 
 
@@ -198,7 +198,7 @@ def evaluate(
         pending = tuple(item for plan in plans for item in plan.to_fetch)
         show_plan(Planned(planned, pending), store, config, as_json, everything=True)
         raise click.exceptions.Exit(worst)
-    records = {}
+    records: dict[str, RunRecord] = {}
     with reporting(plain or as_json) as reporter:
         for encoder, plan in zip(encoders, plans, strict=True):
             made, code = run_all(plan.runs, encoder.store(store), config, reporter, as_json)

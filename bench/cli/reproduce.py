@@ -31,7 +31,7 @@ from bench.cli.options import (
 )
 from bench.cli.planning import Planned, known_methods, prepare, show_plan
 from bench.cli.progress import RunReporter, reporting
-from bench.cli.reproduced import show_left_out, show_results, show_rows, write_page
+from bench.cli.reproduced import show_results, show_rows, show_skipped, write_page
 from bench.cli.run_all import run_all, show_missing
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
@@ -180,7 +180,7 @@ def reproduce(
         if planned.runs:
             click.echo()
             show_plan(planned, store, config, False, everything=everything)
-        show_left_out(listed)
+        show_skipped(listed)
         return
     with reporting(plain or as_json) as reporter:
         code = run_stages(order, plan, store, config, reporter)
@@ -216,8 +216,8 @@ def run_stages(
         if errors and not any(run.planned for run in order):
             first = errors[0][1]
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
-        for name, error in errors:
-            show_error(error, f"left out: {name}")
+        for name, why in errors:
+            show_error(why, f"left out: {name}")
         missing = show_missing(planned)
         _, code = run_all(planned, store, config, reporter, as_json=False, shared=True)
         worst = max(worst, code, missing, int(bool(errors)))

@@ -36,19 +36,19 @@ def show_rows(order: Sequence[TableRun]) -> None:
         say(f"note: {note}", indent=2, hang=2)
 
 
-def show_left_out(listed: Sequence[TableRun]) -> None:
+def show_skipped(listed: Sequence[TableRun]) -> None:
     """Rows that are not run, and why."""
-    if rows := left_out(listed):
+    if rows := skipped_rows(listed):
         click.echo()
         print_columns(rows, headings=("not run", "why"), indent=2)
 
 
-def left_out(listed: Sequence[TableRun]) -> list[tuple[str, str]]:
+def skipped_rows(listed: Sequence[TableRun]) -> list[tuple[str, str]]:
     """(labels of rows, why they were not run), once for each reason."""
     labels: dict[str, dict[str, None]] = {}
     for run in listed:
-        if run.left_out:
-            labels.setdefault(run.left_out, {}).update(dict.fromkeys(run.labels or (run.name,)))
+        if run.reason:
+            labels.setdefault(run.reason, {}).update(dict.fromkeys(run.labels or (run.name,)))
     return [(", ".join(names), why) for why, names in labels.items()]
 
 
@@ -80,7 +80,7 @@ def show_results(listed: Sequence[TableRun], store: RunsFolder, text: str, as_js
         click.echo()
     if as_json:
         return
-    show_left_out(listed)
+    show_skipped(listed)
     say(CHANCE)
     say(f"records: {store.path}; next: bench compare --with-paper --runs {store.path}")
 
@@ -109,6 +109,6 @@ def write_page(
         f"{part.name}, run again",
         paper_figure(part, runs) if part.how != SCORES else None,
         {title: map(_columns, cells) for title, cells in judged(listed, store, text).items()},
-        left_out(listed),
+        skipped_rows(listed),
     )
     write_or_fail(file, page.encode(), hint="--html FILE")

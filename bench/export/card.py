@@ -111,7 +111,7 @@ def scores_table(run: Run) -> str:
         about = (score.suite, metric_words(score.metric), score.protocol, score.text or "")
         rows.append((score.task, number, f"{score.n:,}", between, *about))
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
-    columns = ["task", *numbers, "suite", "metric", "protocol", "text"]
+    columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
     note = "Interval: 95 %, of this one run, over other items; it does not cover other seeds."
     return as_markdown(grid(columns, rows, notes=[note]))
 

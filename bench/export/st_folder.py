@@ -37,7 +37,11 @@ def write(parts: Portable, folder: Path) -> list[str]:
     for part in parts.module_files:
         shutil.copyfile(part.file, folder / part.file.name)
     (folder / "modules.json").write_text(json.dumps(modules, indent=1) + "\n", encoding="utf-8")
-    config = {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"}
+    config: dict[str, Any] = {
+        "prompts": {},
+        "default_prompt_name": None,
+        "similarity_fn_name": "cosine",
+    }
     write_json(folder / "config_sentence_transformers.json", config)
     return [part.file.name for part in parts.module_files]
 

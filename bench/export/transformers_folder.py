@@ -98,7 +98,7 @@ def example(folder: Path, place: str, sentences: Sequence[str] = SENTENCES) -> s
     return EXAMPLE.format(
         folder=json.dumps(place, ensure_ascii=False),
         options=options,
-        sentences=json.dumps(list(sentences)),
+        sentences=json.dumps(list(sentences), ensure_ascii=False),
         max_tokens=about["max_tokens"],
         vector=vector_code(about),
     )

@@ -124,7 +124,7 @@ def evaluate(
     (run,) = prepare(partial(plan_model, encoder, config), config).runs
     if note := check_model(run):
         run = replace(run, notes=(note, *run.notes))
-    label = encoder.given if isinstance(model, str | os.PathLike) else type(model).__name__
+    label = encoder.label if isinstance(model, str | os.PathLike) else type(model).__name__
     named = f", name={name!r}" if name else ""
     command = f"bench.evaluate({label}, suites={list(config.suites)}{named})"
     config = replace(config, command=command)

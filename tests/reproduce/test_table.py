@@ -75,7 +75,7 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
     for run in found:
         cls, merged = REGISTRY[run.method].cls, recipe_of(run)
         assert run.setting in cls.settings and run.suites == drawn.suites
-        assert run.instead_of == ", ".join(drawn.backbones)
+        assert run.instead_of == tuple(drawn.backbones)
         assert not run.variant or run.variant in cls.variants
         assert all(merged[k] == parse(k, value, merged[k]) for k, value in run.changes.items())
 
@@ -148,8 +148,11 @@ def test_seeds_are_as_many_as_the_print_is_of() -> None:
 def test_backbones_choose_rows_or_stand_in() -> None:
     found = table("promcse:1", "promcse", backbones=("builtin",))
     first = found[1].rows[0].first
-    assert found[1].instead_of == "bert-base-uncased, roberta-base, roberta-large"
-    assert found[1].differs_from(first) == f"builtin stands in for {found[1].instead_of}"
+    assert found[1].instead_of == ("bert-base-uncased", "roberta-base", "roberta-large")
+    assert (
+        found[1].differs_from(first)
+        == "builtin stands in for bert-base-uncased, roberta-base, roberta-large"
+    )
     glove = table("promcse:1", "glove", backbones=("builtin",))[0]
     assert glove.backbone == "glove" and not glove.instead_of  # brings its own vectors
     (folder,) = table("promcse:3", "input-layer", backbones=(f"/models/{BERT}",))

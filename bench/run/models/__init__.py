@@ -42,7 +42,7 @@ MODELS = "a folder with config.json and model.safetensors, a hub name, a run, ve
 class Model:
     """One model, not loaded yet. ``plugin`` is its method where that was made for it; ``run`` is a run's folder."""
 
-    given: str  # as the user names it
+    label: str  # as the user names it
     method: str = PRETRAINED
     backbone: str = ""
     overrides: Mapping[str, str] = field(default_factory=dict)

@@ -54,7 +54,7 @@ def object_plugin(model: Any, name: str) -> Plugin:
     return external_plugin(
         ObjectModel,
         name or (_facts_of(model)["loaded_from"] if whole else None) or title,
-        given=staticmethod(lambda: model),
+        source=staticmethod(lambda: model),
         kind="object" if encodes else "function",
         whole=whole,
         identity={},
@@ -62,13 +62,13 @@ def object_plugin(model: Any, name: str) -> Plugin:
 
 
 class ObjectModel(ExternalModel):
-    """The vectors of an object. ``given()`` is it; ``whole``: a SentenceTransformer, of which everything is known."""
+    """The vectors of an object. ``source()`` is it; ``whole``: a SentenceTransformer, of which everything is known."""
 
     name = "object"
     summary = "an object or a function of a Python process"
-    given: ClassVar[Callable[[], Any]]
+    source: ClassVar[Callable[[], Any]]
     whole: ClassVar[bool]
-    identity: ClassVar[dict[str, str]]  # empty until it is asked for
+    identity: ClassVar[dict[str, str]]  # empty until it is needed
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
@@ -95,23 +95,23 @@ class ObjectModel(ExternalModel):
         return np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)
 
     def about(self) -> dict[str, Any]:
-        given = type(self).given()
+        model = type(self).source()
         about = super().about() | {
-            "class": f"{type(given).__module__}.{type(given).__qualname__}",
+            "class": f"{type(model).__module__}.{type(model).__qualname__}",
             "known": self.whole,
             "identity": self.identity["by"],
         }
-        return about | (_facts_of(given) if self.whole else {})
+        return about | (_facts_of(model) if self.whole else {})
 
 
 def ask(
-    cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dimension: int | None = None
+    cls: type[ObjectModel], texts: list[str], has_prompt: bool = False, dimension: int | None = None
 ) -> np.ndarray:
     """The object's vectors of these texts, checked. Raises RunFailed, also for what its own code raises."""
-    model, who = cls.given(), str(cls.own_backbone)
+    model, who = cls.source(), str(cls.own_backbone)
     options: dict[str, Any] = {}
     if cls.whole:  # an empty prompt: that of its own is not put before ours
-        options = {"prompt": "" if own_prompt else None, "show_progress_bar": False}
+        options = {"prompt": "" if has_prompt else None, "show_progress_bar": False}
     try:
         returned = model.encode(texts, **options) if cls.kind == "object" else model(texts)
     except (BenchError, KeyboardInterrupt):
@@ -128,7 +128,7 @@ def ask(
 def _identity_of(cls: type[ObjectModel]) -> tuple[str, str]:
     """(sha256, what it is of)."""
     if cls.whole:
-        return _content(cls.given()), "weights"
+        return _content(cls.source()), "weights"
     first, second = (ask(cls, list(PROBE)) for _ in range(2))
     scale = max(1.0, float(np.abs(first).max()))
     if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * scale:
@@ -235,7 +235,7 @@ def _plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
     return external_plugin(
         VectorsModel,
         name,
-        given=staticmethod(lambda: look_up),
+        source=staticmethod(lambda: look_up),
         kind="vectors",
         whole=False,
         identity={"revision": digest.hexdigest(), "by": "vectors"},

@@ -127,7 +127,7 @@ class ServerModel(ExternalModel):
         norms = np.linalg.norm(now) * np.linalg.norm(before)
         if now.shape != before.shape or now @ before < SAME * norms:
             raise RunFailed(
-                f"{self.recipe['address']} answers otherwise than when the cache was filled, for '{known[:60]}': another model?",
+                f"{self.recipe['address']} returns other vectors than when the cache was filled, for '{known[:60]}': another model?",
                 f"remove {self.cache_folder()}, which is paid for, or give the model another name",
             )
         return len(before)

@@ -47,7 +47,7 @@ class TableRun:
     overrides: Mapping[str, str] = field(default_factory=dict)  # recipe values that the user gave
     on: TableRun | None = None  # the run whose encoder is its backbone, or the value of a key
     on_as: str = ""  # that key ("teacher"); "": its backbone
-    instead_of: str = ""  # the tables' backbone, where another one stands in for it
+    instead_of: tuple[str, ...] = ()  # the tables' backbones, where another one stands in for them
     checkpoint: Checkpoint | None = None  # the authors' own, which is scored and not trained
     why_not: str = ""  # why it is not run; then the rest may be empty
     open: tuple[str, ...] = ()  # what the print leaves open
@@ -75,14 +75,14 @@ class TableRun:
         return (*(scored if self.checkpoint else ()), *self.open)
 
     @property
-    def left_out(self) -> str:
+    def reason(self) -> str:
         """Why it is not run; "" where it is."""
         return self.why_not or (self.error.message if self.error else "")
 
     def differs_from(self, cell: ReferenceResult) -> str:
         """Why this run is not meant to give a printed number; "" where it is."""
         if self.instead_of:
-            return f"{self.backbone} stands in for {self.instead_of}"
+            return f"{self.backbone} stands in for {', '.join(self.instead_of)}"
         if self.overrides:
             return f"not the recipe: {', '.join(f'{k}={v}' for k, v in self.overrides.items())}"
         if self.checkpoint and printed_runs(cell) != (1, False):
@@ -166,11 +166,10 @@ def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
     for run in runs:
         earlier = merged.setdefault(run.identity, run)
         if earlier is not run:
-            names = [*earlier.instead_of.split(", "), *run.instead_of.split(", ")]
             earlier.rows += run.rows
             earlier.suites = tuple(dict.fromkeys(earlier.suites + run.suites))
             earlier.open = tuple(dict.fromkeys(earlier.open + run.open))
-            earlier.instead_of = ", ".join(dict.fromkeys(filter(None, names)))
+            earlier.instead_of = tuple(dict.fromkeys(earlier.instead_of + run.instead_of))
     listed = tuple(merged.values())
     for run in listed:
         if run.on is not None:
@@ -178,13 +177,16 @@ def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
     return listed
 
 
-def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[tuple[str, str]]:
-    """Where the rows of a printed backbone are run: a backbone as bench run takes it, and what it stands in for ("", where it is the
-    printed one). ``printed``: names that choose rows."""
+Place = tuple[str, tuple[str, ...]]
+"""A backbone as bench run takes it, and the printed one that it stands in for; () where it is the printed one."""
+
+
+def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
+    """Where the rows of a printed backbone are run. ``printed``: names that choose rows."""
     if not backbones:
-        return [(name, "")]
-    here = [(place, "") for place in backbones if Path(place).name == name]
-    return here + [(place, name) for place in backbones if Path(place).name not in printed]
+        return [(name, ())]
+    chosen: list[Place] = [(place, ()) for place in backbones if Path(place).name == name]
+    return chosen + [(place, (name,)) for place in backbones if Path(place).name not in printed]
 
 
 def printed_rows(part: Part, words: Sequence[str] = ()) -> list[Row]:
@@ -214,7 +216,7 @@ def _fits(row: Row, word: str) -> bool:
 
 
 def _of_figure(
-    drawn: FigureRuns, places: Sequence[tuple[str, str]], registry: Registry, released: bool
+    drawn: FigureRuns, places: Sequence[Place], registry: Registry, released: bool
 ) -> list[TableRun]:
     """The runs that a figure is drawn from; a series of a recipe value is a run for each."""
     made = []
@@ -230,7 +232,7 @@ def _of_figure(
                 backbone=own or backbone,
                 suites=drawn.suites,
                 changes=changes,
-                instead_of="" if own else instead_of,
+                instead_of=() if own else instead_of,
                 open=(drawn.open,) if drawn.open else (),
             )
             plain = released and not variant and not changes
@@ -268,7 +270,7 @@ def _leave_out_trained(runs: Sequence[TableRun], registry: Registry, name: str) 
 # --- one printed row ---
 
 
-def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool) -> TableRun:
+def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> TableRun:
     first, (backbone, instead_of) = row.first, place
     means = meaning(first.method, first.variant, first.setting, first.backbone)
     notes = [cell.note for cell in row.cells if cell.own_result]
@@ -292,7 +294,7 @@ def _of_row(row: Row, place: tuple[str, str], registry: Registry, released: bool
         suites=suites,
         changes=means.set,
         open=tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text)),
-        instead_of="" if cls.own_backbone else instead_of,
+        instead_of=() if cls.own_backbone else instead_of,
     )
     key, below = next(iter(means.uses.items()), ("", means.on))
     if not below:
