@@ -37,7 +37,7 @@ class AbsentCorpus(Corpus):
     def __init__(self, name: str, columns: tuple[str, ...], known_rows: int | None) -> None:
         self.name, self.columns, self.known_rows = name, columns, known_rows
 
-    def only(self, column: str) -> AbsentCorpus:
+    def only(self, column: str | None) -> AbsentCorpus:
         texts = [name for name in self.columns if name != "label"]
         rows = self.known_rows and self.known_rows * (len(texts) if column == "all" else 1)
         return AbsentCorpus(self.name, ("sentence",), rows)
