@@ -75,8 +75,8 @@ class Fetcher:
         try:
             ready.mkdir(parents=True, exist_ok=True)
             with lock(work.with_suffix(".lock")):
-                if self.has(wanted, source.form):
-                    return  # another process was faster
+                if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
+                    return  # another process was faster, or it is there in another form
                 self.say(f"fetching {wanted.name} from {source.where} into {place}")
                 receipt = read_receipt(receipt_path(place, source.name))
                 known = receipt.downloads if receipt else {}
