@@ -58,7 +58,8 @@ class Fetcher:
                 problems.append(problem)
         if self.has(wanted, text):
             return
-        for first in problems:
+        if problems:
+            first = problems[0]
             raise type(first)(f"{wanted.name}: {first.message}", first.hint) from None
         raise DataMissing(f"{wanted.name}: no source has its {text} text", wanted.get)
 
