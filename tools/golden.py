@@ -79,7 +79,6 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     import bench
     from bench.base.errors import BenchError
     from bench.cli.planning import prepare
-    from bench.cli.progress import downloads
     from bench.run.config import RunConfig
     from bench.run.plan import make
 
@@ -95,7 +94,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
         overrides=NEEDS.get(name, {}),
     )
     try:
-        planned = prepare(partial(make, request, registry), request, downloads(), only_look=True)
+        planned = prepare(partial(make, request, registry), request, only_look=True)
     except BenchError as error:
         return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs

@@ -33,7 +33,7 @@ class AbsentCorpus(Corpus):
     def __init__(self, name: str, columns: tuple[str, ...], rows: int) -> None:
         self.name, self.columns, self._facts = name, columns, ("unknown", rows)
 
-    def only(self, column: str) -> AbsentCorpus:
+    def only(self, column: str | None) -> AbsentCorpus:
         texts = [name for name in self.columns if name != "label"]
         return AbsentCorpus(
             self.name, ("sentence",), len(self) * (len(texts) if column == "all" else 1)

@@ -58,7 +58,8 @@ class Fetcher:
                 problems.append(problem)
         if self.has(wanted, text):
             return
-        for first in problems:
+        if problems:
+            first = problems[0]
             raise type(first)(f"{wanted.name}: {first.message}", first.hint) from None
         raise DataMissing(f"{wanted.name}: no source has its {text} text", wanted.get)
 
@@ -75,8 +76,8 @@ class Fetcher:
         try:
             ready.mkdir(parents=True, exist_ok=True)
             with lock(work.with_suffix(".lock")):
-                if self.has(wanted, source.form):
-                    return  # another process was faster
+                if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
+                    return  # another process was faster, or it is there in another form
                 self.say(f"fetching {wanted.name} from {source.where} into {place}")
                 receipt = read_receipt(receipt_path(place, source.name))
                 known = receipt.downloads if receipt else {}

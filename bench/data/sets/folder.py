@@ -21,7 +21,7 @@ from bench.data.sets.manifest import (
 )
 from bench.data.sets.sources import Later, SetFetcher, fetched_folder, sources_of
 
-Problem = tuple[Path, DataDamaged | DataMissing]
+Problem = DataDamaged | DataMissing
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class DataFolder:
             try:
                 copies.append(_read_copy(wanted, files or wanted.files, place))
             except (DataDamaged, DataMissing) as problem:
-                problems.append((place, problem))
+                problems.append(problem)
         return copies, problems
 
     def open(
@@ -188,15 +188,16 @@ class DataFolder:
             order = {"tokenised": 0, ANY: 0, "raw": 2}
             return min(matching, key=lambda copy: order.get(copy.form, 1))
         # what is damaged matters more than what is there in another form, and that more than what is incomplete
-        for _, problem in problems:
-            if isinstance(problem, DataDamaged):
-                raise problem
-        for copy in copies:
-            there = f"{copy.form} in {copy.files[0].path.parent}"
-            use = copy.form if copy.form in wanted.forms else ANY
+        damaged = [problem for problem in problems if isinstance(problem, DataDamaged)]
+        if damaged:
+            raise damaged[0]
+        if copies:
+            form = copies[0].form
+            there = f"{form} in {copies[0].files[0].path.parent}"
+            use = form if form in wanted.forms else ANY
             raise other_form(wanted.name, text, there, use, self._get(wanted, text))
-        for _, problem in problems:
-            raise problem
+        if problems:
+            raise problems[0]
         raise self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
@@ -220,13 +221,16 @@ class DataFolder:
 
     def check(self, wanted: DataSet) -> State:
         """Thorough: reads every byte of every copy."""
-        copies, wrong = self.copies(wanted)
-        forms = tuple(dict.fromkeys(copy.form for copy in copies))
-        problems = tuple(problem.message for _, problem in wrong)
+        copies, problems = self.copies(wanted)
         status = "found" if copies else "missing"
-        if any(isinstance(problem, DataDamaged) for _, problem in wrong):
+        if any(isinstance(problem, DataDamaged) for problem in problems):
             status = "damaged"
-        return State(status, forms, tuple(str(copy.place) for copy in copies), problems)
+        return State(
+            status,
+            tuple(dict.fromkeys(copy.form for copy in copies)),
+            tuple(str(copy.place) for copy in copies),
+            tuple(problem.message for problem in problems),
+        )
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
         """(path, bytes, time of the last change in ns) of every file of the set in every place, sorted; reads none of them."""
