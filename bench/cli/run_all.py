@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
 
 from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
@@ -16,8 +15,7 @@ from bench.cli.options import json_text
 from bench.method import Value
 from bench.run.executors.local import execute
 from bench.run.plan import with_value
-from bench.show.grid import Column, grid
-from bench.show.tables.report import heads, suites
+from bench.show.tables.report import heads, result_grids
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -130,15 +128,10 @@ def outcome(record: RunRecord, worked: bool) -> str:
 
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder, names: Sequence[str]) -> None:
-    """What these suites gave, a line for each run, suite and text form; where the records are; and the next command."""
-    shown = {name.partition(":")[0] for name in names}
-    rows = []
-    for record in records:
-        scores = tuple(score for score in record.scores if score.suite in shown)
-        for suite, average, tasks in suites(replace(record, scores=scores)):
-            rows.append((record.run_id, suite, average, ", ".join(tasks)))
-    columns = ("run", "suite", Column("average", right=True), Column("tasks", wrap=16))
-    print_grid(grid(columns, rows))
+    """What these suites gave, a table for each; where the records are; and the next command."""
+    for table in result_grids(records, {name.partition(":")[0] for name in names}):
+        print_grid(table)
+        click.echo()
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")
     folder = f" --runs {store.path}" if str(store.path) != "runs" else ""

@@ -20,14 +20,13 @@ from bench.cli.planning import check_nothing_to_fetch, pending_grid, plan_runs
 from bench.cli.progress import reporting
 from bench.cli.run import checked
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
-from bench.compare.statistics.expected_best import expected_best
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.plan import check_names
 from bench.run.plan_file import Plan
 from bench.run.search import study as searched
 from bench.run.search.space import short
 from bench.runs import RunsFolder
-from bench.runs.searches import RECIPE, RUNNING, best_trial
+from bench.runs.searches import RECIPE, RUNNING, best_trial, expected_best
 from bench.score.suites import expand_suites
 from bench.show.figures.drawing import missing_library
 from bench.show.figures.lines import write_figures

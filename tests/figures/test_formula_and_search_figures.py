@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench.compare.statistics.expected_best import expected_best
-from bench.runs.searches import RECIPE
+from bench.runs.searches import RECIPE, expected_best
 from bench.show.figures.lines import (
     ADDED,
     expected_best_figure,

@@ -57,7 +57,9 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
-    monkeypatch.setattr(server_module.ServerModel, "_sleep", lambda self, seconds: found.append(seconds))
+    monkeypatch.setattr(
+        server_module.ServerModel, "_sleep", lambda self, seconds: found.append(seconds)
+    )
     return found
 
 

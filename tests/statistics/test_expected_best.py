@@ -9,11 +9,10 @@ import pytest
 from factories import record
 from msgspec import structs
 
-from bench.compare.statistics.expected_best import expected_best
 from bench.compare.tables import chosen_on
 from bench.runs import HowExecuted
 from bench.runs.record import RecipeValue
-from bench.runs.searches import kind_of_values
+from bench.runs.searches import expected_best, kind_of_values
 
 
 @pytest.mark.parametrize(

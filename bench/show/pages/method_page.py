@@ -12,11 +12,10 @@ from bench.board.board import Board, MethodDescription
 from bench.board.names import link
 from bench.board.repeat import without_folders
 from bench.compare.formatting import Block, blocks, score, setting_words, spans
-from bench.compare.statistics.expected_best import expected_best
 from bench.compare.statistics.table import Row, Table
 from bench.run.recipe_file import Disagreement, Entry
 from bench.runs.run import Run
-from bench.runs.searches import RECIPE, Search, best_trial
+from bench.runs.searches import RECIPE, Search, best_trial, expected_best
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import render_template, run_link, value_text
 from bench.show.pages.printed import printed_papers

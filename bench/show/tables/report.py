@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,24 @@ def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
         tasks = [f"{task} {value}" for task, value in shown.items()]
         rows.append((f"{protocol if several else suite}{form}", average, tasks))
     return rows
+
+
+def result_grids(records: Sequence[RunRecord], suites: Container[str]) -> Iterator[Grid]:
+    """Of each of these suites, protocol and text form a table: a line for each run, a column for each task."""
+    forms: dict[tuple[str, str, str | None], dict[str, dict[str, str]]] = {}
+    for record in records:
+        for form, scores in by_form(record).items():
+            values = {s.task: score(s.value, DECIMALS.get(s.metric, 2)) for s in scores}
+            if form[0] in suites:
+                forms.setdefault(form, {})[record.run_id] = values
+    for (suite, protocol, text), runs in forms.items():
+        tasks = list(dict.fromkeys(task for values in runs.values() for task in values))
+        columns = [Column(task, right=True, drop=1, lead=task == AVERAGE) for task in tasks]
+        rows = [[run, *(values.get(task, "") for task in tasks)] for run, values in runs.items()]
+        title = ", ".join(filter(None, (suite, protocol, text and f"{text} text")))
+        yield grid(
+            ["run", *columns], rows, title=title, whole="a wider terminal, or bench runs RUN"
+        )
 
 
 def score_grids(record: RunRecord) -> list[Grid]:
