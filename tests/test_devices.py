@@ -117,6 +117,10 @@ def test_auto_is_the_fastest_precision_that_a_card_has(
     assert choose_precision("auto", "cuda") == expected
     assert choose_precision("auto", "cpu") == "fp32"
     assert choose_precision("fp32", "cuda") == "fp32"
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "Tesla T4")
+    if not bf16:
+        with pytest.raises(BenchError, match="--precision bf16: Tesla T4 has none"):
+            choose_precision("bf16", "cuda")
 
 
 @pytest.mark.parametrize("tf32", [False, True])

@@ -133,13 +133,17 @@ def choose_precision(requested: str, device: str) -> str:
         raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
     if requested == "tf32" and not device.startswith("cuda"):
         raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
-    if requested != "auto":
-        return requested
     if not device.startswith("cuda"):
-        return "fp32"
+        return "fp32" if requested == "auto" else requested
     import torch
 
-    if torch.cuda.is_bf16_supported(including_emulation=False):
+    has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    if requested == "bf16" and not has_bf16:  # torch would emulate it, slowly
+        name = torch.cuda.get_device_name(device)
+        raise BenchError(f"--precision bf16: {name} has none", "--precision fp16 or fp32")
+    if requested != "auto":
+        return requested
+    if has_bf16:
         return "bf16"
     return "fp16" if torch.cuda.get_device_capability(device) >= (7, 0) else "fp32"
 

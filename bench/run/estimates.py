@@ -1,7 +1,7 @@
 """What a run would take, before it is run: steps, seconds and memory, from shapes and the speed of a device or of a card that is not here.
 
 A training does 6 floating point operations for each parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
-``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained or measured.
+``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from bench.base.devices import choose_device, device_name
@@ -54,9 +56,9 @@ SimCSE trained their unsupervised BERT base, in fp16, "for less than 1 hour" on 
 this gives half an hour."""
 STEP_SECONDS = 0.015
 """The least that a training step takes on a GPU, however small: starting its kernels. Assumed."""
-CORE_SPEED = 3e10
-"""Floating point operations a second of a training step on each core of a CPU. Assumed."""
-BASIS = "time from assumed speeds (docs/training.md)"
+EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
+"""Of the speed of large matrix products that was measured just now, that a training step reaches: from the built-in backbone on two CPU
+cores (at 0.35, estimates of 140 s and 493 s took 227 s and 437 s). A GPU's share was never measured."""
 CARDS = {
     # SXM; the data sheet prints twice that, with sparsity
     "H100": Card("H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}),
@@ -81,21 +83,40 @@ def planned_device(text: str) -> str:
         return f"cuda:{card.name}"
     try:
         return choose_device(text)
-    except BenchError:
+    except BenchError as error:
         if not re.fullmatch("cuda(:[0-9]+)?", text):
-            raise
+            hint = f"{error.hint}; a plan can also be for {', '.join(CARDS)}"
+            raise BenchError(error.message, hint) from None
     return "cuda:A100"
 
 
-def speed_of(device: str, precision: str) -> float | None:
-    """Floating point operations a second that a training step reaches; None where nobody knows."""
-    if device == "cpu":
-        return CORE_SPEED * (os.cpu_count() or 1)
-    card = card_named(device)
-    if card is None and device.startswith("cuda"):
-        name = device_name(device).replace(" ", "")
-        card = next((card for card in CARDS.values() if card.name in name), None)
-    return SHARE * card.tflops[precision] * 1e12 if card else None
+def speed_of(device: str, precision: str) -> tuple[float, str]:
+    """Floating point operations a second that a training step reaches, and what that is from."""
+    if (card := card_named(device)) is not None:
+        return SHARE * card.tflops[precision] * 1e12, "time from its published speed"
+    return EFFICIENCY[precision] * matrix_speed(
+        precision, device
+    ), "time from arithmetic and measured matrix products"
+
+
+@lru_cache
+def matrix_speed(precision: str, device: str) -> float:
+    """Floating point operations a second of products as large as a training step's, in its precision. They are queued, and waited for once:
+    a GPU would else be idle between them."""
+    import torch
+
+    from bench.method.features import float32_products
+
+    kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
+    size, count = (8192, 20) if device.startswith("cuda") else (1024, 30)
+    a = torch.ones(size, size, dtype=kind, device=device)
+    with float32_products(tf32=precision == "tf32"):
+        (a @ a)[0, 0].item()
+        began = time.perf_counter()
+        for _ in range(count):
+            product = a @ a
+        product[0, 0].item()
+    return count * 2 * size**3 / (time.perf_counter() - began)
 
 
 def memory_here(device: str) -> int:
@@ -203,15 +224,13 @@ def estimate(
     if steps and (measured := earlier.get((run.method, run.setting, run.backbone.name))):
         known = trained_rows(recipe, rows, steps) / measured
         return Estimate(steps, known, memory, "time from the speed of an earlier run")
-    speed = speed_of(device, run.precision)
-    if speed is None:
-        return Estimate(steps, None, memory, "time: no speed of this device is known yet")
+    speed, basis = speed_of(device, run.precision)
     if chunk is not None and chunk < recipe.get("batch_size", 0):
         speed /= CHUNK_TIME
     least = 0.0 if device == "cpu" else STEP_SECONDS
     sizes = run.backbone.sizes()
     seconds = training_seconds(cls, recipe, sizes, rows, _views(run), speed, least)
-    return Estimate(steps, seconds, memory, BASIS)
+    return Estimate(steps, seconds, memory, basis)
 
 
 def memory_of(run: PlannedRun, device: str, chunk: int | None = None) -> int | None:

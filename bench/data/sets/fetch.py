@@ -61,7 +61,7 @@ class Fetcher:
         if problems:
             first = problems[0]
             raise type(first)(f"{wanted.name}: {first.message}", first.hint) from None
-        raise DataMissing(f"{wanted.name}: no source has its {text} text", wanted.get)
+        raise DataMissing(f"{wanted.name}: no source to fetch it from is known", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
         """Whether the folder holds a whole copy in that form. Reads every byte."""
