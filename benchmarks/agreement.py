@@ -38,7 +38,8 @@ def scores(folder: str, data: Path, prefix: str, runs: str) -> dict[str, dict[st
     from sentence_transformers import SentenceTransformer
 
     import bench
-    from bench.data.sets import STS_TASKS, DataFolder
+    from bench.data.sets import DataFolder
+    from bench.data.sets.sts import STS_TASKS
 
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     remember(model)

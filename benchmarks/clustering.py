@@ -102,7 +102,8 @@ def main() -> None:
     from machine import describe_machine
     from threadpoolctl import threadpool_limits
 
-    from bench.data.sets import CLUSTERING_TASKS, DataFolder, read_clustering
+    from bench.data.sets import DataFolder
+    from bench.data.sets.transfer import CLUSTERING_TASKS, read_clustering
 
     print(describe_machine())
     encode, seeds = encoder(args.model), range(args.seeds)

@@ -23,7 +23,8 @@ def by_sentence_transformers(folder: str, data: Path) -> dict[str, float]:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.evaluation import EmbeddingSimilarityEvaluator
 
-    from bench.data.sets import STS_TASKS, DataFolder
+    from bench.data.sets import DataFolder
+    from bench.data.sets.sts import STS_TASKS
     from bench.score.suites import suite
 
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
@@ -53,7 +54,7 @@ def by_folder(folder: str, data: Path) -> dict[str, float]:
 
 def _ours(model: object, data: Path) -> dict[str, float]:
     import bench
-    from bench.data.sets import STS_TASKS
+    from bench.data.sets.sts import STS_TASKS
 
     with tempfile.TemporaryDirectory() as runs:
         result = bench.evaluate(

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from bench.data.sets import (
+from bench.data.sets.cxc import RatedCaptions
+from bench.data.sets.manifest import data_set
+from bench.data.sets.sts import STS_TASKS, SentencePairs
+from bench.data.sets.transfer import (
+    CLASSES,
     CLUSTERING_TASKS,
-    STS_TASKS,
     TRANSFER_TASKS,
     ClassedTexts,
     LabelledTexts,
-    RatedCaptions,
-    SentencePairs,
 )
-from bench.data.sets.manifest import data_set
-from bench.data.sets.transfer import CLASSES
 
 CLUSTERS = {
     "AgNews": 4,

@@ -99,7 +99,8 @@ def main() -> None:
     parser.add_argument("--text", default="tokenised", choices=["tokenised", "raw"])
     args = parser.parse_args()
     from bench.backbones import quiet
-    from bench.data.sets import STS_TASKS, DataFolder
+    from bench.data.sets import DataFolder
+    from bench.data.sets.sts import STS_TASKS
     from bench.run.executors.local import VECTORS
     from bench.runs import RunsFolder
     from bench.score.encoding import VectorStore

@@ -262,7 +262,8 @@ def main() -> None:
     import torch
 
     from bench.backbones import quiet
-    from bench.data.sets import TRANSFER_TASKS, DataFolder, read_transfer
+    from bench.data.sets import DataFolder
+    from bench.data.sets.transfer import TRANSFER_TASKS, read_transfer
     from bench.score.suites.transfer import features
 
     quiet()

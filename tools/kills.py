@@ -213,7 +213,7 @@ def records(folder: Path, last: str) -> None:
 
 def fetch(folder: Path) -> None:
     """Two sets, one out of an archive and one that is converted from another form, from a server on this machine."""
-    from bench.data.sets import Fetcher
+    from bench.data.sets.fetch import Fetcher
 
     with data_world() as sets:
         for one in sets:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.data.sets import DataFolder, read_sts
-from bench.data.sets.sts import STORED, STS_TASKS, gold_hash
+from bench.data.sets import DataFolder
+from bench.data.sets.sts import STORED, STS_TASKS, gold_hash, read_sts
 
 if TYPE_CHECKING:
     from bench.data.sets.sts import Numbers

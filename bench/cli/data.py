@@ -32,7 +32,6 @@ from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets import (
     DataFolder,
     DataSet,
-    Fetcher,
     Source,
     State,
     data_sets,
@@ -40,6 +39,7 @@ from bench.data.sets import (
     sources,
     sources_of,
 )
+from bench.data.sets.fetch import Fetcher
 from bench.data.sets.sources import pending_set
 from bench.score.suites import expand_suites, suite
 from bench.show.grid import Column, grid

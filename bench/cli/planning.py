@@ -19,7 +19,8 @@ from bench.board.repeat import seed_ranges
 from bench.cli.columns import print_grid, say, width
 from bench.cli.options import json_text, warn
 from bench.data.fetching import check_network
-from bench.data.sets import DataFolder, Fetcher, Later, Pending, fetched_folder
+from bench.data.sets import DataFolder, Later, Pending, fetched_folder
+from bench.data.sets.fetch import Fetcher
 from bench.run.estimates import (
     USABLE,
     Estimate,

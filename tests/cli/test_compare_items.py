@@ -84,7 +84,8 @@ def test_texts_that_one_alone_classifies_right(
 
 
 def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> None:
-    from bench.data.sets import DataFolder, read_sts
+    from bench.data.sets import DataFolder
+    from bench.data.sets.sts import read_sts
 
     pairs = read_sts(DataFolder(shared / "data"), "STS-B", text="tokenised")
     facts: Any = {"suite": "sts", "protocol": "senteval-all/1", "metric": "spearman"}

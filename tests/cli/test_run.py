@@ -158,7 +158,7 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(
     tiny: str, shared: Path, tmp_path: Path
 ) -> None:
     """Real STS sets with an untrained model; each further command scores only what is new."""
-    from bench.data.sets import STS_TASKS
+    from bench.data.sets.sts import STS_TASKS
 
     where = ("--backbone", tiny, "--data", shared / "data", "--runs", tmp_path)
     seen: dict[str, tuple[int, str]] = {}

@@ -10,7 +10,8 @@ import pytest
 from make_manifest import update
 
 from bench.base.errors import DataDamaged, DataMissing, UnknownName
-from bench.data.sets import CLUSTERING_TASKS, DataFolder, data_set, read_clustering
+from bench.data.sets import DataFolder, data_set
+from bench.data.sets.transfer import CLUSTERING_TASKS, read_clustering
 
 CLASSES = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}
 ORIGINALS = ("StackOverflow", "GoogleNews-TS", "GoogleNews-T", "GoogleNews-S")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets import DataFile, DataFolder, read_sts
-from bench.data.sets.sts import parse_gold, parse_pairs, parse_table
+from bench.data.sets import DataFile, DataFolder
+from bench.data.sets.sts import parse_gold, parse_pairs, parse_table, read_sts
 
 COUNTS = {
     "STS12": "MSRpar 750 MSRvid 750 SMTeuroparl 459 surprise.OnWN 750 surprise.SMTnews 399",

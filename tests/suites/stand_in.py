@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.data.sets import ClassedTexts, LabelledTexts, RatedCaptions, SentencePairs
+from bench.data.sets.cxc import RatedCaptions
+from bench.data.sets.sts import SentencePairs
+from bench.data.sets.transfer import ClassedTexts, LabelledTexts
 from bench.score.suites import suite, transfer, transfer_quick
 from bench.score.suites.clustering import LoadedTexts
 from bench.score.suites.fewshot import LoadedFewShot

@@ -9,7 +9,8 @@ import pytest
 from scipy.spatial.distance import pdist
 from stand_in import words_in
 
-from bench.data.sets import DataFolder, read_sts
+from bench.data.sets import DataFolder
+from bench.data.sets.sts import read_sts
 from bench.score.suites import suite
 from bench.score.suites.geometry import ITEMS, PROTOCOL, score_predictions
 

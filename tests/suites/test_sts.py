@@ -9,7 +9,8 @@ import pytest
 import scipy.stats
 from stand_in import words_in
 
-from bench.data.sets import STS_TASKS, DataFolder, read_sts
+from bench.data.sets import DataFolder
+from bench.data.sets.sts import STS_TASKS, read_sts
 from bench.score.suites import suite
 from bench.score.suites.sts import clean_dev_task, dev_task
 from bench.verify.scores import known_hashes

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import DataDamaged
-from bench.data.sets import DataFolder, RatedCaptions
-from bench.data.sets.cxc import SAME_IMAGE, images
+from bench.data.sets import DataFolder
+from bench.data.sets.cxc import SAME_IMAGE, RatedCaptions, images
 from bench.score.suites import Suite, Task
 from bench.score.suites.sts import LoadedPairs, score_predictions
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set, read_clustering
+from bench.data.sets import DataFolder, data_set
+from bench.data.sets.transfer import CLUSTERING_TASKS, ClassedTexts, read_clustering
 from bench.score.metrics.clustering import kmeans, summary
 from bench.score.suites import (
     Arrays,

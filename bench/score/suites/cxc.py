@@ -15,7 +15,9 @@ from functools import partial
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, data_set, read_cxc
+from bench.data.sets import DataFolder, data_set
+from bench.data.sets.cxc import CXC, read_cxc
+from bench.data.sets.cxc import OFFICIAL as CXC_OFFICIAL
 from bench.score.metrics.correlation import (
     DRAWS,
     SEED,

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
-from bench.data.sets.transfer import CLASSES
+from bench.data.sets import DataFolder, data_set
+from bench.data.sets.transfer import CLASSES, TRANSFER_TASKS, LabelledTexts, read_transfer
 from bench.score.metrics.fewshot import accuracies, draw, fit_predict
 from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.transfer import features

@@ -21,7 +21,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from bench.base.errors import RunFailed
-from bench.data.sets import DataFolder, SentencePairs, read_sts
+from bench.data.sets import DataFolder
+from bench.data.sets.sts import SentencePairs, read_sts
 from bench.runs.record import REDUCED
 from bench.score.metrics.correlation import spearman
 from bench.score.metrics.geometry import (

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import DataMissing, RunFailed
-from bench.data.sets import STS_TASKS, DataFolder, RatedCaptions, SentencePairs, data_set, read_sts
+from bench.data.sets import DataFolder, data_set
+from bench.data.sets.cxc import RatedCaptions
+from bench.data.sets.sts import STS_TASKS, SentencePairs, read_sts
 from bench.score.metrics.correlation import (
     Grouped,
     correlate_groups,

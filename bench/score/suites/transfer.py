@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
+from bench.data.sets import DataFolder, data_set
+from bench.data.sets.transfer import TRANSFER_TASKS, LabelledTexts, read_transfer
 from bench.score.metrics.probe import accuracy, fit_batched, inner_kfold, kfold, mean, split
 from bench.score.suites import (
     Arrays,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.data.sets import TRANSFER_TASKS, LabelledTexts
+from bench.data.sets.transfer import TRANSFER_TASKS, LabelledTexts
 from bench.score.metrics.probe import stratified_folds
 from bench.score.suites import Suite
 from bench.score.suites.transfer import Classified, transfer_task
