@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones import Reference, check_stored_prefix, resolve
+from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
@@ -136,6 +136,10 @@ def check_names(config: RunConfig) -> None:
         raise BenchError(
             f"names {', '.join(config.names)}: expected another name for each of {', '.join(config.backbones)}",
             "--backbone a=A,b=B",
+        )
+    if taken := set(config.names) & (KNOWN.keys() - set(config.backbones)):
+        raise BenchError(
+            f"--backbone {min(taken)}=...: another backbone is called that", "another name"
         )
     for text in config.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):

@@ -65,9 +65,12 @@ class Registry:
     def of_run(self, run_id: str, method: str, made_by: Code) -> Plugin:
         """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError where it is not here."""
         if method not in self.plugins:
+            package = made_by.package or "a plugin"
             raise BenchError(
-                f"{run_id} was made with the method '{method}' of {made_by.package or 'a plugin'}, which is not here",
-                f"install it, or --plugin {made_by.package if (made_by.package or '').endswith('.py') else 'FILE'}",
+                f"{run_id} was made with the method '{method}' of {package}, which is not here",
+                f"--plugin {package}"
+                if package.endswith(".py")
+                else "install it, or --plugin FILE",
             )
         return self.plugins[method]
 

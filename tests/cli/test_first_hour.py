@@ -60,7 +60,8 @@ def test_a_run_of_a_plugin_says_which_and_the_hint_works(
     encode = ("encode", run_id, "text.txt", "--to", "v.npy")
     for verb in (("export", run_id, "--to", "new"), encode):
         done = bench(*verb)
-        assert "the plugin file mine.py" in error_line(done) and hint(done) == "--plugin mine.py"
+        assert "'mine' of mine.py" in error_line(done)
+        assert hint(done) == "--plugin mine.py"
     assert tree(tmp_path) == before
     assert "nothing differs" in bench("verify", run_id, "--retrain-free").output
     assert bench(*encode, "--plugin", "mine.py").exit_code == 0
