@@ -13,7 +13,7 @@ from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_
 from bench.run.config import RunConfig
 from bench.run.plan import learns
 from bench.run.plugins import discover
-from bench.run.recipe_file import entries
+from bench.run.recipe_file import read
 from bench.run.recipes import merge, parse, whole_entry
 from bench.run.reproduce.runs import in_order, seeds_of
 from bench.run.reproduce.table import TableRun, runs_of, together, with_set
@@ -32,8 +32,11 @@ def table(
 def recipe_of(run: TableRun) -> Recipe:
     """The recipe as ``bench run`` has it."""
     plugin, trained = REGISTRY[run.method], learns(REGISTRY[run.method].cls, run.setting)
-    known, place = entries(plugin.folder, plugin.name), (run.setting, run.backbone, run.variant)
-    entry, _ = whole_entry(plugin.cls, known, *place, trained=trained)
+    known, place = (
+        read(plugin.folder, plugin.name).recipes,
+        (run.setting, run.backbone, run.variant),
+    )
+    entry = whole_entry(plugin.cls, known, *place, trained=trained)
     return merge(plugin.cls, entry, run.variant, run.changes, trained=trained)
 
 
