@@ -66,6 +66,7 @@ class ReferenceResult:
         return int(number.group()) if number else 1
 
 
+@cache
 def results(
     method: str | None = None, backbone: str | None = None, **fields: str | None
 ) -> tuple[ReferenceResult, ...]:

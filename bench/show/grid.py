@@ -10,6 +10,7 @@ import html as html_escape
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import StringIO
 from urllib.parse import quote
 
@@ -387,6 +388,7 @@ def _html_cell(cell: Cell, side: str) -> str:
     return f"<td{_class(' '.join(filter(None, ('tint' * (cell.sign == TINT), side))))}>{text}</td>"
 
 
+@lru_cache(maxsize=1 << 16)  # a thousand pages say much the same
 def _html_text(text: str) -> str:
     return html_escape.escape(visible(text, limit=None))
 

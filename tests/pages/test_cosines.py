@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_runs import made_run
+from scipy.stats import gaussian_kde
 
 from bench.runs import Run, RunsFolder
-from bench.show.pages.drawings import FEWEST, RIDGE, cosines
+from bench.show.pages.drawings import FEWEST, RIDGE, cosines, density
 
 
 def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
@@ -70,3 +71,12 @@ def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) ->
     elif damage == "not a file of arrays":
         path.write_bytes(b"PK")
     assert cosines(Run(record, tmp_path / record.run_id)) is None
+
+
+def test_the_density_is_that_of_scipy() -> None:
+    places = np.linspace(-0.2, 1, 77)
+    for n in (5, 40, 1379):
+        values = np.random.default_rng(n).normal(0.4, 0.2, n)
+        np.testing.assert_allclose(
+            density(values, places), gaussian_kde(values)(places), rtol=1e-9, atol=1e-12
+        )
