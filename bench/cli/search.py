@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
 from bench.cli.columns import print_columns, print_grid, say
-from bench.cli.options import json_text, warn
+from bench.cli.options import json_text, parse_seeds, warn
 from bench.cli.planning import check_nothing_to_fetch, pending_grid, plan_runs
 from bench.cli.progress import reporting
 from bench.cli.run import checked
@@ -87,6 +87,8 @@ SEEDS = (901,)  # published runs need others
 @option(
     WHAT,
     "--seeds",
+    type=parse_seeds,
+    metavar="TEXT",
     help="Of every trial; its score is their mean. Published runs need other seeds.  [default: 901]",
 )
 @option(

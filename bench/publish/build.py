@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.base.files import lock, writing
+from bench.base.files import lock, write_or_fail, writing
 from bench.board.board import PREVIEW, Board
 from bench.board.changes import changes_since
 from bench.board.content import board
@@ -110,19 +110,17 @@ def publish(
             (records, senders, made.title, made.note) != (old, last.senders, last.title, last.note)
         )
         folder = out / made.version if preview or is_news else None
-        files: dict[str, bytes] = {}
         if folder is not None:
             report("drawing figures and pages", 0, 1)
+            files = version_files(made, draw_figures(made))
             for run_id in made.records:
                 files |= gathered.files[run_id]
-            files |= version_files(made, draw_figures(made))
-        with writing(out, "another folder: --out DIR"):
-            out.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as aside:
-                if folder is not None:
+            with writing(out, "another folder: --out DIR"):
+                out.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as aside:
                     _write(folder, files, gathered.predictions, url, Path(aside))
-                if not preview:
-                    _write_index(out, Path(aside))
+        if not preview:
+            _write_index(out)
     name = made.version if folder is not None or last is None else last.name
     return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
 
@@ -156,8 +154,8 @@ def _write(
         packed.rename(place.parent / f"{place.name}.{NAME}")
 
 
-def _write_index(out: Path, aside: Path) -> None:
+def _write_index(out: Path) -> None:
     """What lies beside the versions; also after a process was killed before it did this."""
     for name, content in index_files(versions(out)).items():
-        (aside / name).write_bytes(content)
-        (aside / name).replace(out / name)
+        if not (out / name).is_file() or (out / name).read_bytes() != content:
+            write_or_fail(out / name, content, hint="another folder: --out DIR")

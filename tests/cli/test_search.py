@@ -330,6 +330,9 @@ def test_a_dry_run_shows_the_space_and_warns_of_unequal_budgets(tmp_path: Path) 
         notes = [line for line in done.stderr.splitlines() if "steps" in line]
         return notes, json.loads(done.stdout)["methods"]
 
+    plan = ["search", "--method", "simcse", "--suite", "check", "--dry-run", "--json"]
+    done = bench(*plan, "--runs", tmp_path / "runs", "--seeds", "902,905-906")
+    assert json.loads(done.stdout)["seeds"] == [902, 905, 906]
     notes, methods = shown("--budget", "100steps")
     assert "mirror-bert: max_steps=50 ends the training" in notes[0]
     assert "equal steps are not equal training" in notes[1] and len(notes) == 2
