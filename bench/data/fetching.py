@@ -7,13 +7,12 @@ or models.
 from __future__ import annotations
 
 import contextlib
-import lzma
+import errno
 import os
 import shutil
 import tarfile
 import urllib.parse
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -348,25 +347,14 @@ def unpack(
             written[name] = to
             with content() as source, to.open("xb") as file:
                 shutil.copyfileobj(source, file, BLOCK)
-    except DAMAGED as error:
+    except Exception as error:  # whatever the bytes of a damaged archive lead to
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # the disk
+            raise
         for path in written.values():
             path.unlink(missing_ok=True)
         why = " ".join(str(error).split())[:120]
         raise DataDamaged(f"{archive.name} cannot be unpacked: {why}", "fetch it again") from None
     return written
-
-
-DAMAGED = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-)
-"""What reading a damaged archive raises."""
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
