@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
 PREVIEW_NOTE = "A preview, not published."
+PAGES = 100
+"""Runs of a version up to which each has a page. In a larger one the first run of each row has one, with the scores of every seed."""
 MOST_FINISHED = 5
 """Backbones that a table shows for scale."""
 ADJACENT = {"sts": ("cxc", "cxc-promcse/1")}
@@ -92,6 +94,21 @@ class Board:
     def rows(self) -> list[tuple[BoardTable, Row]]:
         """The rows of all tables, in their order."""
         return [(table, row) for table in self.tables for row in table.table.rows]
+
+    @cached_property
+    def page_of(self) -> Mapping[str, str]:
+        """Run id -> the run whose page has its scores: its own, or that of the first run of its row."""
+        own = {run_id: run_id for run_id in self.records}
+        if len(own) <= PAGES:
+            return own
+        rows = [row.runs for _, row in reversed(self.rows)]  # the first row's stays
+        shared = {run: runs[0] for runs in rows for run in runs}
+        return own | shared | {runs[0]: runs[0] for runs in rows}
+
+    @cached_property
+    def paged(self) -> list[Run]:
+        """The runs that have a page."""
+        return [run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id]
 
     def rows_of(self, run_id: str) -> list[tuple[BoardTable, Row]]:
         return [(table, row) for table, row in self.rows if run_id in row.runs]

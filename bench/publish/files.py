@@ -48,7 +48,9 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
         **{f"figures/{figure.name}.csv": figure.csv for figure in figures},
         "README.md": markdown_page(board, figures),
         "index.html": render_board(board, figures),
-        **{run_file(run.record.run_id, "index.html"): render_run(board, run) for run in board.runs},
+        **{
+            run_file(run.record.run_id, "index.html"): render_run(board, run) for run in board.paged
+        },
         **{method_page(method): render_method(board, method) for method in board.methods},
     }
     files = {path: text.encode() for path, text in texts.items()}
@@ -114,7 +116,7 @@ def _run(run: Run, board: Board) -> dict[str, Any]:
         "command": repeat([record]).command,
         "fingerprint": record.fingerprint,
         "record": run_file(record.run_id, "run.json"),
-        "page": run_file(record.run_id, "index.html"),
+        "page": run_file(board.page_of[record.run_id], "index.html"),
     }
 
 

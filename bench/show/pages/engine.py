@@ -119,8 +119,9 @@ def html(grid: Grid) -> Markup:
 
 
 def run_link(board: Board, run_id: str, up: int = 0) -> str:
-    """To the page of a run, from a page that lies ``up`` folders deep."""
-    return f"#{link(run_id)}" if board.one_file else link(run_file(run_id, "index.html"), up)
+    """To the page that has the scores of a run, from a page that lies ``up`` folders deep."""
+    page = board.page_of[run_id]
+    return f"#{link(page)}" if board.one_file else link(run_file(page, "index.html"), up)
 
 
 def method_link(board: Board, method: str, up: int = 0) -> str:

@@ -152,9 +152,16 @@ def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
             for task, cell in zip(shown.table.columns, row.cells, strict=True)
             if cell is not None and len(cell.values) == len(row.runs)
         ]
-        lines.append(["", *(Cell(text="run", link=run_link(board, run, up)) for run in row.runs)])
+        lines.append(["", *(Cell(text="run", link=_seed_link(board, run, up)) for run in row.runs)])
         title = f"{shown.table.suite}, {form_text(shown.table)}"
         yield grid(["task", *columns], lines, title=title)
+
+
+def _seed_link(board: Board, run: str, up: int) -> str:
+    """To the page of a run, or to its record where it has no page of its own."""
+    if board.page_of[run] == run:
+        return run_link(board, run, up)
+    return "" if board.one_file else link(run_file(run, "run.json"), up)
 
 
 def over_seeds(cell: ScoreCell | None) -> str:
