@@ -43,29 +43,26 @@ def choose_device(requested: str) -> str:
         )
     import torch
 
-    kind = requested.partition(":")[0]
-    problem = None
-    if kind in ("auto", "cuda"):
-        if torch.cuda.is_available():
-            problem = _problem_of_use("cuda" if kind == "auto" else requested)
-            if problem is None:
-                return "cuda" if kind == "auto" else requested
-        else:
-            problem = _problem_of_torch()
-        if problem is not None and kind == "cuda":
-            raise problem
-    has_mps = torch.backends.mps.is_available()
-    if kind == "auto":
-        if problem is not None:
-            sys.stderr.write(f"warning: {problem.message}; this command uses the CPU\n")
-            sys.stderr.write(f"try: {problem.hint}\n")
-        return "mps" if has_mps else "cpu"
+    kind, has_mps = requested.partition(":")[0], torch.backends.mps.is_available()
     if kind == "cpu" or (kind == "mps" and has_mps):
         return requested
-    raise BenchError(
+    absent = BenchError(
         f"--device {requested} is not available here",
         f"--device {'mps or cpu' if has_mps else 'cpu'}",
     )
+    if kind == "mps":
+        raise absent
+    device, is_seen = "cuda" if kind == "auto" else requested, torch.cuda.is_available()
+    problem = _problem_of_use(device) if is_seen else _problem_of_torch()
+    if is_seen and problem is None:
+        return device
+    if kind == "cuda":
+        raise problem or absent
+    if problem is not None:
+        sys.stderr.write(f"warning: {problem.message}; this command uses the CPU\n")
+        sys.stderr.write(f"try: {problem.hint}\n")
+        return "cpu"
+    return "mps" if has_mps else "cpu"
 
 
 def _problem_of_use(device: str) -> BenchError | None:

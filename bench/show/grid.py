@@ -357,15 +357,15 @@ def as_html(table: Grid) -> str:
     one above "part"."""
     sides = ["number" * column.right for column in table.columns]
     head = "".join(
-        f'<th{_class(side)} scope="col">{_html_text(column.name)}</th>'
+        f'<th{_class(side)} scope="col">{html_text(column.name)}</th>'
         for side, column in zip(sides, table.columns, strict=True)
     )
     rows = [
         f"<tr{_class('part' * row[0].main.startswith(' '))}>{''.join(map(_html_cell, row, sides))}</tr>"
         for row in table.rows
     ]
-    caption = f"<caption>{_html_text(table.title)}</caption>" if table.title else ""
-    notes = _notes(table, "<sup>{}</sup> ", _html_text)
+    caption = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
+    notes = _notes(table, "<sup>{}</sup> ", html_text)
     below = "".join(f"<div><small>{note}</small></div>" for note in notes)
     body = "\n".join(rows)
     small = as_html(table.below) if table.below else ""
@@ -377,7 +377,7 @@ def _class(names: str) -> str:
 
 
 def _html_cell(cell: Cell, side: str) -> str:
-    text = _html_text(cell.main)
+    text = html_text(cell.main)
     if cell.link and text:
         text = f'<a href="{html_escape.escape(quote(cell.link, safe="/:?#=&%+@"))}">{text}</a>'
     tag = {"best": "b", "strong": "b", "second": "u", "dim": "small"}.get(cell.emphasis)
@@ -389,7 +389,8 @@ def _html_cell(cell: Cell, side: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)  # a thousand pages say much the same
-def _html_text(text: str) -> str:
+def html_text(text: str) -> str:
+    """Escaped, on one line, with control characters as visible escapes."""
     return html_escape.escape(visible(text, limit=None))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from bench.base.text import value_text
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer
@@ -19,7 +20,7 @@ from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
 from bench.runs.run import Run
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.pages.engine import method_link, render_template, run_link, value_text
+from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import about, files, remarks, sentences
 from bench.show.tables.data import table_data

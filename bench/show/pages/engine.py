@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,9 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
-from bench.base.text import value_text as value_text
 from bench.board.names import link, method_page, run_file, search_file
-from bench.compare.formatting import metric_words, score, setting_words, visible
-from bench.show.grid import Grid, as_html
+from bench.compare.formatting import metric_words, score, setting_words
+from bench.show.grid import Grid, as_html, html_text
 from bench.show.tables.scores import (
     difference_heading,
     difference_text,
@@ -80,7 +79,6 @@ def _environment() -> jinja2.Environment:
         "method_link": method_link,
         "plural": plural,
         "slug": slug,
-        "zip": zip,
         "difference_heading": difference_heading,
         "difference_text": difference_text,
         "sign_name": sign_name,
@@ -98,16 +96,10 @@ def _environment() -> jinja2.Environment:
 def finalize(value: object) -> object:
     """None must never be printed, and foreign text has no control characters."""
     if isinstance(value, str):
-        return value if hasattr(value, "__html__") else _shown(value)
+        return value if hasattr(value, "__html__") else Markup(html_text(value))  # noqa: S704 - escaped
     if value is None:
         raise ValueError("the template printed a value that was not recorded")
     return value
-
-
-@lru_cache(maxsize=1 << 16)  # a thousand records say much the same
-def _shown(text: str) -> Markup:
-    """Escaped, on one line, with control characters as visible escapes."""
-    return escape(visible(text, limit=None))
 
 
 def html(grid: Grid) -> Markup:

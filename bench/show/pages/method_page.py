@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.base.text import duration
+from bench.base.text import duration, value_text
 from bench.board.board import Board, MethodDescription
 from bench.board.names import link
 from bench.board.repeat import without_folders
@@ -17,7 +17,7 @@ from bench.run.recipe_file import Disagreement, Entry
 from bench.runs.run import Run
 from bench.runs.searches import RECIPE, Search, best_trial, expected_best
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.pages.engine import render_template, run_link, value_text
+from bench.show.pages.engine import render_template, run_link
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import remarks, sentences
 from bench.show.tables.report import heads

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bench.base.text import plural
+from bench.base.text import plural, value_text
 from bench.board.board import Board
 from bench.board.content import FROM_SOURCE
 from bench.board.names import link, run_file
@@ -21,7 +21,7 @@ from bench.runs.record import RunRecord
 from bench.runs.run import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.drawings import cosines, curves
-from bench.show.pages.engine import form_text, render_template, run_link, value_text
+from bench.show.pages.engine import form_text, render_template, run_link
 from bench.show.tables import report
 from bench.show.tables.scores import spread_text
 
