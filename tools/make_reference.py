@@ -17,6 +17,8 @@ from typing import Any
 
 import click
 
+from bench.references import contents
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
 MADE = "<!-- made by tools/make_reference.py -->\n"
@@ -161,7 +163,7 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
 
 def public_names() -> str:
     parts = [
-        f"# Python\n\n{MADE}\nWhat may change when: [releasing.md](../releasing.md#what-may-change-when).\n"
+        f"# Python\n\n{MADE}\nWhat may change when: [what may change when](../architecture.md#what-may-change-when).\n"
     ]
     for place, names in MODULES.items():
         module = importlib.import_module(place)
@@ -274,7 +276,25 @@ def kind(one: dict[str, Any]) -> str:
     return said
 
 
-PAGES = {"cli.md": command_line, "api.md": public_names, "schemas.md": schemas}
+def printed() -> str:
+    """The page of all tables and figures of the papers, with the command of each."""
+    rows = "\n".join(
+        f"| {part.paper} | {part.part} | {part.shows} | {'yes' if part.command else 'no'} "
+        f"| {f'`{part.command}`' if part.command else part.why} |"
+        for part in contents()
+    )
+    return (
+        f"# Every printed table and figure\n\n{MADE}\nHow to run one again: [reproduce a paper](../reproduce.md).\n\n"
+        "| paper | part | shows | again | command, or why not |\n|---|---|---|---|---|\n" + rows + "\n"
+    )
+
+
+PAGES = {
+    "cli.md": command_line,
+    "api.md": public_names,
+    "schemas.md": schemas,
+    "printed.md": printed,
+}
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)

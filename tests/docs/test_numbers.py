@@ -52,8 +52,8 @@ def table(page: str, name: str) -> list[list[str]]:
 
 
 def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
-    """docs/choose-a-method.md beside bench.references; its remarks hold, too."""
-    page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")
+    """docs/methods.md beside bench.references; its remarks hold, too."""
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     every = [one for one in results() if one.task == "Avg." and not one.variant]
 
     def printed(place: str, method: str, backbone: str, setting: str = "unsupervised") -> list[str]:
@@ -61,7 +61,7 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
         keys = ("paper", "table", "method", "backbone", "setting")
         return [one.printed for one in every if tuple(getattr(one, k) for k in keys) == row]
 
-    rows = table("choose-a-method.md", "printed")
+    rows = table("methods.md", "printed")
     for method, base, large, place in rows:
         for value, backbone in ((base, "bert-base-uncased"), (large, "roberta-large")):
             assert not value or value in printed(place, method, backbone), (method, place)
@@ -79,14 +79,14 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
         f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"]
         for row in judged
     }
-    rows = table("choose-a-method.md", "measured")
+    rows = table("methods.md", "measured")
     assert {method for method, _, _ in rows} == {method for method, of in found.items() if of}
     for method, difference, verdict in rows:
         of = found[method]
         shown = f"{of['difference']:+.2f} [{of['ci_low']:+.2f}, {of['ci_high']:+.2f}]"
         assert (difference, verdict) == (shown, of["verdict"])
     worse = [verdict for _, _, verdict in rows].count("worse")
-    page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     assert f"None of the {len(rows)} is better than simcse, {worse} are worse." in page
 
 

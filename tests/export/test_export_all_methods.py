@@ -102,4 +102,4 @@ def test_a_method_that_does_not_say_what_it_does_is_refused() -> None:
 
     with pytest.raises(BenchError, match="mine does not say what computes its vectors") as refused:
         Mine().portable()
-    assert "docs/export.md" in str(refused.value.hint)
+    assert "docs/evaluate.md" in str(refused.value.hint)
