@@ -14,8 +14,7 @@ import click
 from bench.backbones import fetch
 from bench.backbones.hub import bring_over, describe_pending
 from bench.base.errors import DataMissing, FetchFailed
-from bench.base.text import duration, list_names, plural, size
-from bench.board.repeat import seed_ranges
+from bench.base.text import duration, list_names, plural, seed_ranges, size
 from bench.cli.columns import print_grid, say, width
 from bench.cli.options import json_text, warn
 from bench.data.fetching import check_network
