@@ -214,11 +214,12 @@ class _Planner:
         if brought:  # a finished encoder may have a title
             title = config.names[0] if config.names and config.backbones == (brought,) else ""
             return [Reference(brought, "unknown", None, title=title)]
-        references = [
-            self.ready(resolve(name, allow_pickle=config.allow_pickle)) for name in config.backbones
-        ]
+        references = list(map(self._reference, config.backbones))
         titles = config.names or [reference.title for reference in references]
         return [replace(one, title=title) for one, title in zip(references, titles, strict=True)]
+
+    def _reference(self, name: str) -> Reference:
+        return self.ready(resolve(name, allow_pickle=self.config.allow_pickle))
 
     def runs(
         self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
@@ -328,9 +329,14 @@ class _Planner:
         except NotFetchedYet:
             return recipe, dict.fromkeys(keys, "unknown")
         return recipe, {
-            key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
+            key: None if recipe[key] is None else self._content_name(str(recipe[key]))
             for key in keys
         }
+
+    def _content_name(self, place: str) -> str:
+        """What names the content behind a recipe value that is a file, a folder or a backbone."""
+        path = Path(place).expanduser()
+        return file_sha256(path) if path.is_file() else self._reference(place).revision
 
     def _printed(self, cls: type[Method], entry: Entry, recipe: Recipe) -> Mapping[str, Any] | None:
         """The number that a paper prints for an entry, where the recipe and the corpus are just those of the entry."""
@@ -437,12 +443,6 @@ def vectors_named(value: object) -> DataSet | None:
     known = data_sets().get(str(value))
     named = known is not None and known.kind == "vectors" and not Path(str(value)).is_file()
     return known if named else None
-
-
-def content_name(place: str, ready: Ready) -> str:
-    """What names the content behind a recipe value that is a file, a folder or a backbone; ``ready`` may fetch the latter."""
-    path = Path(place).expanduser()
-    return file_sha256(path) if path.is_file() else ready(resolve(place)).revision
 
 
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
