@@ -16,6 +16,7 @@ from harness import TEXTS, batch_of, counts, focal, hinge, info_nce, training, v
 from models import built, sentences
 
 from bench.method import BenchError, TorchMethod
+from bench.run.estimates import FROZEN
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
@@ -122,6 +123,7 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
             method(case.batch(method)).total.backward()
             for name, p in parameters.items():
                 assert p.requires_grad == (p.grad is not None) != name.startswith(case.frozen), name
+    assert (FROZEN in case.cls.trains) == ("encoder." in case.frozen)  # which estimates read
                 assert p.grad is None or name.endswith(blind) or p.grad.any(), name
             optimizer.step()
     moved = {n for n, tensor in method.state_dict().items() if not torch.equal(tensor, state[n])}
