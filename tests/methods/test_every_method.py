@@ -116,6 +116,7 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
     state = {name: tensor.clone() for name, tensor in method.state_dict().items()}
     parameters = dict(method.named_parameters())
     assert roots(n for n, p in parameters.items() if p.requires_grad) == set(case.trains.split())
+    assert (FROZEN in case.cls.trains) == ("encoder." in case.frozen)  # which estimates read
     optimizer, blind = method.optimizer(), ("key.bias", *case.blind)
     with training(method):
         torch.manual_seed(0)
@@ -123,7 +124,6 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
             method(case.batch(method)).total.backward()
             for name, p in parameters.items():
                 assert p.requires_grad == (p.grad is not None) != name.startswith(case.frozen), name
-    assert (FROZEN in case.cls.trains) == ("encoder." in case.frozen)  # which estimates read
                 assert p.grad is None or name.endswith(blind) or p.grad.any(), name
             optimizer.step()
     moved = {n for n, tensor in method.state_dict().items() if not torch.equal(tensor, state[n])}
