@@ -12,6 +12,7 @@ from bench.data.corpora import Corpus
 from bench.run.corpus_choice import AbsentCorpus
 from bench.run.estimates import (
     STEP_SECONDS,
+    disk_bytes,
     encoding_seconds,
     estimate,
     known_steps,
@@ -79,14 +80,16 @@ def _half(run: PlannedRun) -> PlannedRun:
 
 def test_the_disk_holds_two_checkpoints_two_states_and_one_that_is_written() -> None:
     """Checkpoints are float32; a state holds each trained number and AdamW's two moments."""
-    whole = estimate(run_of(), {}, "cuda:A100").disk_bytes
+    whole = disk_bytes([run_of()])
     assert whole == (2 * 4 + 3 * 12) * (LAYERS + WORDS)
-    head = estimate(run_of(mlm="true"), {}, "cuda:A100").disk_bytes
+    head = disk_bytes([run_of(mlm="true")])
     assert head == whole + 44 * (WORDS + 768**2)
-    prompt = estimate(run_of("promcse"), {}, "cuda:A100").disk_bytes
+    prompt = disk_bytes([run_of("promcse")])
     assert prompt == 44 * (2 * 12 * 16 * 768 + 768**2)
     both = {"mlm": "true", "freeze_lm_head": "true"}
-    assert estimate(run_of("promcse", **both), {}, "cuda:A100").disk_bytes == prompt
+    assert disk_bytes([run_of("promcse", **both)]) == prompt
+    five = disk_bytes([run_of()] * 5)
+    assert five == whole + 4 * 4 * (LAYERS + WORDS), "of each run that is done a checkpoint stays"
 
 
 def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> None:

@@ -16,7 +16,7 @@ from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, parse_seeds, warn
-from bench.cli.planning import check_nothing_to_fetch, pending_grid, plan_runs
+from bench.cli.planning import pending_grid, plan_runs
 from bench.cli.progress import reporting
 from bench.cli.run import checked
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
@@ -173,8 +173,6 @@ def search(
         show_space(jobs, study, store, config.device, as_json)
         if planned.to_fetch and not as_json:
             print_grid(pending_grid(planned.to_fetch), indent=2)
-        if config.offline:
-            check_nothing_to_fetch(planned.to_fetch)
         return
     from bench.run.search.trials import Worker
 

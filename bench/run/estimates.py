@@ -10,7 +10,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -39,7 +39,8 @@ STORED = {
     ("frozen", "half"): (37, 1),
 }
 ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
-"""Bytes of a trained parameter at most: two best checkpoints, two states from which a training goes on, and one that is written."""
+"""Bytes of a trained parameter, at most, while it trains: two best checkpoints, two states from which a training goes on, and one that is
+written. One checkpoint stays."""
 FROZEN = "the encoder is frozen"  # in ``Method.trains``
 EARLIER = "time from the speed of an earlier run"
 PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
@@ -143,13 +144,12 @@ def memory_here(device: str) -> int:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run takes. ``basis`` says where the seconds come from; None: not known. Bytes are at most so many while it trains."""
+    """What a run takes. ``basis`` says where the seconds come from; None: not known."""
 
     basis: str
     steps: int | None = None
     seconds: float | None = None
     memory_bytes: int | None = None
-    disk_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -212,11 +212,8 @@ def estimate(
         if recipe.select_on != "last":
             sentences = steps / recipe.eval_steps * DEV_SENTENCES.get(recipe.select_on, 3_000)
             seconds += encoding_seconds(run, weights, sentences, speed)
-    if weights is None:
-        return Estimate(basis, steps, seconds)
-    return Estimate(
-        basis, steps, seconds, memory_of(run, weights, device, chunk), ON_DISK * weights.trained
-    )
+    memory = memory_of(run, weights, device, chunk) if weights else None
+    return Estimate(basis, steps, seconds, memory)
 
 
 def known_steps(recipe: Recipe, rows: int | None) -> int | None:
@@ -281,6 +278,13 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
     peak = forward + gradients if in_parts else max(forward, gradients)
     process = PROCESS["cuda" if device.startswith("cuda") else "cpu"]
     return int(VALUE_AND_MOMENTS * weights.trained + VALUE * weights.frozen + peak + process)
+
+
+def disk_bytes(runs: Sequence[PlannedRun]) -> int:
+    """What training these runs one after the other takes on the disk, at most; 0 for those whose shape is not known."""
+    training = [run for run in runs if run.corpus is not None and run.plugin.cls.fitted != "pass"]
+    trained = [weights.trained for run in training if (weights := weights_of(run))]
+    return VALUE * sum(trained) + (ON_DISK - VALUE) * max(trained, default=0)
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
