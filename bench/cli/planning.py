@@ -23,6 +23,7 @@ from bench.cli.options import json_text, warn
 from bench.data.fetching import check_network
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
+from bench.run.config import Plan
 from bench.run.estimates import (
     USABLE,
     Estimate,
@@ -34,7 +35,6 @@ from bench.run.estimates import (
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns, make_all
-from bench.run.plan_file import Plan
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
 from bench.run.settle import check_chunks

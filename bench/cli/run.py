@@ -19,9 +19,8 @@ from bench.cli.run_options import GroupedCommand, plan_of, run_options
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.run import jobs, settle
-from bench.run.config import ENGINES
+from bench.run.config import ENGINES, Plan, write_plan
 from bench.run.executors.torchrun import follow, launch
-from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 from bench.score.suites import expand_suites
 

@@ -26,7 +26,7 @@ from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run.config import RunConfig, series
 from bench.run.corpus_choice import AbsentCorpus, CorpusShelf
 from bench.run.plugins import Plugin, Registry
-from bench.run.recipe_file import CustomRecipe, Entry, read, read_all_custom
+from bench.run.recipe_file import CustomRecipe, Entry, read, read_custom
 from bench.run.recipes import (
     check_entries,
     check_overrides,
@@ -114,7 +114,8 @@ def make_all(
         if key not in scored:
             scored[key] = _scored(*key, data)
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        planner = _Planner(config, scored[key], data, shelf, ready, read_all_custom(config.recipes))
+        recipes = {recipe.method: recipe for recipe in map(read_custom, config.recipes)}
+        planner = _Planner(config, scored[key], data, shelf, ready, recipes)
         for name, variant in config.named:
             plugin = registry[name]
             for backbone in planner.backbones(plugin):
