@@ -197,8 +197,9 @@ def estimate(
     recipe, rows, weights = run.recipe, len(run.corpus) or None, weights_of(run)
     speed, basis = speed_of(device, run.precision)
     if run.plugin.cls.fitted == "pass":
-        seconds = rows and weights and encoding_seconds(run, weights, rows * _views(run), speed)
-        return Estimate(basis, seconds=seconds)
+        if weights is None or rows is None:
+            return Estimate(basis)
+        return Estimate(basis, seconds=encoding_seconds(run, weights, rows * _views(run), speed))
     steps, budget = known_steps(recipe, rows), budget_of(recipe)
     seconds, measured = None, earlier.get((run.method, run.setting, run.backbone.name))
     if budget is not None and budget.timed:

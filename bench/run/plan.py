@@ -114,7 +114,8 @@ def make_all(
         if key not in scored:
             scored[key] = _scored(*key, data)
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        recipes = {recipe.method: recipe for recipe in map(read_custom, config.recipes)}
+        customs = [read_custom(Path(file)) for file in config.recipes]
+        recipes = {custom.method: custom for custom in customs}
         planner = _Planner(config, scored[key], data, shelf, ready, recipes)
         for name, variant in config.named:
             plugin = registry[name]
