@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from bench.base.errors import BenchError
 from bench.cli.run import run
-from bench.run.config import RunConfig, Target, budget_values, from_table, parse_target, to_table
-from bench.run.plan_file import Plan, read_plan, write_plan
+from bench.run.config import (
+    Plan,
+    RunConfig,
+    Target,
+    budget_values,
+    from_table,
+    parse_target,
+    read_plan,
+    to_table,
+    write_plan,
+)
 
 TEXTS = st.text("ab,=é\"'\\\n ", max_size=6)
 WORDS = TEXTS.filter(bool)

@@ -2,44 +2,101 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from bench.backbones import SHAPES
-from bench.run.estimates import STEP_SECONDS, known_steps, training_seconds
+from bench.backbones import Reference
+from bench.data.corpora import Corpus
+from bench.run.corpus_choice import AbsentCorpus
+from bench.run.estimates import (
+    STEP_SECONDS,
+    disk_bytes,
+    encoding_seconds,
+    estimate,
+    known_steps,
+    training_seconds,
+    weights_of,
+)
+from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
-SIMCSE = discover()["simcse"].cls
-BERT = SHAPES["bert-base-uncased"]
+REGISTRY = discover()
+SIMCSE = REGISTRY["simcse"].cls
+LAYERS, WORDS = 84_934_656, 768 * 30_522  # of BERT base
+
+
+def run_of(method: str = "simcse", rows: int = 1_000_000, **values: str) -> PlannedRun:
+    corpus: Corpus = AbsentCorpus("text", ("sentence",), rows)
+    plugin = REGISTRY[method]
+    about: dict[str, Any] = {"variant": "", "setting": "unsupervised", "seed": 1}
+    recipe = merge(plugin.cls, None, "", values, trained=True)
+    backbone = Reference("bert-base-uncased", "unknown", None, hub=True)
+    return PlannedRun(plugin=plugin, backbone=backbone, recipe=recipe, corpus=corpus, **about)
+
+
+def seconds(run: PlannedRun, speed: float, rows: int, steps: int, chunk: int | None = None) -> Any:
+    weights = weights_of(run)
+    assert weights is not None
+    return training_seconds(run, weights, rows, steps, speed, chunk)
 
 
 def test_the_time_of_unsupervised_simcse_by_hand() -> None:
     """BERT base has 85 million parameters in its layers; a million rows of two sentences, of 25.6 tokens each."""
-    recipe = merge(SIMCSE, None, "", {"select_on": "last"}, trained=True)
-    operations = 6 * 84_934_656 * 1_000_000 * 2 * 25.6
-    assert training_seconds(SIMCSE, recipe, BERT, 1_000_000, 2, 1e14) == pytest.approx(
-        operations / 1e14
+    run, tokens = run_of(), 1_000_000 * 2 * 25.6
+    assert seconds(run, 1e14, 1_000_000, 15_625) == pytest.approx(6 * LAYERS * tokens / 1e14)
+    chunked = seconds(run, 1e14, 1_000_000, 15_625, chunk=16)
+    assert chunked == pytest.approx(8 * LAYERS * tokens / 1e14)
+    weights = weights_of(run)
+    assert weights is not None
+    assert encoding_seconds(run, weights, 3_000, 1e14) == pytest.approx(
+        2 * LAYERS * 3_000 * 25.6 / 1e14
     )
-    assert training_seconds(
-        SIMCSE, recipe, BERT, 1_000_000, 2, 1e18, STEP_SECONDS
-    ) == pytest.approx(15_625 * 0.015), "the least"
-    scored = merge(SIMCSE, None, "", {}, trained=True)  # 3,000 sentences every 125 steps
-    assert training_seconds(SIMCSE, scored, BERT, 1_000_000, 2, 1e14) == pytest.approx(
-        (operations + 125 * 2 * 84_934_656 * 3_000 * 25.6) / 1e14
-    )
-    assert training_seconds(SIMCSE, recipe, {}, 1_000_000, 2, 1e14) is None
-    assert training_seconds(SIMCSE, recipe, BERT, None, 2, 1e14) is None
+
+
+def test_a_frozen_encoder_takes_four_operations_and_masked_copies_a_second_pass() -> None:
+    tokens = 1_000_000 * 2 * 25.6
+    frozen = seconds(run_of("promcse"), 1e14, 1_000_000, 15_625)
+    assert frozen == pytest.approx(4 * LAYERS * tokens / 1e14)
+    copies = seconds(run_of("promcse", mlm="true"), 1e14, 1_000_000, 15_625)
+    assert copies == pytest.approx(2 * frozen)
+
+
+def test_a_card_gives_a_step_its_least_time_and_every_dev_score_its_own() -> None:
+    steps, speed = 15_625, 0.20 * 312e12
+    training = 6 * LAYERS * 1_000_000 * 2 * 25.6 / speed
+    without = estimate(_half(run_of(select_on="last")), {}, "cuda:A100").seconds
+    assert without == pytest.approx(max(training, steps * STEP_SECONDS))
+    dev = 125 * 2 * LAYERS * 3_000 * 25.6 / speed
+    assert estimate(_half(run_of()), {}, "cuda:A100").seconds == pytest.approx(without + dev)
+    assert estimate(_half(run_of(rows=0)), {}, "cuda:A100").seconds is None
+
+
+def _half(run: PlannedRun) -> PlannedRun:
+    return replace(run, precision="bf16")
+
+
+def test_the_disk_holds_two_checkpoints_two_states_and_one_that_is_written() -> None:
+    """Checkpoints are float32; a state holds each trained number and AdamW's two moments."""
+    whole = disk_bytes([run_of()])
+    assert whole == (2 * 4 + 3 * 12) * (LAYERS + WORDS)
+    head = disk_bytes([run_of(mlm="true")])
+    assert head == whole + 44 * (WORDS + 768**2)
+    prompt = disk_bytes([run_of("promcse")])
+    assert prompt == 44 * (2 * 12 * 16 * 768 + 768**2)
+    both = {"mlm": "true", "freeze_lm_head": "true"}
+    assert disk_bytes([run_of("promcse", **both)]) == prompt
+    five = disk_bytes([run_of()] * 5)
+    assert five == whole + 4 * 4 * (LAYERS + WORDS), "of each run that is done a checkpoint stays"
 
 
 def test_the_last_batch_of_an_epoch_is_short_in_rows_and_whole_in_steps() -> None:
-    recipe = merge(
-        SIMCSE, None, "", {"batch_size": "64", "epochs": "2", "select_on": "last"}, trained=True
-    )
-    assert known_steps(recipe, 65) == 4
-    assert training_seconds(SIMCSE, recipe, BERT, 65, 2, 1e12) == pytest.approx(
-        6 * 84_934_656 * 130 * 2 * 25.6 / 1e12
-    )
-    assert known_steps(recipe, None) is None
+    run = run_of(rows=65, batch_size="64", epochs="2", select_on="last")
+    assert known_steps(run.recipe, 65) == 4
+    assert seconds(run, 1e12, 65, 4) == pytest.approx(6 * LAYERS * 130 * 2 * 25.6 / 1e12)
+    assert known_steps(run.recipe, None) is None
     assert known_steps(merge(SIMCSE, None, "", {"max_steps": "7"}, trained=True), None) == 7
     for budget, rows, steps in (
         ("300steps", None, 300),

@@ -325,3 +325,25 @@ def test_a_series_of_recipe_values_is_a_run_for_each(registry: Registry, corpus:
     assert [r.run_id for r in run("0.1", "simcse")] == [r.run_id for r in runs[2:4]]
     with pytest.raises(BenchError, match="expected a number"):
         run("0.05,warm", "simcse")
+
+
+def test_allow_pickle_holds_for_the_encoders_that_a_recipe_names(
+    registry: Registry, corpus: str, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    teacher = shutil.copytree(tiny, tmp_path / "teacher")
+    torch.save(load_file(teacher / "model.safetensors"), teacher / "pytorch_model.bin")
+    (teacher / "model.safetensors").unlink()
+    values: dict[str, Any] = {
+        "backbones": (tiny,),
+        "corpus": corpus,
+        "overrides": {"teacher": str(teacher)},
+    }
+    with pytest.raises(BenchError, match="a pickle") as caught:
+        planned(registry, "dclr", **values)
+    assert "--allow-pickle" in str(caught.value.hint)
+    allowed = planned(registry, "dclr", allow_pickle=True, **values)
+    assert allowed[0].determines["places"]["teacher"] == resolve(str(teacher)).revision

@@ -63,3 +63,14 @@ def value_text(value: Any) -> str:
         return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
     plain = isinstance(value, str) and value
     return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def seed_ranges(seeds: Iterable[int | None]) -> str:
+    """[1, 2, 3, 7] -> "1-3,7": what --seeds takes; "" where nothing is random."""
+    parts: list[list[int]] = []
+    for seed in sorted({seed for seed in seeds if seed is not None}):
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from bench.base.text import list_names
-from bench.board.repeat import seed_ranges
+from bench.base.text import list_names, seed_ranges
 from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import AVERAGE, configuration, rows_of
 from bench.runs.record import RunRecord, ScoreKey

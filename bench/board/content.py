@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from bench.base.errors import BenchError
-from bench.base.text import list_names, plural, slug
+from bench.base.text import list_names, plural, seed_ranges, slug
 from bench.board.board import Board, BoardTable
 from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, how_chosen, judged_tables
 from bench.board.names import unused_name
-from bench.board.repeat import seed_ranges
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import SENDER, Table, corpus_words
 from bench.runs.record import RecipeValue, RunRecord

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.base.text import one_value
+from bench.base.text import one_value, seed_ranges
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET, data_sets
 from bench.runs.record import AVERAGE, RunRecord, public_name
 
@@ -163,14 +163,3 @@ def _plugins(record: RunRecord) -> tuple[list[str], list[str]]:
         elif name != DISTRIBUTION:
             needs.append(f"{what} of {source.package}")
     return list(files), [*needs, *files.values()]
-
-
-def seed_ranges(seeds: Iterable[int | None]) -> str:
-    """[1, 2, 3, 7] -> "1-3,7": what --seeds takes; "" where nothing is random."""
-    parts: list[list[int]] = []
-    for seed in sorted({seed for seed in seeds if seed is not None}):
-        if parts and seed == parts[-1][-1] + 1:
-            parts[-1].append(seed)
-        else:
-            parts.append([seed])
-    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)

@@ -9,7 +9,7 @@ import click
 from bench.cli.methods import _check as check_method
 from bench.cli.options import data_option, json_option, warn
 from bench.cli.suites import _check as check_suite
-from bench.run.plan_file import read_plan
+from bench.run.config import read_plan
 from bench.run.plugins import discover, from_file
 from bench.run.recipe_file import read_custom
 from bench.run.recipes import check_values

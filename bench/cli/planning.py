@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,26 +14,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.backbones import fetch
-from bench.backbones.hub import bring_over, describe_pending
-from bench.base.errors import DataMissing, FetchFailed
-from bench.base.text import duration, list_names, plural, size
-from bench.board.repeat import seed_ranges
+from bench.backbones.hub import describe_pending
+from bench.base.devices import device_line
+from bench.base.errors import BenchError, FetchFailed
+from bench.base.text import duration, list_names, plural, seed_ranges, size
 from bench.cli.columns import print_grid, say, width
 from bench.cli.options import json_text, warn
 from bench.data.fetching import check_network
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
+from bench.run.config import Plan
 from bench.run.estimates import (
     USABLE,
     Estimate,
     card_named,
+    disk_bytes,
     estimate,
     fitting_chunk,
     memory_here,
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns, make_all
-from bench.run.plan_file import Plan
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
 from bench.run.settle import check_chunks
@@ -40,7 +43,6 @@ from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
-    from bench.method import Value
     from bench.run.config import RunConfig
 
 
@@ -54,12 +56,10 @@ def known_methods(files: Sequence[Path | str]) -> Registry:
 
 @dataclass(frozen=True)
 class Planned:
-    """The runs of a command, and what is still to be fetched for them."""
+    """The runs of a command, and what is still to be fetched for them: of a plan that is only looked at."""
 
     runs: tuple[PlannedRun, ...]
-    to_fetch: tuple[
-        Pending, ...
-    ] = ()  # what is not here; of a plan that may fetch nothing, what keeps it from being run
+    to_fetch: tuple[Pending, ...] = ()
 
 
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
@@ -70,21 +70,25 @@ def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planne
 
     What is missing is planned with first, and nothing of it is requested: so the user sees names, sizes and licences of all of it
     before the first byte, and a machine without a network says so at once. ``only_look`` stops there (``--dry-run``). Raises a
-    BenchError for what cannot be had.
+    BenchError for what cannot be had, and for a disk that is too full to train.
     """
     data = Path(config.data) if config.data else None
     ready: Callable[[Reference], Reference] = partial(
         fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
     )
-    if config.offline and not only_look:
-        return Planned(tuple(make(DataFolder(data, offline=True), ready)))
     later = Later(beside_root=only_look)
-    looked = tuple(make(DataFolder(data, fetcher=later), partial(_noted, later)))
-    if only_look or not later.pending:
-        return Planned(looked, later.pending)
-    announce(later.pending, fetched_folder())
-    folder = DataFolder(data, fetcher=Fetcher(fetched_folder(), warn))
-    return Planned(tuple(make(folder, ready)))
+    if config.offline and not only_look:
+        runs = make(DataFolder(data, offline=True), ready)
+    else:
+        runs = make(DataFolder(data, fetcher=later), partial(_noted, later))
+    if later.pending and not only_look:
+        announce(later.pending, fetched_folder())
+        runs = make(DataFolder(data, fetcher=Fetcher(fetched_folder(), warn)), ready)
+    if only_look:
+        return Planned(tuple(runs), later.pending)
+    if not config.target.elsewhere:
+        check_disk(runs, RunsFolder(config.runs))
+    return Planned(tuple(runs))
 
 
 def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
@@ -108,22 +112,16 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
     try:
         check_network(url for item in pending for url in item.urls)
     except FetchFailed as error:
+        from huggingface_hub.constants import HF_HUB_CACHE
+
         names = ", ".join(item.name for item in pending)
-        missing = f"{error.message}; not on this machine: {names}"
-        raise FetchFailed(missing, elsewhere(pending)) from None
+        raise FetchFailed(
+            f"{error.message}; not on this machine: {names}",
+            f"where there is a network: the same command, then copy {into} and {HF_HUB_CACHE} here",
+        ) from None
     warn(f"fetched now, data into {into}:")
     for line in terminal(pending_grid(pending), width(), indent=2):
         warn(line.plain)
-
-
-def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
-    """Raises DataMissing where a command that may open no connection would have to."""
-    if pending:
-        names = ", ".join(item.name for item in pending)
-        raise DataMissing(
-            f"{names}: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching",
-            elsewhere(pending),
-        )
 
 
 def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
@@ -138,9 +136,7 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
         for item in pending
     ]
     columns = ("", Column("MB", right=True), "licence", Column("from", wrap=24))
-    hub = ", without those marked ?, whose size only the hub has"
-    unknown = any(item.bytes is None for item in pending)
-    notes = [f"{size(_bytes(pending))} in all{hub if unknown else ''}"]
+    notes = [f"{_size(pending)} in all; the hub alone knows sizes that are marked ?"]
     if not terms:
         return grid(columns, rows, notes=[*notes, "terms of use and notes: --all"])
     notes += [f"accepted by fetching: {item.terms}" for item in pending if item.terms]
@@ -150,23 +146,32 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     return grid(columns, rows, notes=list(dict.fromkeys(notes)))
 
 
-def _bytes(pending: Sequence[Pending]) -> int:
-    return sum(item.bytes or 0 for item in pending)
+def _size(pending: Sequence[Pending]) -> str:
+    return size(sum(item.bytes or 0 for item in pending))
 
 
-def elsewhere(pending: Sequence[Pending]) -> str:
-    """How all of it comes to a machine without a network."""
-    ahead = "where there is a network: "
-    sets, mteb = _sets(pending), [item.name for item in pending if ":" in item.name]
-    parts = [f"bench data fetch {sets} --data DIR, then --data DIR here"] if sets else []
-    parts += [f"the same command (for {', '.join(mteb)}), then copy its cache"] if mteb else []
-    backbones = [item.name for item in pending if item.kind == "backbone"]
-    return ahead + "; ".join(parts + [bring_over(name).removeprefix(ahead) for name in backbones])
+# --- the disk ---
 
 
-def _sets(pending: Sequence[Pending]) -> str:
-    """What ``bench data fetch`` gets of it."""
-    return " ".join(i.name for i in pending if i.kind != "backbone" and ":" not in i.name)
+def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
+    """Raises BenchError where training takes more than the disk of the runs folder has; saved states of these runs are there already."""
+    pending = [run for run in runs if not _is_finished(run, store)]
+    needed, folder = disk_bytes(pending), store.path.absolute()
+    for run in pending:
+        for file in (store.folder(run.run_id) / "state").rglob("*"):
+            with suppress(OSError):  # another process may be at work there
+                needed -= file.stat().st_size
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if (free := shutil.disk_usage(existing).free) < needed:
+        raise BenchError(
+            f"training takes up to {size(needed)} in {store.path}, whose disk has {size(free)} free",
+            "free disk space, or --runs FOLDER on another disk",
+        )
+
+
+def _is_finished(run: PlannedRun, store: RunsFolder) -> bool:
+    record = store.get(run.run_id, run.fingerprint)
+    return record is not None and record.status == "finished"
 
 
 # --- ``bench run --dry-run``: the runs that a command means, what they would take, and what is fetched for them ---
@@ -178,16 +183,14 @@ class PlanRow:
 
     runs: tuple[PlannedRun, ...]
     guess: Estimate  # of each
-    finished: tuple[bool, ...]
+    pending: tuple[PlannedRun, ...]  # those that are not finished
+    chunk: (
+        int | None
+    )  # the --chunk with which they fit into memory; 0: none does, None: they fit as they are
 
     @property
     def first(self) -> PlannedRun:
         return self.runs[0]
-
-    @property
-    def pending(self) -> int:
-        """How many are still to be done."""
-        return self.finished.count(False)
 
 
 def plan_rows(
@@ -198,13 +201,15 @@ def plan_rows(
     earlier = speeds_of_earlier_runs(store, device) if trains else {}
     groups: dict[str, list[PlannedRun]] = {}
     for run in planned:
-        what = (*_name(run), run.backbone.revision, run.corpus and run.corpus.name)
-        groups.setdefault(json.dumps([what, dict(run.recipe)], default=str), []).append(run)
+        identity = (*_name(run), run.backbone.revision, run.corpus and run.corpus.name)
+        groups.setdefault(json.dumps([identity, dict(run.recipe)], default=str), []).append(run)
     rows = []
     for runs in groups.values():
-        records = [store.get(run.run_id, run.fingerprint) for run in runs]
-        finished = tuple(record is not None and record.status == "finished" for record in records)
-        rows.append(PlanRow(tuple(runs), estimate(runs[0], earlier, device, chunk), finished))
+        guess = estimate(runs[0], earlier, device, chunk)
+        fits = (guess.memory_bytes or 0) <= USABLE * memory_here(device)
+        smaller = None if fits else fitting_chunk(runs[0], device) or 0
+        pending = tuple(run for run in runs if not _is_finished(run, store))
+        rows.append(PlanRow(tuple(runs), guess, pending, smaller))
     return rows
 
 
@@ -212,34 +217,41 @@ def show_plan(
     plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
     """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, too."""
-    pending, device = plan.to_fetch, config.device
+    device = config.device
     chunk = config.chunk if isinstance(config.chunk, int) else None
     rows = plan_rows(plan.runs, store, device, chunk)
     if as_json:
-        for facts in as_data(rows, pending, device):
+        for facts in as_data(rows, plan.to_fetch, device):
             click.echo(json_text(facts))
         return
     first, card = rows[0].first, card_named(device)
-    title = f"planned for one {card.name} ({card.gib} GB)" if card else f"device {device}"
-    bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
+    if card is None:
+        click.echo(device_line(device, first.precision))
+    else:
+        click.echo(f"device {card.name} ({card.gib} GB), precision {first.precision}")
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
-    say("; ".join([f"{title}, precision {first.precision}", *bases]), hang=2)
     say(f"scored on {scored} ({first.text} text)", hang=2)
     click.echo()
-    print_grid(_runs_grid(rows, device))
+    print_grid(_runs_grid(rows))
     click.echo()
     print_grid(_recipe_grid(rows, everything))
     click.echo()
-    if pending:
-        say("not on this machine; without --dry-run this is fetched first", hang=2)
-        if config.data is not None and (sets := _sets(pending)):
-            say(f"into that folder: bench data fetch {sets} --data {config.data}", hang=2)
-        print_grid(pending_grid(pending, terms=everything), indent=2)
+    if plan.to_fetch:
+        why = (
+            "--offline forbids fetching"
+            if config.offline
+            else "without --dry-run this is fetched first"
+        )
+        say(f"not on this machine; {why}", hang=2)
+        sets = [item.name for item in plan.to_fetch if item.kind != "backbone"]
+        if config.data is not None and sets:
+            say(f"into that folder: bench data fetch {' '.join(sets)} --data {config.data}", hang=2)
+        print_grid(pending_grid(plan.to_fetch, terms=everything), indent=2)
         click.echo()
-    say(_total(rows, pending), hang=2)
+    say(_total(rows, plan.to_fetch), hang=2)
 
 
-def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
+def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
     """A line for each row, numbered where there are several; what is noted of runs stands below, once."""
     footnotes: dict[str, int] = {}
     lines = []
@@ -247,18 +259,17 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
         run, guess, backbone = row.first, row.guess, row.first.backbone
         notes = dict.fromkeys(note for one in row.runs for note in one.notes)
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
-        seeds = sorted({one.seed for one in row.runs if one.seed is not None})
-        finished = len(row.runs) - row.pending
+        finished = len(row.runs) - len(row.pending)
         line: dict[str, Cell | str] = {
             "": str(number) if len(rows) > 1 else "",
             "method": Cell(text=run.method, marks=tuple(marks)),
             "setting": run.setting,
             "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
             "backbone": backbone.title or (backbone.name if backbone.hub else backbone.short),
-            "seeds": seed_ranges(seeds) or "any",
+            "seeds": seed_ranges(one.seed for one in row.runs) or "any",
             "steps": "" if guess.steps is None else f"{guess.steps:,}",
             "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
-            "fits with": _what_fits(row, device),
+            "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
             "time/run": "" if guess.seconds is None else duration(guess.seconds),
             "state": f"{finished} of {len(row.runs)} finished" if finished else "",
             "printed": f"{run.expect['value']:.2f}" if run.expect else "",
@@ -266,15 +277,10 @@ def _runs_grid(rows: Sequence[PlanRow], device: str) -> Grid:
         lines.append(line)
     right = ("steps", "GiB", "time/run", "printed")
     columns = [Column(name, right=name in right) for name in lines[0]]
-    return grid(columns, [line.values() for line in lines], footnotes=list(footnotes))
-
-
-def _what_fits(row: PlanRow, device: str) -> str:
-    """The --chunk with which runs fit into the memory of the device; "" for those that fit as they are."""
-    if (row.guess.memory_bytes or 0) <= USABLE * memory_here(device):
-        return ""
-    chunk = fitting_chunk(row.first, device)
-    return f"--chunk {chunk}" if chunk else "no --chunk"
+    bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
+    return grid(
+        columns, [line.values() for line in lines], footnotes=list(footnotes), notes=list(bases)
+    )
 
 
 def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
@@ -296,11 +302,14 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     lines = []
     for number, row in enumerate(rows, 1):
         run, name = row.first, str(number) if len(rows) > 1 else ""
+        cls = run.plugin.cls
+        defaults = merge(cls, None, "", {}, trained=learns(cls, run.setting))
         if run.corpus is not None:
             counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, counted))
         for key, value in run.recipe.values_with_source().items():
-            if everything or _is_changed(run, key, value):
+            same = key in defaults and value.value == defaults[key] and value.source != "--set"
+            if everything or not same:
                 source = value.source + (f" ({value.note})" if value.note else "")
                 lines.append((name, key, json.dumps(value.value), source))
         if run.expect:
@@ -310,21 +319,18 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     return grid(columns, lines, notes=[] if everything else [note])
 
 
-def _is_changed(run: PlannedRun, key: str, value: Value) -> bool:
-    """Is it not what the harness, and then the method, have by default, or did the command set it?"""
-    defaults = merge(run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting))
-    return key not in defaults or value.value != defaults[key] or value.source == "--set"
-
-
-def _total(rows: Sequence[PlanRow], pending: Sequence[Pending]) -> str:
+def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     """The sum over what is to do."""
-    parts = [f"total: {plural(sum(row.pending for row in rows), 'run')} to do"]
-    if seconds := sum((row.guess.seconds or 0) * row.pending for row in rows):
+    pending = [run for row in rows for run in row.pending]
+    parts = [f"total: {plural(len(pending), 'run')} to do"]
+    if seconds := sum((row.guess.seconds or 0) * len(row.pending) for row in rows):
         parts.append(f"about {duration(seconds)} of training")
     if any(row.guess.seconds is None and row.first.corpus and row.pending for row in rows):
         parts.append("without the rows whose time is not known")
-    if pending:
-        parts.append(f"{size(_bytes(pending))} to fetch")
+    if needed := disk_bytes(pending):
+        parts.append(f"up to {size(needed)} on disk")
+    if to_fetch:
+        parts.append(f"{_size(to_fetch)} to fetch")
     return "; ".join(parts)
 
 
@@ -335,8 +341,7 @@ def as_data(
     fetched = ("name", "kind", "bytes", "licence", "where")
     to_fetch = [{key: getattr(item, key) for key in fetched} for item in pending]
     for row in rows:
-        fits = not _what_fits(row, device)
-        for run, finished in zip(row.runs, row.finished, strict=True):
+        for run in row.runs:
             values = run.recipe.values_with_source().items()
             yield {
                 "run_id": None if run.provisional else run.run_id,
@@ -351,11 +356,11 @@ def as_data(
                 "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
                 "text": run.text,
                 "recipe": {key: asdict(value) for key, value in values},
-                "estimate": asdict(row.guess),
+                "estimate": {**asdict(row.guess), "disk_bytes": disk_bytes([run])},
                 "to_fetch": to_fetch,
                 "device": device,
                 "precision": run.precision,
-                "finished": finished,
+                "finished": run not in row.pending,
                 "printed": dict(run.expect) if run.expect else None,
-                "chunk": None if fits else fitting_chunk(run, device),
+                "chunk": row.chunk or None,
             }

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bench.base.files import write_or_fail
-from bench.board.repeat import seed_ranges
+from bench.base.text import seed_ranges
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.planning import check_nothing_to_fetch, plan_runs, show_plan
+from bench.cli.planning import plan_runs, show_plan
 from bench.cli.progress import reporting
 from bench.cli.rank_process import rank_process
 from bench.cli.remote import run_elsewhere
@@ -19,9 +19,8 @@ from bench.cli.run_options import GroupedCommand, plan_of, run_options
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.run import jobs, settle
-from bench.run.config import ENGINES
+from bench.run.config import ENGINES, Plan, write_plan
 from bench.run.executors.torchrun import follow, launch
-from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 from bench.score.suites import expand_suites
 
@@ -117,6 +116,4 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
         return max(run_elsewhere(plan, whole.runs, store, dry_run), missing)
     else:
         show_plan(whole, store, config, as_json, everything=everything)
-        if config.offline:
-            check_nothing_to_fetch(whole.to_fetch)
     return missing

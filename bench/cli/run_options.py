@@ -18,8 +18,7 @@ from bench.cli.options import (
     parse_seeds,
     warn,
 )
-from bench.run.config import ELSEWHERE, RunConfig
-from bench.run.plan_file import Plan, read_plan, with_recipes
+from bench.run.config import ELSEWHERE, Plan, RunConfig, read_plan, with_recipes
 from bench.run.plugins import from_file
 from bench.score.suites import split_names, use_files
 
@@ -273,7 +272,7 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
     if methods := _methods(values.get("methods", ()), targets):
         values["methods"] = methods
     if plan_file is None:
-        return Plan((with_recipes(RunConfig(**values), values),))
+        return Plan(tuple(with_recipes(RunConfig(**values), values)))
     plan = read_plan(plan_file).replaced(**values)
     use_files([Path(file) for file in plan.runs[0].plugins])
     return plan

@@ -16,13 +16,13 @@ from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, parse_seeds, warn
-from bench.cli.planning import check_nothing_to_fetch, pending_grid, plan_runs
+from bench.cli.planning import pending_grid, plan_runs
 from bench.cli.progress import reporting
 from bench.cli.run import checked
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
+from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.plan import check_names
-from bench.run.plan_file import Plan
 from bench.run.search import study as searched
 from bench.run.search.space import short
 from bench.runs import RunsFolder
@@ -137,7 +137,7 @@ def search(
     if importlib.util.find_spec("optuna") is None:
         text = "bench search needs Optuna, which is not installed"
         raise BenchError(text, "pip install 'sentence-bench[search]'")
-    config = plan_of(targets, None, options).runs[0]
+    config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
     select = select or ("captions dev" if suites == ["check"] else "STS-B dev")
@@ -150,7 +150,7 @@ def search(
         overrides={key: one_value(value) for key, value in fixed.items()},
     )
     methods = [method for method, _ in config.named]
-    if len({*methods}) < len(methods) or len(config.backbones) > 1:
+    if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
         text = "a search has one recipe per method: a method or a backbone too many is named"
         raise BenchError(text, "one search for each variant and each backbone")
     settled = checked(Plan((config,)), only_look=dry_run)
@@ -173,8 +173,6 @@ def search(
         show_space(jobs, study, store, config.device, as_json)
         if planned.to_fetch and not as_json:
             print_grid(pending_grid(planned.to_fetch), indent=2)
-        if config.offline:
-            check_nothing_to_fetch(planned.to_fetch)
         return
     from bench.run.search.trials import Worker
 

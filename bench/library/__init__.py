@@ -32,7 +32,7 @@ from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.run import trained_run
-from bench.run.config import RunConfig, from_table
+from bench.run.config import Plan, RunConfig, from_table
 from bench.run.executors.local import execute
 from bench.run.models import (
     ServerOptions,
@@ -41,7 +41,6 @@ from bench.run.models import (
     find_model,
     plan_model,
 )
-from bench.run.plan_file import Plan
 from bench.run.recipes import plain_key
 from bench.runs import frame as tidy
 from bench.runs.record import AVERAGE, RunRecord, Score

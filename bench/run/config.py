@@ -1,17 +1,36 @@
-"""What runs are made with: the options of ``bench run``, the arguments of ``bench.train``, what a worker is handed, one [[run]] of a plan."""
+"""What runs are made with: the options of ``bench run``, the arguments of ``bench.train``, what a worker is handed, one [[run]] of a plan.
+
+A plan is runs that answer a question, in a TOML file that ``bench run --plan FILE`` runs::
+
+    question = "Does a lower temperature help SimCSE?"
+
+    [common]                      # optional: of every run that does not say otherwise
+    suites = ["check"]
+    corpus = "builtin"
+
+    [[run]]                       # the fields of RunConfig
+    methods = ["simcse"]
+    seeds = [1, 2, 3]
+    set = { temperature = [0.03, 0.05] }
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+import tomllib
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.files import write_or_fail
+from bench.run.recipe_file import read_custom
 
 TARGETS = ("here", "torchrun", "slurm", "ray", "commands")
 ENGINES = ("slurm", "ray")
@@ -50,33 +69,27 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`. Raises BenchError for what cannot be."""
+    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma that no KEY= follows belongs to the value before it
+    ("nodelist=a,b"). Raises BenchError for what cannot be."""
     name, _, rest = text.partition(":")
     if name not in TARGETS:
         raise UnknownName("target", name, TARGETS, "of --on", ON_EXAMPLE)
-    pairs = parse_pairs(f"gpus={rest}" if name == "torchrun" and rest.isdigit() else rest, text)
-    known = {key: value for key, value in pairs if key in KEYS[name]}
-    options = tuple((key, value) for key, value in pairs if key not in KEYS[name])
-    if options and name != "slurm":
-        raise BenchError(f"--on {text}: {name} has no option {options[0][0]}", ON_EXAMPLE)
+    if name == "torchrun" and rest.isdigit():
+        rest = f"gpus={rest}"
+    values: dict[str, Any] = {}
+    options = []
+    for part in re.split(r",(?=[\w-]+=)", rest) if rest else ():
+        key, equals, value = part.partition("=")
+        if key in KEYS[name]:
+            values[key] = value
+        elif name == "slurm" and equals:
+            options.append((key.lstrip("-"), value))
+        else:
+            raise BenchError(f"--on {text}: {name} has no option {key}", ON_EXAMPLE)
     try:
-        return msgspec.convert({"name": name, "options": options, **known}, Target, strict=False)
+        return msgspec.convert({"name": name, "options": options, **values}, Target, strict=False)
     except msgspec.ValidationError as error:
         raise BenchError(f"--on {text}: {error}", ON_EXAMPLE) from None
-
-
-def parse_pairs(text: str, whole: str) -> list[tuple[str, str]]:
-    """ "partition=gpu,time=4:00:00" as pairs; what has no "=" belongs to the value before it ("nodelist=a,b")."""
-    pairs: list[tuple[str, str]] = []
-    for part in text.split(",") if text else []:
-        key, equals, value = part.partition("=")
-        if equals and key.strip().replace("-", "").isalnum():
-            pairs.append((key.strip().lstrip("-"), value))
-        elif pairs:
-            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]},{part}")
-        else:
-            raise BenchError(f"--on {whole}: expected KEY=VALUE after the colon", ON_EXAMPLE)
-    return pairs
 
 
 def seconds_between_states() -> float:
@@ -185,7 +198,7 @@ def _values_of(key: str, text: str) -> list[str]:
     return [value.strip() for value in values]
 
 
-# --- as tables of a TOML file ---
+# --- plans: configs as tables of a TOML file ---
 
 
 def to_table(config: RunConfig) -> dict[str, Any]:
@@ -221,3 +234,96 @@ def _typed(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(_typed(item).replace(",", "\\,") for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+SHARED = ("device", "on", "chunk", "compile", "fresh", "offline", "data", "runs", "plugins")
+"""Fields that are of the command: the same in all runs of a plan."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    runs: tuple[RunConfig, ...]
+    question: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises BenchError where the runs disagree on what is of the whole command."""
+        for key in SHARED:
+            if len({getattr(config, key) for config in self.runs}) > 1:
+                raise BenchError(
+                    f"a plan has one value of {key} for all runs", "set it in [common]"
+                )
+
+    def replaced(self, **values: Any) -> Plan:
+        """The plan with these fields in every run; recipe values are added to those of the runs."""
+        added = values.pop("overrides", {})
+        return replace(
+            self,
+            runs=tuple(
+                replace(config, overrides={**config.overrides, **added}, **values)
+                for config in self.runs
+            ),
+        )
+
+
+def read_plan(file: Path) -> Plan:
+    """Raises BenchError, naming the file, where it is not a plan."""
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        common, tables = content.pop("common", {}), content.pop("run", [])
+        question = content.pop("question", "")
+        if content or not tables:
+            raise ValueError(f"expected [[run]], [common], question; found {', '.join(content)}")
+        merged = [_merged(common, table) for table in tables]
+        runs = [run for table in merged for run in with_recipes(from_table(table), table)]
+    except OSError as error:
+        raise BenchError(f"--plan {file}: {error.strerror or error}") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        hint = "bench run ... --dry-run --to FILE writes one"
+        raise BenchError(f"--plan {file}: {error}", hint) from None
+    return Plan(tuple(runs), str(question))
+
+
+def _merged(common: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's table over the common one; of ``set`` value by value."""
+    values = {**common.get("set", {}), **table["set"]} if "set" in table else common.get("set", {})
+    return {**common, **table, "set": values}
+
+
+def write_plan(file: Path, plan: Plan) -> None:
+    """Raises BenchError where it cannot be written."""
+    lines = [f"question = {_toml(plan.question)}"] if plan.question else []
+    for table in map(to_table, plan.runs):
+        lines += ["", "[[run]]", *toml_lines(table)]
+    write_or_fail(file, ("\n".join(lines).strip() + "\n").encode())
+
+
+def toml_lines(values: Mapping[str, Any]) -> list[str]:
+    """Lines of TOML, which writes texts, numbers, truth values and lists as JSON does. None is left out."""
+    return [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(toml_lines(value))} }}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def with_recipes(config: RunConfig, typed: Container[str]) -> list[RunConfig]:
+    """A config for each recipe file, and one for the methods that have none; the config alone where it has no recipe files.
+
+    A file says method and variant, and backbone, setting and corpus where they are not ``typed``. Raises BenchError for a file that is
+    no recipe.
+    """
+    configs, named = [], dict(config.named)
+    for file in config.recipes:
+        recipe = read_custom(Path(file))
+        variant = named.pop(recipe.method, config.variant) or recipe.variant
+        values: dict[str, Any] = {"backbones": recipe.backbone and (recipe.backbone,)}
+        values |= {"setting": recipe.setting, "corpus": recipe.corpus}
+        values = {key: value for key, value in values.items() if value and key not in typed}
+        methods = (f"{recipe.method}+{variant}" if variant else recipe.method,)
+        configs.append(replace(config, methods=methods, recipes=(file,), **values))
+    others = tuple(name for name in config.methods if split_variant(name)[0] in named)
+    if others or not configs:
+        configs.append(replace(config, methods=others, recipes=()))
+    return configs

@@ -1,6 +1,6 @@
 """What a run would take, before it is run: steps, seconds and memory, from shapes and the speed of a device or of a card that is not here.
 
-A training does 6 floating point operations for each parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
+A training does 6 floating point operations for each trained parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
 ``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
 """
 
@@ -10,10 +10,10 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench.base.devices import choose_device, device_name
 from bench.base.errors import BenchError
@@ -21,7 +21,7 @@ from bench.method.budget import STEPS, budget_of
 from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
-    from bench.method import Method, Recipe
+    from bench.method import Recipe
     from bench.run.plan import PlannedRun
     from bench.runs import RunsFolder
 
@@ -30,12 +30,21 @@ FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an a
 DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_250}
 # Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
 # at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
-VALUE_AND_MOMENTS, GRADIENT = 12, 4  # of a trained parameter, in float32
-# Of each token, layer and hidden number, by the bytes of a product's numbers: as such, and for each inner one.
-STORED = {4: (46, 8), 2: (40, 4)}
+VALUE, VALUE_AND_MOMENTS, GRADIENT = 4, 12, 4  # of a frozen or a trained parameter, in float32
+# Of each token and layer, for a hidden and for an inner number: of an encoder that trains or is frozen, in full or half precision.
+STORED = {
+    ("trained", "full"): (46, 8),
+    ("trained", "half"): (40, 4),
+    ("frozen", "full"): (41, 3),
+    ("frozen", "half"): (37, 1),
+}
+ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
+"""Bytes of a trained parameter, at most, while it trains: two best checkpoints, two states from which a training goes on, and one that is
+written. One checkpoint stays."""
+FROZEN = "the encoder is frozen"  # in ``Method.trains``
+EARLIER = "time from the speed of an earlier run"
 PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
 USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or belongs to others
-CHUNK_TIME = 4 / 3  # with --chunk every vector is computed twice, forward: 8 operations, not 6
 
 
 # --- Devices, and cards that one can plan for without having them ---
@@ -130,14 +139,82 @@ def memory_here(device: str) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-# --- The arithmetic ---
+# --- Of a planned run ---
 
 
-def encoder_parameters(sizes: Mapping[str, Any]) -> tuple[int, int]:
-    """(in the layers, in the embeddings), from the config's shape; (0, 0) where nobody knows it yet."""
-    hidden, layers = sizes.get("hidden_size", 0), sizes.get("num_hidden_layers", 0)
-    inner = sizes.get("intermediate_size", 4 * hidden)
-    return layers * (4 * hidden * hidden + 2 * hidden * inner), hidden * sizes.get("vocab_size", 0)
+@dataclass(frozen=True)
+class Estimate:
+    """What a run takes. ``basis`` says where the seconds come from; None: not known."""
+
+    basis: str
+    steps: int | None = None
+    seconds: float | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How many numbers a method holds, by what training does with them."""
+
+    layers: int  # of the encoder's layers: each is multiplied with every token
+    trained: int
+    frozen: int
+
+
+def weights_of(run: PlannedRun) -> Weights | None:
+    """From the shape of the backbone; None where that is not known.
+
+    A method whose ``trains`` says that the encoder is frozen trains a prompt and a head. With ``mlm`` it holds an LM head, whose decoder is
+    as large as the word embeddings.
+    """
+    sizes, recipe = run.backbone.sizes(), run.recipe
+    hidden, depth = sizes.get("hidden_size", 0), sizes.get("num_hidden_layers", 0)
+    if not hidden or not depth:
+        return None
+    vocabulary = hidden * sizes.get("vocab_size", 0)
+    layers = depth * (4 * hidden**2 + 2 * hidden * sizes.get("intermediate_size", 4 * hidden))
+    trained, frozen = layers + vocabulary, 0
+    if FROZEN in run.plugin.cls.trains:
+        trained, frozen = 2 * depth * hidden * recipe.get("prompt_length", 0) + hidden**2, trained
+    head = vocabulary + hidden**2 if recipe.get("mlm") else 0
+    if recipe.get("freeze_lm_head"):
+        return Weights(layers, trained, frozen + head)
+    return Weights(layers, trained + head, frozen)
+
+
+def estimate(
+    run: PlannedRun,
+    earlier: Mapping[tuple[str, str, str], float],
+    device: str,
+    chunk: int | None = None,
+) -> Estimate:
+    """From the speed of an ``earlier`` run of the same method, setting and backbone where there is one; else from arithmetic.
+
+    ``device``: as :func:`planned_device` says. ``chunk``: rows of a batch that are held at once.
+    """
+    if run.corpus is None:
+        return Estimate("nothing is trained")
+    recipe, rows, weights = run.recipe, len(run.corpus) or None, weights_of(run)
+    speed, basis = speed_of(device, run.precision)
+    if run.plugin.cls.fitted == "pass":
+        if weights is None or rows is None:
+            return Estimate(basis)
+        return Estimate(basis, seconds=encoding_seconds(run, weights, rows * _views(run), speed))
+    steps, budget = known_steps(recipe, rows), budget_of(recipe)
+    seconds, measured = None, earlier.get((run.method, run.setting, run.backbone.name))
+    if budget is not None and budget.timed:
+        seconds = budget.amount
+    elif steps and measured:
+        seconds, basis = trained_rows(recipe, rows, steps) / measured, EARLIER
+    elif steps and weights:
+        seconds = training_seconds(run, weights, rows, steps, speed, chunk)
+        if device != "cpu":
+            seconds = max(seconds, steps * STEP_SECONDS)
+        if recipe.select_on != "last":
+            sentences = steps / recipe.eval_steps * DEV_SENTENCES.get(recipe.select_on, 3_000)
+            seconds += encoding_seconds(run, weights, sentences, speed)
+    memory = memory_of(run, weights, device, chunk) if weights else None
+    return Estimate(basis, steps, seconds, memory)
 
 
 def known_steps(recipe: Recipe, rows: int | None) -> int | None:
@@ -162,112 +239,70 @@ def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
 
 
 def training_seconds(
-    cls: type[Method],
-    recipe: Recipe,
-    sizes: Mapping[str, Any],
-    rows: int | None,
-    views: int,
-    speed: float,
-    step_seconds: float = 0.0,
-) -> float | None:
-    """Of one training with its dev scores; None where the backbone's shape, or how long it trains, is not known.
-
-    ``rows``: of the corpus. ``views``: sentences that are encoded of each. ``speed``: floating point operations a second that a step
-    reaches. ``step_seconds``: the least that a step takes.
-    """
-    parameters, _ = encoder_parameters(sizes)
-    if not parameters or "max_seq_length" not in recipe:
-        return None
-    length = FILLED * recipe.max_seq_length
-    if cls.fitted == "pass":
-        return None if rows is None else 2 * parameters * rows * views * length / speed
-    budget = budget_of(recipe)
-    if budget is not None and budget.timed:
-        return budget.amount
-    if (steps := known_steps(recipe, rows)) is None:
-        return None
-    training = 6 * parameters * trained_rows(recipe, rows, steps) * views * length / speed
-    scores = 0 if recipe.select_on == "last" else steps / recipe.eval_steps
-    dev = scores * 2 * parameters * DEV_SENTENCES.get(recipe.select_on, 3_000) * length / speed
-    return max(training, steps * step_seconds) + dev
-
-
-# --- Of a planned run ---
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a run would take. Seconds and bytes are estimates; ``basis`` says of what kind."""
-
-    steps: int | None
-    seconds: float | None
-    memory_bytes: int | None
-    basis: str
-
-
-def estimate(
     run: PlannedRun,
-    earlier: Mapping[tuple[str, str, str], float],
-    device: str,
+    weights: Weights,
+    rows: int | None,
+    steps: int,
+    speed: float,
     chunk: int | None = None,
-) -> Estimate:
-    """From the speed of an ``earlier`` run of the same method, setting and backbone where there is one; else from arithmetic.
-
-    ``device``: as :func:`planned_device` says. ``chunk``: rows of a batch that are held at once.
-    """
-    if run.corpus is None:
-        return Estimate(None, None, None, "nothing is trained")
-    cls, recipe, rows = run.plugin.cls, run.recipe, len(run.corpus) or None
-    steps = memory = None
-    if cls.fitted != "pass":
-        steps, memory = known_steps(recipe, rows), memory_of(run, device, chunk)
-    if steps and (measured := earlier.get((run.method, run.setting, run.backbone.name))):
-        known = trained_rows(recipe, rows, steps) / measured
-        return Estimate(steps, known, memory, "time from the speed of an earlier run")
-    speed, basis = speed_of(device, run.precision)
-    if chunk is not None and chunk < recipe.get("batch_size", 0):
-        speed /= CHUNK_TIME
-    least = 0.0 if device == "cpu" else STEP_SECONDS
-    sizes = run.backbone.sizes()
-    seconds = training_seconds(cls, recipe, sizes, rows, _views(run), speed, least)
-    return Estimate(steps, seconds, memory, basis)
+) -> float:
+    """Of ``steps`` without dev scores; ``speed``: floating point operations a second. For each number of a layer and each token, forward
+    and backward take 2 operations each, the gradient of a trained number 2 more, and ``chunk`` a second pass forward."""
+    operations = 4 if FROZEN in run.plugin.cls.trains else 6
+    if chunk is not None and chunk < run.recipe.batch_size:
+        operations += 2
+    sentences = trained_rows(run.recipe, rows, steps) * _views(run)
+    return operations / 2 * encoding_seconds(run, weights, sentences, speed)
 
 
-def memory_of(run: PlannedRun, device: str, chunk: int | None = None) -> int | None:
-    """Bytes, at most, while all of an encoder is trained; None where its shape is not known.
+def encoding_seconds(run: PlannedRun, weights: Weights, sentences: float, speed: float) -> float:
+    """One pass forward, of sentences of the average length: 2 operations for each number of a layer and each token."""
+    return 2 * weights.layers * sentences * FILLED * float(run.recipe.max_seq_length) / speed
+
+
+def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None = None) -> int:
+    """Bytes, at most, while a method trains.
 
     ``chunk``: so many rows of a batch are held at once; while the later ones are computed, the gradients of the first are there.
     """
     sizes, rows = run.backbone.sizes(), run.recipe.batch_size
-    layers, embeddings = encoder_parameters(sizes)
-    if not layers:
-        return None
-    hidden, width = sizes["hidden_size"], 2 if run.precision in ("bf16", "fp16") else 4
-    of_hidden, of_inner = STORED[width]
+    hidden, half = sizes["hidden_size"], run.precision in ("bf16", "fp16")
+    frozen = FROZEN in run.plugin.cls.trains
+    of_hidden, of_inner = STORED["frozen" if frozen else "trained", "half" if half else "full"]
     number = of_hidden * hidden + of_inner * sizes.get("intermediate_size", 4 * hidden)
     tokens = min(rows, chunk or rows) * _views(run) * run.recipe.max_seq_length
     forward = tokens * sizes["num_hidden_layers"] * number
-    forward += 2 * layers if width == 2 else 0  # autocast's copies of the weights
-    gradients = GRADIENT * (layers + embeddings)
+    if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
+        forward += 2 * weights.layers * (2 if frozen and run.recipe.get("mlm") else 1)
+    gradients = GRADIENT * weights.trained
     in_parts = chunk is not None and chunk < rows
     peak = forward + gradients if in_parts else max(forward, gradients)
     process = PROCESS["cuda" if device.startswith("cuda") else "cpu"]
-    return int(VALUE_AND_MOMENTS * (layers + embeddings) + peak + process)
+    return int(VALUE_AND_MOMENTS * weights.trained + VALUE * weights.frozen + peak + process)
+
+
+def disk_bytes(runs: Sequence[PlannedRun]) -> int:
+    """What training these runs one after the other takes on the disk, at most; 0 for those whose shape is not known."""
+    training = [run for run in runs if run.corpus is not None and run.plugin.cls.fitted != "pass"]
+    trained = [weights.trained for run in training if (weights := weights_of(run))]
+    return VALUE * sum(trained) + (ON_DISK - VALUE) * max(trained, default=0)
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
     """The largest power of two that --chunk can be on a device; None where not even one row fits, or the method's batch cannot be cut."""
-    if not run.plugin.cls.is_split():
+    weights = weights_of(run)
+    if weights is None or not run.plugin.cls.is_split():
         return None
     room, size = USABLE * memory_here(device), 2 ** math.floor(math.log2(run.recipe.batch_size))
-    while size and (memory_of(run, device, size) or 0) > room:
+    while size and memory_of(run, weights, device, size) > room:
         size //= 2
     return size or None
 
 
 def _views(run: PlannedRun) -> int:
-    """Sentences that a step encodes of each row: two views of one, or the columns of a wider corpus."""
-    return max(2, len(run.corpus.columns)) if run.corpus else 2
+    """Sentences that a step encodes of each row: two views of one, or the columns of a wider corpus; with ``mlm`` a masked copy of each."""
+    columns = max(2, len(run.corpus.columns)) if run.corpus else 2
+    return columns * 2 if run.recipe.get("mlm") else columns
 
 
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:

@@ -33,9 +33,8 @@ from bench.base.errors import BenchError
 from bench.base.files import default_cache, write_or_fail
 from bench.base.package import PLACE
 from bench.base.text import list_names
-from bench.run.config import ENGINES, Target
+from bench.run.config import ENGINES, Plan, Target, write_plan
 from bench.run.plan import PlannedRun
-from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 
 FOLDER = ".jobs"

@@ -26,7 +26,7 @@ from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run.config import RunConfig, series
 from bench.run.corpus_choice import AbsentCorpus, CorpusShelf
 from bench.run.plugins import Plugin, Registry
-from bench.run.recipe_file import CustomRecipe, Entry, read, read_all_custom
+from bench.run.recipe_file import CustomRecipe, Entry, read, read_custom
 from bench.run.recipes import (
     check_entries,
     check_overrides,
@@ -114,7 +114,9 @@ def make_all(
         if key not in scored:
             scored[key] = _scored(*key, data)
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        planner = _Planner(config, scored[key], data, shelf, ready, read_all_custom(config.recipes))
+        customs = [read_custom(Path(file)) for file in config.recipes]
+        recipes = {custom.method: custom for custom in customs}
+        planner = _Planner(config, scored[key], data, shelf, ready, recipes)
         for name, variant in config.named:
             plugin = registry[name]
             for backbone in planner.backbones(plugin):
@@ -214,11 +216,12 @@ class _Planner:
         if brought:  # a finished encoder may have a title
             title = config.names[0] if config.names and config.backbones == (brought,) else ""
             return [Reference(brought, "unknown", None, title=title)]
-        references = [
-            self.ready(resolve(name, allow_pickle=config.allow_pickle)) for name in config.backbones
-        ]
+        references = list(map(self._reference, config.backbones))
         titles = config.names or [reference.title for reference in references]
         return [replace(one, title=title) for one, title in zip(references, titles, strict=True)]
+
+    def _reference(self, name: str) -> Reference:
+        return self.ready(resolve(name, allow_pickle=self.config.allow_pickle))
 
     def runs(
         self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
@@ -328,9 +331,14 @@ class _Planner:
         except NotFetchedYet:
             return recipe, dict.fromkeys(keys, "unknown")
         return recipe, {
-            key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
+            key: None if recipe[key] is None else self._content_name(str(recipe[key]))
             for key in keys
         }
+
+    def _content_name(self, place: str) -> str:
+        """What names the content behind a recipe value that is a file, a folder or a backbone."""
+        path = Path(place).expanduser()
+        return file_sha256(path) if path.is_file() else self._reference(place).revision
 
     def _printed(self, cls: type[Method], entry: Entry, recipe: Recipe) -> Mapping[str, Any] | None:
         """The number that a paper prints for an entry, where the recipe and the corpus are just those of the entry."""
@@ -437,12 +445,6 @@ def vectors_named(value: object) -> DataSet | None:
     known = data_sets().get(str(value))
     named = known is not None and known.kind == "vectors" and not Path(str(value)).is_file()
     return known if named else None
-
-
-def content_name(place: str, ready: Ready) -> str:
-    """What names the content behind a recipe value that is a file, a folder or a backbone; ``ready`` may fetch the latter."""
-    path = Path(place).expanduser()
-    return file_sha256(path) if path.is_file() else ready(resolve(place)).revision
 
 
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {

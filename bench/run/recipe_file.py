@@ -205,16 +205,3 @@ def read_custom(file: Path) -> CustomRecipe:
         hint = "bench search writes one for each method; docs/search.md has its form"
         raise BenchError(f"--recipe {file} is no recipe: {error}", hint) from None
     return recipe
-
-
-def read_all_custom(files: Sequence[str]) -> dict[str, CustomRecipe]:
-    """By method. Raises BenchError for two of one method."""
-    by_method: dict[str, CustomRecipe] = {}
-    for file in files:
-        recipe = read_custom(Path(file))
-        if by_method.setdefault(recipe.method, recipe) is not recipe:
-            raise BenchError(
-                f"--recipe {file}: another file is of {recipe.method}, too",
-                "one recipe a method; the other in a command of its own",
-            )
-    return by_method

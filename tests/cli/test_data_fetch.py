@@ -146,7 +146,10 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(
     licences = {each["name"]: each["licence"] for each in one["to_fetch"]}
     assert licences["roberta-large"] == "MIT" and licences["nli"] == "CC BY-SA; MNLI mixed"
     assert len(licences) == 9
-    assert "nli: not on this machine" in error_line(bench(*command, "--offline"))
+    offline = bench(*command, "--offline")
+    assert offline.exit_code == 0 and "--offline forbids fetching" in offline.stdout
+    run = [word for word in command if word != "--dry-run"]
+    assert "STS12" in error_line(bench(*run, "--offline"))
     assert hub.requests == []
 
 
@@ -214,7 +217,7 @@ def test_without_a_network_that_is_one_line_at_once(
         done = bench(*argv(command))
         line = error_line(done)
         assert line.startswith("error: no network: 127.0.0.1:9 cannot be reached")
-        assert "bench data fetch STS12 STS13" in done.stderr.splitlines()[1]
+        assert str(cache / "data") in done.stderr.splitlines()[1]
         assert not (tmp_path / "runs").exists() and not (cache / "data").exists()
 
 

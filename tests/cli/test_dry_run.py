@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import argv, bench, tree
+from commands import argv, bench, error_line, tree
 
-from bench.base.text import duration
+from bench.base.text import duration, size
 from bench.run.estimates import CARDS, USABLE
 
 BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-5 --dry-run")
@@ -92,3 +93,32 @@ def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> 
     assert [plan["finished"] for plan in plans(*command, "--dry-run")] == [True]
     shown = bench(*command, "--dry-run").stdout
     assert "total: 0 runs " in shown and "1 of 1 finished" in shown and tree(runs) == before
+
+
+def test_the_first_line_names_device_and_precision() -> None:
+    lines = bench(*BERT, "--device", "cpu").stdout.splitlines()
+    assert re.fullmatch(r"device .+, precision fp32", lines[0])
+    lines = bench(*BERT, "--device", "A100").stdout.splitlines()
+    assert lines[0] == "device A100 (80 GB), precision bf16"
+
+
+def test_a_disk_that_is_too_full_is_one_line_before_anything_is_trained(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    command = (
+        *argv("run simcse --suite check --corpus builtin --budget 2steps --device cpu"),
+        *("--backbone", tiny, "--seeds", "1,2", "--runs", runs),
+    )
+    (first, _) = plans(*command, "--dry-run")
+    needed = first["estimate"]["disk_bytes"] * 48 // 44  # a checkpoint of the other run
+    assert f"; up to {size(needed)} on disk" in bench(*command, "--dry-run").stdout
+    free = shutil.disk_usage(tmp_path)._replace(free=needed - 1)
+    monkeypatch.setattr("shutil.disk_usage", lambda place: free)
+    line = error_line(bench(*command))
+    assert str(runs) in line and size(needed) in line and not runs.exists()
+    monkeypatch.setattr("shutil.disk_usage", lambda place: free._replace(free=needed))
+    assert bench(*command).exit_code == 0
+    monkeypatch.setattr("shutil.disk_usage", lambda place: free._replace(free=0))
+    again = bench(*command)
+    assert again.exit_code == 0 and "nothing repeated" in again.stderr, "what is done needs none"

@@ -214,9 +214,8 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
 def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_path: Path) -> None:
     """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for --parallel. Nothing of them begins."""
     from bench.run import jobs
-    from bench.run.config import RunConfig, Target
+    from bench.run.config import Plan, RunConfig, Target
     from bench.run.executors import slurm as engine
-    from bench.run.plan_file import Plan
     from bench.runs import RunsFolder
 
     store = RunsFolder(tmp_path / "runs")

@@ -14,8 +14,7 @@ from finished_runs import finished
 
 from bench.base import devices
 from bench.run import jobs
-from bench.run.config import RunConfig, Target
-from bench.run.plan_file import Plan, read_plan
+from bench.run.config import Plan, RunConfig, Target, read_plan
 from bench.runs import RunsFolder
 
 PLUGIN = "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from live_memory import LiveBytes
+from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import BertConfig, BertModel
 
-from bench.backbones import Reference
+from bench.backbones import Reference, resolve
 from bench.data.corpora import open_corpus
-from bench.run.estimates import PROCESS, estimate
-from bench.run.plan import PlannedRun
+from bench.method import Context
+from bench.method.torch_method import TorchMethod, build_method
+from bench.run.estimates import FROZEN, PROCESS, estimate
+from bench.run.plan import PlannedRun, learns
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
@@ -46,6 +50,31 @@ def most_alive(
     return live.peak
 
 
+def planned(
+    tmp_path: Path, shape: str, method: str, rows: int, precision: str, **values: str
+) -> PlannedRun:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", **SHAPES[shape]}))
+    plugin = discover()[method]
+    values |= {"batch_size": str(rows), "max_seq_length": "32", "max_steps": "10"}
+    return PlannedRun(
+        plugin=plugin,
+        variant="",
+        setting="unsupervised",
+        seed=1,
+        recipe=merge(plugin.cls, None, "", values, trained=True),
+        backbone=Reference(shape, "unknown", tmp_path),
+        corpus=open_corpus("builtin"),
+        precision=precision,
+    )
+
+
+def promised(run: PlannedRun, chunk: int | None = None) -> int:
+    """Bytes of tensors: without the process."""
+    guess = estimate(run, {}, "cpu", chunk)
+    assert guess.memory_bytes is not None
+    return guess.memory_bytes - int(PROCESS["cpu"])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(
@@ -62,16 +91,49 @@ def most_alive(
     ],
 )
 def test_the_promise_is_within_a_tenth(tmp_path, name, rows, chunk, precision):
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", **SHAPES[name]}))
-    plugin = discover()["simcse"]
-    values = {"batch_size": str(rows), "max_seq_length": "32", "max_steps": "10"}
-    about: Any = {"plugin": plugin, "variant": "", "setting": "unsupervised", "seed": 1}
-    about |= {"recipe": merge(plugin.cls, None, "", values, trained=True), "tasks": ()}
-    about |= {"task_data": (), "dev": None, "text": "tokenised", "fingerprint": ""}
-    backbone, corpus = Reference(name, "unknown", tmp_path), open_corpus("builtin")
-    run = PlannedRun(backbone=backbone, corpus=corpus, precision=precision, **about)
-    guess = estimate(run, {}, "cpu", chunk)
-    assert guess.memory_bytes is not None
-    promised = guess.memory_bytes - PROCESS["cpu"]  # what is no tensor
+    run = planned(tmp_path, name, "simcse", rows, precision)
     alive = most_alive(SHAPES[name], chunk or rows, 32, precision, passes=2 if chunk else 1)
-    assert promised == pytest.approx(alive, rel=0.1)
+    assert promised(run, chunk) == pytest.approx(alive, rel=0.1)
+
+
+def most_alive_of_a_prompt(shape: dict[str, Any], rows: int, precision: str, mlm: bool) -> int:
+    """Bytes, at most, in a step through a frozen encoder; ``mlm``: with masked copies, of which an LM head that trains guesses 15 %."""
+    with FakeTensorMode(allow_non_fake_inputs=True), LiveBytes() as live:
+        model = BertModel(BertConfig(**shape), add_pooling_layer=False).train()
+        model.requires_grad_(False)
+        hidden = shape["hidden_size"]
+        prompt = torch.zeros(2 * shape["num_hidden_layers"] * 16 * hidden, requires_grad=True)
+        head = nn.Linear(hidden, hidden)
+        decoder = nn.Linear(hidden, shape["vocab_size"]) if mlm else None
+        trained = [prompt, *head.parameters(), *(decoder.parameters() if decoder else ())]
+        moments = [torch.zeros_like(p) for p in trained for _ in range(2)]
+        ids = torch.zeros(2 * rows, 32, dtype=torch.int64)
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+
+            def states() -> torch.Tensor:
+                words = model.embeddings.word_embeddings(ids) + prompt[:hidden]
+                return model(inputs_embeds=words, attention_mask=torch.ones_like(ids))[0]
+
+            unit = torch.nn.functional.normalize(head(states()[:, 0]))
+            loss = (unit[:rows] @ unit[rows:].T).float().mean()
+            if decoder:
+                guessed = states().flatten(0, 1)[: round(0.15 * 2 * rows * 32)]
+                logits = decoder(guessed).float()
+                labels = torch.zeros(len(logits), dtype=torch.int64)
+                loss = loss + torch.nn.functional.cross_entropy(logits, labels)
+        loss.backward()
+    assert len(moments) and all(p.grad is not None for p in trained)
+    assert all(p.grad is None for p in model.parameters())
+    return live.peak
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("mlm", [False, True])
+@pytest.mark.parametrize(("name", "rows"), [("base", 64), ("large", 256)])
+def test_a_frozen_encoder_has_no_gradients_and_an_lm_head_is_counted(
+    tmp_path, name, rows, mlm, precision
+):
+    run = planned(tmp_path, name, "promcse", rows, precision, mlm=str(mlm).lower())
+    alive = most_alive_of_a_prompt(SHAPES[name], rows, precision, mlm)
+    assert promised(run) == pytest.approx(alive, rel=0.1)

@@ -22,8 +22,8 @@ from bench.base.text import list_names, plural
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
+from bench.run.config import toml_lines
 from bench.run.plan import PlannedRun, with_fingerprint
-from bench.run.plan_file import toml_lines
 from bench.run.search.space import Space, space_of, with_values
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
