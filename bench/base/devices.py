@@ -179,6 +179,19 @@ def device_name(device: str) -> str:
     )
 
 
+def device_line(device: str, precision: str) -> str:
+    """ "device NVIDIA H100 80GB HBM3, precision bf16": the first line of a run, and of a plan for this machine."""
+    return f"device {device_name(device)}, precision {precision}"
+
+
+def is_lost(error: BaseException) -> bool:
+    """Is it an error of a GPU after which every later call of this process fails, such as a failed assertion in a kernel?
+
+    "CUDA error" is in the message of all of them, and in that of too little memory, which is no such error.
+    """
+    return "CUDA error" in str(error) and "out of memory" not in str(error)
+
+
 def reset_peak_memory(device: str) -> None:
     """From here on :func:`peak_memory_bytes` counts anew, where the system can do that."""
     if device.startswith("cuda"):

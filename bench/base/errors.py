@@ -12,6 +12,7 @@ BenchError            exit code 2: wrong usage or input, nothing was changed
   RunFailed           exit code 1: a run was started and failed; the others go on
     OutOfMemory       a batch does not fit; knows how many rows would
     PluginFailed      the code of a plugin raised something; the message names its file and line
+  DeviceLost          exit code 1: the GPU failed so that this process can compute nothing more
   Interrupted         exit code 130: stopped from outside, resumable
 """
 
@@ -138,6 +139,10 @@ class OutOfMemory(RunFailed):
 
 class PluginFailed(RunFailed):
     pass
+
+
+class DeviceLost(BenchError):
+    exit_code = 1
 
 
 class Interrupted(BenchError):

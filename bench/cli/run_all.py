@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.devices import device_line
 from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
 from bench.cli.columns import print_grid
@@ -60,6 +61,7 @@ def run_all(
     reporter.plan(planned)
     for i, planned_run in enumerate(planned, 1):
         reporter.start(planned_run.run_id, i)
+        reporter.note(device_line(config.device, planned_run.precision))
         for note in planned_run.notes:
             if note not in noted:
                 reporter.note(note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from bench.method import Batch, Loss, TorchMethod
 
 class Fragile(TorchMethod):
     name, settings = "fragile", ("unsupervised",)
-    defaults = {"room": 1000, "bad": 1000, "stop": 1000}
+    defaults = {"room": 1000, "bad": 1000, "stop": 1000, "lost": 1000}
 
     def views(self, batch):
         if batch.size > self.recipe.room:
@@ -33,6 +34,8 @@ class Fragile(TorchMethod):
     def loss(self, views, batch):
         if batch.step + 1 == self.recipe.stop:
             signal.raise_signal(signal.SIGINT)
+        if batch.step + 1 == self.recipe.lost:
+            raise RuntimeError("CUDA error: device-side assert triggered")
         scores = torch.nn.functional.normalize(views[0], dim=-1) @ torch.nn.functional.normalize(views[1], dim=-1).T / 0.05
         loss = torch.nn.functional.cross_entropy(scores, torch.arange(len(scores)))
         return Loss(loss * float("nan") if batch.step + 1 == self.recipe.bad else loss)
@@ -175,3 +178,21 @@ def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(
     assert by_size[4].recipe["batch_size"].source == "--chunk auto"
     asked = bench_run(text, tiny, *options, "--set", "batch_size=4", method="in-one-piece")
     assert "was done already, nothing repeated" in asked.stderr
+
+
+def test_a_gpu_that_failed_ends_the_command_and_the_other_seeds_are_not_tried(
+    text: Path, tiny: str
+) -> None:
+    done = bench_run(text, tiny, "--set", "lost=7", "--seeds", "1-5")
+    assert done.exit_code == 1
+    error, hint = errors(done)
+    assert error.startswith("error: the GPU cannot be used any more: fragile: fragile.py:")
+    assert error.endswith("RuntimeError: CUDA error: device-side assert triggered")
+    assert "the same command goes on" in hint
+    assert RunsFolder(the_run(text).parent).read(the_run(text).name).status == "failed"
+
+
+def test_a_run_names_device_and_precision_first(text: Path, tiny: str) -> None:
+    starts, first, *_ = bench_run(text, tiny).stderr.splitlines()
+    assert starts.endswith(": starts")
+    assert re.search(r": device cpu: .*, precision fp32$", first)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bench.base import devices
 from bench.base.contract import located
-from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
+from bench.base.errors import BenchError, DeviceLost, Interrupted, PluginFailed, RunFailed
 from bench.base.files import folder_sha256
 from bench.base.package import __version__
 from bench.base.signals import stop_signals
@@ -142,6 +142,9 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
         with suppress(OSError):
             trace.write_text(traceback.format_exc(), encoding="utf-8")
         write("failed", failed)
+        if devices.is_lost(error):
+            hint = "the same command goes on with this run and those after it; CUDA_LAUNCH_BLOCKING=1 shows where it failed"
+            raise DeviceLost(f"the GPU cannot be used any more: {failed.message}", hint) from None
         raise failed from None
 
 
