@@ -1,8 +1,7 @@
-"""``bench run`` as one of several processes that torchrun has started: rank 0 speaks, and the exit codes are told apart."""
+"""``bench run`` as one of several processes that torchrun has started: its device, and how it ends."""
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import traceback
@@ -26,15 +25,12 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     """The device of this process and its ranks; None where it was not started as one of several.
 
     As one of several the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
-    everything was right. Only rank 0 prints; what another rank wrote is shown where it ends on its own.
+    everything was right.
     """
     if not is_launched():
         yield device, None
         return
-    lead, code, ranks = os.environ["RANK"] == "0", 1, None
-    output = sys.stderr if lead else io.StringIO()
-    if not lead:
-        sys.stdout = sys.stderr = output
+    rank, code, ranks = os.environ["RANK"], 1, None
     try:
         from bench.method.ranks import join, rank_device
 
@@ -45,23 +41,21 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     except click.exceptions.Exit as end:
         code = end.exit_code
     except BenchError as error:
-        code = 0  # rank 0 tells of it
-        if lead or ranks is None or ranks.broken:
-            show_error(error, label="error" if lead else f"rank {os.environ['RANK']}")
-            code = error.exit_code
-        if not lead and ranks is not None and ranks.lost:
+        code = error.exit_code
+        if ranks is not None and ranks.lost and rank != "0":
             code = LOST
+        elif ranks is not None and not ranks.broken and rank != "0":
+            code = 0  # rank 0 has the same error and prints it
+        else:
+            show_error(error)
     except KeyboardInterrupt:
         code = 130
     except BaseException:
         traceback.print_exc()
     finally:
-        if lead and ranks is not None and not ranks.broken:
+        if rank == "0" and ranks is not None and not ranks.broken:
             with suppress(BenchError):
                 ranks.share(None)  # there is nothing more to train
-        if code and isinstance(output, io.StringIO) and sys.__stderr__ is not None:
-            sys.__stderr__.write(output.getvalue())
-        for stream in (sys.__stdout__, sys.__stderr__):
-            if stream is not None:
-                stream.flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)

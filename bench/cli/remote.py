@@ -22,8 +22,7 @@ from bench.cli.options import warn
 from bench.method import SilentReporter
 from bench.run import jobs
 from bench.run.executors import ray, slurm
-from bench.run.executors.build import tokenised
-from bench.run.executors.local import forget, is_finished
+from bench.run.executors.local import forget, is_finished, tokenised
 from bench.run.plan_file import Plan
 from bench.runs import RunsFolder
 

@@ -20,7 +20,8 @@ from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.run import jobs, settle
 from bench.run.config import ENGINES
-from bench.run.executors.torchrun import follow, launch
+from bench.run.executors.local import follow
+from bench.run.executors.torchrun import launch
 from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 from bench.score.suites import expand_suites
@@ -95,7 +96,8 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
     if ranks and not ranks.lead:
-        return follow({run.run_id: (run, store) for run in planned}.__getitem__, config, ranks)
+        follow(planned, store, config, ranks)
+        return 0
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)
     if not as_json and records:

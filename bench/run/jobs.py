@@ -34,6 +34,7 @@ from bench.base.files import default_cache, write_or_fail
 from bench.base.package import PLACE
 from bench.base.text import list_names
 from bench.run.config import ENGINES, Target
+from bench.run.executors.local import job_here
 from bench.run.plan import PlannedRun
 from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
@@ -173,14 +174,6 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
     variables |= {"PYTHONPATH": os.pathsep.join(absolute)}
     variables |= {"BENCH_CACHE": str(default_cache().absolute())}
     return variables | ({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)})
-
-
-def job_here() -> dict[str, str | int]:
-    """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); empty without an engine."""
-    if "BENCH_JOB" not in os.environ:
-        return {}
-    name, job, node, attempt = os.environ["BENCH_JOB"].split()
-    return {"engine": name, "job": job, "node": node, "attempts": int(attempt)}
 
 
 def stop_with_parent() -> None:
