@@ -112,6 +112,7 @@ def execute(
             if has_weights:
                 method.load(folder / CHECKPOINT)
             else:
+                shutil.rmtree(folder / VECTORS, ignore_errors=True)  # never of other weights
                 make = save if run.corpus is None else partial(train, ranks=ranks)
                 record = make(method, run, folder, record)
                 store.write(record)
