@@ -24,7 +24,6 @@ from bench.run.executors.local import follow
 from bench.run.executors.torchrun import launch
 from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
-from bench.score.suites import expand_suites
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -101,8 +100,7 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)
     if not as_json and records:
-        suites = [suite for one in plan.runs for suite in one.suites]
-        show_result(records, store, expand_suites(suites))
+        show_result(records, store)
     return max(code, missing)
 
 

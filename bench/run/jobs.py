@@ -94,14 +94,15 @@ class Batch:
 class Job:
     """A run that an engine has. ``cancel`` is the engine's own command; ``log``: the output of its workers."""
 
+    engine: str
     state: str  # "queued" or "running"
     name: str  # "12_3" for Slurm; Ray's has that of its driver, "HOST:PID"
     detail: str  # the node, or why it is queued
     cancel: str
     log: Path
 
-    def describe(self, engine: str) -> str:
-        return " ".join(filter(None, [engine, self.name, self.detail]))
+    def describe(self) -> str:
+        return " ".join(filter(None, [self.engine, self.name, self.detail]))
 
 
 class EngineSilent(BenchError):
@@ -135,15 +136,13 @@ def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
     return {file.parent: file.read_text(encoding="utf-8").split() for file in files}
 
 
-def queue(store: RunsFolder) -> dict[str, tuple[str, Job]]:
-    """Run id -> (engine, job), of all runs that engines have queued or running. Raises EngineSilent."""
-    known = {name: batches(store, name) for name in ENGINES}
-    return {
-        run_id: (name, job)
-        for name, of_engine in known.items()
-        if of_engine
-        for run_id, job in engine(name).queue(of_engine).items()
-    }
+def queue(store: RunsFolder) -> dict[str, Job]:
+    """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
+    jobs: dict[str, Job] = {}
+    for name in ENGINES:
+        if submitted := batches(store, name):
+            jobs |= engine(name).queue(submitted)
+    return jobs
 
 
 # --- workers ---

@@ -219,5 +219,5 @@ def queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
                 state = "running" if store.worked_on_by(run_id) else "queued"
                 cancel = f"kill -INT {process}, on {host}: Ctrl-C for all runs of that command"
                 log = folder / "logs" / f"{run_id}.log"
-                jobs[run_id] = Job(state, f"driver {driver}", "", cancel, log)
+                jobs[run_id] = Job("ray", state, f"driver {driver}", "", cancel, log)
     return jobs
