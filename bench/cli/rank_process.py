@@ -1,23 +1,95 @@
-"""``bench run`` as one of several processes that torchrun has started: its device, and how it ends."""
+"""``bench run`` as several processes of this machine, one for each GPU, that train a run together: torch's launcher starts the same command as
+each of them.
+
+Rank 0 does all that one process does, and calls the others when there is something to train. Between two trainings, while it reads,
+scores and writes, the others wait for its word (:func:`bench.run.executors.local.follow`).
+"""
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
+import tempfile
 import traceback
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bench.base.devices import choose_device
 from bench.base.errors import BenchError
+from bench.base.package import PLACE
+from bench.base.signals import signal_name
 from bench.cli import show_error
-from bench.run.executors.torchrun import LOST, is_launched
+from bench.run.settle import is_launched
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
+
+TAIL = 4000  # characters that are shown of the output of a rank that failed
+LOST = 4  # exit code of a rank that ended because another one had
+
+
+def launch(arguments: Sequence[str], count: int) -> int:
+    """Run ``bench ARGUMENTS`` in ``count`` processes; returns the exit code. Where one ends early, the others are ended.
+
+    Rank 0 has this process's terminal. The output of another rank is shown only where that rank is the one that failed.
+    """
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException, Std
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("torch.distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    before = os.environ.get("PYTHONPATH")  # of the workers: this very package
+    os.environ["PYTHONPATH"] = str(PLACE) + (os.pathsep + before if before else "")
+    os.environ["PYTHONSAFEPATH"] = "1"  # a folder named bench where the user stands is another one
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+    with tempfile.TemporaryDirectory(prefix="bench-ranks-") as logs:
+        config = LaunchConfig(
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=count,
+            run_id=uuid.uuid4().hex,
+            max_restarts=0,
+            monitor_interval=0.1,
+            rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0",
+            local_addr="localhost",
+            logs_specs=DefaultLogsSpecs(
+                log_dir=logs, redirects={rank: Std.ALL for rank in range(1, count)}
+            ),
+        )
+        try:
+            elastic_launch(config, sys.executable)("-m", "bench", *arguments)
+        except ChildFailedError as error:
+            codes = {rank: int(failure.exitcode) for rank, failure in error.failures.items()}
+            return _exit_code(codes, count, Path(logs))
+        except SignalException:
+            return 130
+    return 0
+
+
+def _exit_code(codes: Mapping[int, int], count: int, logs: Path) -> int:
+    """Of the launcher, from those of the ranks that ended early; prints why, unless rank 0 has done that."""
+    for rank, code in sorted(codes.items(), reverse=True):
+        if code in (LOST, -signal.SIGTERM):  # because another rank had ended
+            continue
+        if rank == 0 and code > 0:
+            return code
+        end = f"by {signal_name(-code)}" if code < 0 else f"with exit code {code}"
+        print(f"error: rank {rank} of {count} ended {end}", file=sys.stderr)
+        for file in sorted(logs.rglob(f"{rank}/std*.log")):
+            sys.stderr.write(file.read_text(encoding="utf-8", errors="replace")[-TAIL:])
+        print("try: the same command; it goes on from the last saved state", file=sys.stderr)
+        return 128 - code if code < 0 else code  # as a shell: an engine starts a killed one again
+    return 1
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import click
 from bench.base.errors import BenchError
 from bench.cli.planning import check_nothing_to_fetch, plan_runs, show_plan
 from bench.cli.progress import reporting
-from bench.cli.rank_process import rank_process
+from bench.cli.rank_process import launch, rank_process
 from bench.cli.remote import run_elsewhere
 from bench.cli.run_all import FOR_EVER, run_all, show_missing, show_result
 from bench.cli.run_options import GroupedCommand, plan_of, run_options
@@ -21,7 +21,6 @@ from bench.data.sets import DataFolder
 from bench.run import jobs, settle
 from bench.run.config import ENGINES
 from bench.run.executors.local import follow
-from bench.run.executors.torchrun import launch
 from bench.run.plan_file import Plan, write_plan
 from bench.runs import RunsFolder
 

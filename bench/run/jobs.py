@@ -2,12 +2,11 @@
 
 An engine (``slurm``, ``ray``) gets one job a run; ``--on commands`` prints a command for each. What belongs to them is in ``RUNS/.jobs/ENGINE-TIME-ID/``:
 
-    runs.txt           the ids of the runs, one a line
+    runs.txt           the ids of the runs, one a line; of Ray those that its driver has not seen end
     plan.toml          what the workers are handed: the config of these runs
     plugins/           copies of plugin files
     logs/RUN.log       the output of a run's workers, from the first attempt to the last
     job.sh             Slurm's script
-    ended.txt          Ray: the ids of the runs that its driver has seen end
 
 A worker is a command line, ``bench run --plan plan.toml --only RUN_ID``. The run's own folder says what is done, its lock
 who works on it, and the engine what is queued.
@@ -85,9 +84,13 @@ class Batch:
 
     def write(self, plan: Plan) -> None:
         """Raises BenchError where a file cannot be written."""
-        write_or_fail(self.folder / "runs.txt", "".join(f"{run}\n" for run in self.runs).encode())
+        self.write_runs(self.runs)
         write_plan(self.folder / "plan.toml", plan)
         (self.folder / "logs").mkdir(exist_ok=True)
+
+    def write_runs(self, runs: Sequence[str]) -> None:
+        lines = "".join(f"{run}\n" for run in runs)
+        write_or_fail(self.folder / "runs.txt", lines.encode())
 
 
 @dataclass(frozen=True)

@@ -136,31 +136,28 @@ def job_here() -> dict[str, str | int]:
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
     """Record how a run ends that does not end well. Raises RunFailed also for what a plugin's code raises."""
-
-    def write(status: str, error: BenchError) -> None:
-        now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
-        with suppress(BenchError):  # a full disk hides no error
-            store.write(replace(now, status=status, error=error.message))
-
+    status, end = "failed", BenchError("")
     try:
         yield
+        return
     except Interrupted as error:
-        write("interrupted", error)
-        raise
+        status, end = "interrupted", error
+    except RunFailed as error:
+        status, end = "finished" if isinstance(error, TasksFailed) else "failed", error
     except BenchError as error:
-        failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
-        write("finished" if isinstance(error, TasksFailed) else "failed", failed)
-        raise failed from None
+        end = RunFailed(error.message, error.hint)
     except (Exception, SystemExit) as error:  # a plugin's code
         trace = store.folder(run.run_id) / TRACEBACK
-        failed = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
         with suppress(OSError):
             trace.write_text(traceback.format_exc(), encoding="utf-8")
-        write("failed", failed)
+        end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
         if devices.is_lost(error):
-            hint = "the same command goes on with this run and those after it; CUDA_LAUNCH_BLOCKING=1 shows where it failed"
-            raise DeviceLost(f"the GPU cannot be used any more: {failed.message}", hint) from None
-        raise failed from None
+            text = f"the GPU cannot be used any more: {end.message}"
+            end = DeviceLost(text, f"the same command goes on in a new process; see {trace}")
+    now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
+    with suppress(BenchError):  # a full disk hides no error
+        store.write(replace(now, status=status, error=end.message))
+    raise end from None
 
 
 # --- what is not done again ---
@@ -548,7 +545,6 @@ def score(
     """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
-    scored: set[KnownTask] = set()
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
     place = RunPlace(run.run_id, key, folder)
@@ -556,7 +552,6 @@ def score(
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
-        scored.add(known)
         store.write_predictions(
             run.run_id, result.task, result.text, result.predictions, result.suite
         )
@@ -582,9 +577,7 @@ def score(
             raise Interrupted(
                 f"stopped after scoring {result.task}; the same command goes on from there"
             )
-    record = with_provenance(
-        record, corpus=with_overlap(record, run, scored, reporter, should_stop)
-    )
+    record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
         model = {"kind": _kind_of(run.backbone), **vectors.shape_facts(), **about}
