@@ -19,7 +19,6 @@ from bench.cli.columns import print_facts, print_findings, print_grid, say
 from bench.cli.options import comma_list, data_option, json_option, json_text, warn
 from bench.cli.planning import announce
 from bench.cli.progress import RunReporter
-from bench.cli.run_card import print_section
 from bench.data.corpora import open_corpus
 from bench.data.fetching import offline_now
 from bench.data.overlap import (
@@ -345,7 +344,8 @@ def overlap(
         click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
         return
     say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
-    print_section(overlap_grid(merge_overlaps(overlaps)))
+    click.echo()
+    print_grid(overlap_grid(merge_overlaps(overlaps)))
     if matches is not None:
         click.echo(f"every match: {matches}")
 

@@ -144,12 +144,13 @@ def _about(run: TrainedRun) -> dict[str, Any]:
     """What decides the vectors."""
     from msgspec import to_builtins
 
-    from bench.run.provenance import hash_of_folder
+    from bench.base.files import files_sha256
 
+    files = (file for file in run.checkpoint.rglob("*") if file.is_file())
     return {
         "run": run.record.run_id,
         "fingerprint": run.record.fingerprint,
-        "checkpoint": hash_of_folder(run.checkpoint),
+        "checkpoint": files_sha256(files, run.checkpoint),
         "backbone": to_builtins(run.record.provenance.backbone),
         "method": run.plugin.sha256,
     }

@@ -39,7 +39,7 @@ from bench.run.models import (
 )
 from bench.run.plan import scored_sentences_of
 from bench.runs import RunRecord, RunsFolder
-from bench.score.suites import expand_suites, split_names
+from bench.score.suites import split_names
 
 
 @click.command()
@@ -205,7 +205,7 @@ def evaluate(
             records |= {record.run_id: record for record in made}
             worst = max(worst, code)
     if not as_json and records:
-        show_result(list(records.values()), store, expand_suites(config.suites))
+        show_result(list(records.values()), store)
     raise click.exceptions.Exit(worst)
 
 

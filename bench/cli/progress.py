@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -21,10 +22,9 @@ from rich.progress import (
 from rich.text import Text
 
 from bench.base.text import duration
-from bench.show.grid import wrap
 
 EVERY = 10.0  # seconds between two plain lines
-ALL = "all runs"
+INSIDE_TRAINING = ("train", "dev")  # phases that take turns
 
 
 class Bars(Progress):
@@ -40,7 +40,7 @@ class Bars(Progress):
 class RunReporter:
     """Lines for runs that start and end; between them bars, or with ``plain`` a line every ten seconds without control characters.
 
-    rich keeps counts, paces and times in both cases; with ``plain`` it draws nothing.
+    rich keeps counts, paces and times in both cases; with ``plain`` it draws nothing. The last of its tasks is the present phase.
     """
 
     def __init__(self, plain: bool = True) -> None:
@@ -62,13 +62,11 @@ class RunReporter:
             expand=True,
         )
         self.fields: dict[str, Any] = {}
-        self.working, self.last = "", time.monotonic()  # on a phase; the time of the last line
+        self.last = time.monotonic()  # when a plain line was printed
 
     def plan(self, runs: Sequence[Any]) -> None:
         """Begin a list of runs."""
         self.count = len(runs)
-        if self.count > 1:
-            self.bars.add_task(ALL, total=self.count)
 
     def start(self, label: str, number: int | None = None) -> None:
         """Begin a run; ``number``: its place in the list, from 1."""
@@ -81,48 +79,37 @@ class RunReporter:
 
     def phase(self, name: str, total: int | None = None) -> None:
         """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
-        self._forget(ALL, "train" if name in ("dev", "train") else "")
-        if name not in self._tasks():
+        self._end_phases(but="train" if name in INSIDE_TRAINING else "")
+        if name == "dev" or not self.bars.tasks:
             self.bars.add_task(name, total=total)
             self.last = self.last if name == "dev" else time.monotonic()
-        self.working = name
 
     def advance(self, done: int, **fields: Any) -> None:
-        task = self._tasks().get(self.working)
-        if task is None:
+        if not self.bars.tasks:
             return
+        task = self.bars.tasks[-1]
         self.fields |= fields
         self.bars.update(task.id, completed=done, total=fields.get("total"))
-        self.bars.numbers = "  ".join(self._numbers(task))
+        numbers = self._numbers(task)
+        self.bars.numbers = "  ".join(numbers)
         if self.plain and time.monotonic() - self.last >= EVERY:
             self.last = time.monotonic()
-            tasks = self._tasks()
-            every = tasks.pop(ALL, None)
-            phases = [_count(task) for task in tasks.values()]
-            self._say(
-                "  ".join([*phases, *self._numbers(task), *([_count(every)] if every else [])])
-            )
+            self._say("  ".join([*map(_count, self.bars.tasks), *numbers]))
 
     def note(self, text: str) -> None:
         self._say(text, "dim")
 
     def done(self, line: str) -> None:
         """End a run with a line."""
-        if (every := self._tasks().get(ALL)) is not None:
-            self.bars.advance(every.id)
-        self._forget(ALL)
+        self._end_phases()
         self._say(line)
 
-    def _tasks(self) -> dict[str, Task]:
-        return {task.description: task for task in self.bars.tasks}
-
-    def _forget(self, *but: str) -> None:
-        """Without the bars of other phases, and without numbers where no training goes on."""
-        for name, task in self._tasks().items():
-            if name not in but:
+    def _end_phases(self, but: str = "") -> None:
+        for task in self.bars.tasks:
+            if task.description != but:
                 self.bars.remove_task(task.id)
-        if "train" not in self._tasks():
-            self.fields, self.working, self.bars.numbers = {}, "", ""
+        if not self.bars.tasks:
+            self.fields, self.bars.numbers = {}, ""
 
     def _numbers(self, task: Task) -> list[str]:
         """Task, loss, the best dev score and where, speed: only what is known."""
@@ -133,15 +120,14 @@ class RunReporter:
             parts.append(f"loss {fields['loss']:.4f}")
         if fields.get("best") is not None:
             parts.append(f"dev best {fields['best']:.2f} at {fields['best_step']}")
-        speed = task.speed if self.working == "encode" else fields.get("sentences_per_second")
+        speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
         return parts + ([f"{speed:.0f} sentences/s"] if speed else [])
 
     def _say(self, text: str, style: str = "") -> None:
         if self.plain:
             print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
-            return
-        for line in wrap(text, self.console.width - 2):
-            self.console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
+        else:
+            self.console.print(Padding.indent(Text(text, style), 2))
 
 
 def _count(task: Task) -> str:
@@ -155,8 +141,5 @@ def _count(task: Task) -> str:
 def reporting(plain: bool) -> Iterator[RunReporter]:
     """What fits standard error, while it is open."""
     reporter = RunReporter(plain or not sys.stderr.isatty())
-    if reporter.plain:
-        yield reporter
-        return
-    with reporter.bars:
+    with nullcontext() if reporter.plain else reporter.bars:
         yield reporter

@@ -23,8 +23,7 @@ from bench.method import SilentReporter
 from bench.run import jobs
 from bench.run.config import Plan
 from bench.run.executors import ray, slurm
-from bench.run.executors.build import tokenised
-from bench.run.executors.local import forget, is_finished
+from bench.run.executors.local import forget, is_finished, tokenised
 from bench.runs import RunsFolder
 
 if TYPE_CHECKING:
@@ -59,23 +58,39 @@ def run_elsewhere(
         return 0
     with ExitStack() as driving:
         with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
-            remaining, others = to_submit(planned, store, config.fresh)
+            remaining = to_submit(planned, store, config.fresh)
+            others = f"{len(planned) - len(remaining)} finished, queued or running already"
             if not remaining:
                 warn(f"nothing to submit: {others}")
                 return 0
-            for run in remaining if config.fresh else ():  # now: a run that is requeued goes on
-                with store.lock(run.run_id):
-                    forget(run, store, SilentReporter())
             batch, where = prepared(plan, remaining, store), ""
             if target.name == "slurm":
                 where = f" as job {', '.join(slurm.submit(batch))}"
             else:
                 driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
-        more = f"; {others}" if others else ""
-        warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}{more}")
+        warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}; {others}")
         folder = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
         warn(f"next: bench runs{folder}")
         return 0 if target.name == "slurm" else stay(batch)
+
+
+def to_submit(
+    planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
+) -> Sequence[PlannedRun]:
+    """The runs that are neither finished nor queued; ``fresh``: all, and what they have made is removed now, for a run that is requeued
+    goes on. Raises BenchError for ``fresh`` where one is queued."""
+    queued = jobs.queue(store)
+    if not fresh:
+        waiting = [run for run in planned if run.run_id not in queued]
+        return [run for run in waiting if not is_finished(run, store)]
+    for run in planned:
+        if (job := queued.get(run.run_id)) is not None:
+            text = f"--fresh: {run.run_id} is {job.state}: {job.describe()}"
+            raise BenchError(text, f"cancel first: {job.cancel}")
+    for run in planned:
+        with store.lock(run.run_id):
+            forget(run, store, SilentReporter())
+    return planned
 
 
 def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jobs.Batch:
@@ -106,25 +121,6 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jo
         )
     )
     return batch
-
-
-def to_submit(
-    planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
-) -> tuple[list[PlannedRun], str]:
-    """The runs that are neither finished nor queued, and what the others are. Raises BenchError for --fresh of a queued one."""
-    queued = jobs.queue(store)
-    going = [run for run in planned if run.run_id in queued]
-    if fresh and going:
-        engine, job = queued[going[0].run_id]
-        text = f"--fresh: {going[0].run_id} is {job.state}: {job.describe(engine)}"
-        raise BenchError(text, f"cancel first: {job.cancel}")
-    others = [run for run in planned if run.run_id not in queued]
-    remaining = [run for run in others if fresh or not is_finished(run, store)]
-    counts = {
-        "finished already": len(others) - len(remaining),
-        "queued or running already": len(going),
-    }
-    return remaining, "; ".join(f"{count} {what}" for what, count in counts.items() if count)
 
 
 def stay(batch: jobs.Batch) -> int:

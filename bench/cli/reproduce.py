@@ -32,7 +32,7 @@ from bench.cli.options import (
 from bench.cli.planning import Planned, known_methods, prepare, show_plan
 from bench.cli.progress import RunReporter, reporting
 from bench.cli.reproduced import show_results, show_rows, show_skipped, write_page
-from bench.cli.run_all import run_all, show_missing
+from bench.cli.run_all import FOR_EVER, run_all, show_missing
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.references import NO, RECIPES, SCORES, TEMPLATES, contents, find_part
@@ -157,6 +157,7 @@ def reproduce(
         precision=precision,
         allow_pickle=allow_pickle,
         offline=offline or offline_now(),
+        wait_seconds=FOR_EVER,
         data=str(data) if data else None,
     )
     config = replace(
@@ -219,7 +220,7 @@ def run_stages(
         for name, why in errors:
             show_error(why, f"left out: {name}")
         missing = show_missing(planned)
-        _, code = run_all(planned, store, config, reporter, as_json=False, shared=True)
+        _, code = run_all(planned, store, config, reporter, as_json=False)
         worst = max(worst, code, missing, int(bool(errors)))
     return worst
 

@@ -12,7 +12,7 @@ import click
 from bench.base.errors import BenchError
 from bench.cli.planning import plan_runs, show_plan
 from bench.cli.progress import reporting
-from bench.cli.rank_process import rank_process
+from bench.cli.rank_process import launch, rank_process
 from bench.cli.remote import run_elsewhere
 from bench.cli.run_all import FOR_EVER, run_all, show_missing, show_result
 from bench.cli.run_options import GroupedCommand, plan_of, run_options
@@ -20,9 +20,8 @@ from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.run import jobs, settle
 from bench.run.config import ENGINES, Plan, write_plan
-from bench.run.executors.torchrun import follow, launch
+from bench.run.executors.local import follow
 from bench.runs import RunsFolder
-from bench.score.suites import expand_suites
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -94,12 +93,12 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
     if ranks and not ranks.lead:
-        return follow({run.run_id: (run, store) for run in planned}.__getitem__, config, ranks)
+        follow(planned, store, config, ranks)
+        return 0
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)
     if not as_json and records:
-        suites = [suite for one in plan.runs for suite in one.suites]
-        show_result(records, store, expand_suites(suites))
+        show_result(records, store)
     return max(code, missing)
 
 

@@ -1,9 +1,9 @@
-"""Planned runs, one after the other, and what the user reads of each."""
+"""Planned runs, one after the other, and the scores that they end with."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,10 +13,11 @@ from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
 from bench.cli.columns import print_grid
 from bench.cli.options import json_text
+from bench.compare.statistics.table import AVERAGE, DECIMALS
 from bench.method import Value
 from bench.run.executors.local import execute
 from bench.run.plan import with_value
-from bench.show.tables.report import heads, result_grids
+from bench.show.grid import Column, grid
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -46,54 +47,44 @@ def run_all(
     reporter: RunReporter,
     as_json: bool,
     *,
-    shared: bool = False,
     ranks: Ranks | None = None,
 ) -> tuple[list[RunRecord], int]:
     """Every planned run in turn; one that fails is reported, and the others go on. Returns the records and the exit code.
 
-    ``shared``: what another process works on is left until the others are done, and then waited for, so that several processes with the
-    same runs do each of them once.
+    With ``config.wait_seconds`` a run that another process works on comes after the others, and is then waited for: several processes
+    with the same runs do each of them once. Raises DeviceLost, and RunFailed where the ranks of a training no longer agree: then this
+    process can do no other run.
     """
     records: list[RunRecord] = []
-    worst = 0
-    noted: set[str] = set()
-    later: list[PlannedRun] = []
+    worst, noted = 0, set[str]()
+    turns = list(enumerate(planned, 1))
     reporter.plan(planned)
-    for i, planned_run in enumerate(planned, 1):
-        reporter.start(planned_run.run_id, i)
-        reporter.note(device_line(config.device, planned_run.precision))
-        for note in planned_run.notes:
-            if note not in noted:
-                reporter.note(note)
-        noted.update(planned_run.notes)
-        try:
-            record, worked = execute_with_less_memory(planned_run, store, config, reporter, ranks)
-        except (RunFailed, RunLocked) as error:
-            if shared and isinstance(error, RunLocked):
-                reporter.note("another process works on it: the others first")
-                later.append(planned_run)
+    for wait in (0.0, config.wait_seconds):
+        locked = []
+        for number, run in turns:
+            reporter.start(run.run_id, number)
+            reporter.note(device_line(config.device, run.precision))
+            for note in dict.fromkeys(run.notes):
+                if note not in noted:
+                    reporter.note(note)
+            noted.update(run.notes)
+            try:
+                patient = replace(config, wait_seconds=wait)
+                record, worked = execute_with_less_memory(run, store, patient, reporter, ranks)
+            except (RunFailed, RunLocked) as error:
+                if ranks and ranks.broken:
+                    raise
+                if isinstance(error, RunLocked) and wait < config.wait_seconds:
+                    locked.append((number, run))
+                    continue
+                worst = max(worst, error.exit_code)
+                show_error(error)
                 continue
-            worst = max(worst, error.exit_code)
-            show_error(error)
-            if ranks and ranks.broken:
-                if i < len(planned):
-                    click.echo(f"{len(planned) - i} more runs were not started", err=True)
-                break
-            continue
-        records.append(record)
-        reporter.done(outcome(record, worked))
-        if as_json:
-            click.echo(json_text(record.to_json()))
-    if later:
-        waited, code = run_all(
-            later,
-            store,
-            dataclasses.replace(config, wait_seconds=FOR_EVER),
-            reporter,
-            as_json,
-            ranks=ranks,
-        )
-        return [*records, *waited], max(worst, code)
+            records.append(record)
+            reporter.done(outcome(record, worked))
+            if as_json:
+                click.echo(json_text(record.to_json()))
+        turns = locked
     return records, worst
 
 
@@ -110,13 +101,10 @@ def execute_with_less_memory(
     except OutOfMemory as error:
         if config.chunk != "auto" or not error.fits:
             raise
-        asked, fits = run.recipe["batch_size"], error.fits
-    smaller = with_value(
-        run, "batch_size", Value(fits, "--chunk auto", f"{asked} did not fit into memory")
-    )
-    reporter.note(
-        f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)"
-    )
+        size, fits = run.recipe["batch_size"], error.fits
+    text = f"batch_size {size} does not fit into memory, {fits} does"
+    reporter.note(f"{text}: trained with that, which is another recipe (fewer negatives)")
+    smaller = with_value(run, "batch_size", Value(fits, "--chunk auto", text))
     reporter.start(smaller.run_id)
     return execute_with_less_memory(smaller, store, config, reporter, ranks)
 
@@ -126,14 +114,34 @@ def outcome(record: RunRecord, worked: bool) -> str:
     dev = ""
     if record.training and record.training.dev_score is not None:
         dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
-    return f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}{dev}"
+    scores = ", ".join(f"{suite} {average or tasks}" for suite, average, tasks in suites(record))
+    return f"{'done' if worked else 'was done already, nothing repeated'}: {scores}{dev}"
 
 
-def show_result(records: Sequence[RunRecord], store: RunsFolder, names: Sequence[str]) -> None:
-    """What these suites gave, a table for each; where the records are; and the next command."""
-    for table in result_grids(records, {name.partition(":")[0] for name in names}):
-        print_grid(table)
-        click.echo()
+def suites(record: RunRecord) -> Iterator[tuple[str, str, str]]:
+    """Of each suite, protocol and text form its name, its average (that of a single task is its score; "" where there is none), and its tasks: "STS12 68.40, STS13 82.41"."""
+    protocols = {(score.suite, score.protocol) for score in record.scores}
+    forms = dict.fromkeys((score.suite, score.protocol, score.text) for score in record.scores)
+    for suite, protocol, text in forms:
+        values = {
+            score.task: f"{score.value:.{DECIMALS.get(score.metric, 2)}f}"
+            for score in record.scores
+            if (score.suite, score.protocol, score.text) == (suite, protocol, text)
+        }
+        average = values.pop(AVERAGE, "")
+        if len(values) == 1:
+            (average,) = values.values()
+        several = sum(name == suite for name, _ in protocols) > 1
+        form = "" if text in (None, "tokenised") else f" ({text})"
+        tasks = [f"{task} {value}" for task, value in values.items()]
+        yield f"{protocol if several else suite}{form}", average, ", ".join(tasks)
+
+
+def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
+    """The scores of each run; where the records are; and the next command."""
+    rows = [(record.run_id, *scores) for record in records for scores in suites(record)]
+    print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
+    click.echo()
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")
     folder = f" --runs {store.path}" if str(store.path) != "runs" else ""

@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
-from bench.cli.columns import print_grid
+from bench.cli.columns import print_columns, print_facts, print_grid, say
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
-from bench.cli.run_card import NO_RECORD, RUNNING, as_it_stands, show
+from bench.compare.formatting import visible
 from bench.run import jobs
 from bench.run.config import ENGINES
 from bench.run.jobs import Job
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.record import AVERAGE, STATUSES, Cost, Provenance
+from bench.runs.store import read_record
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.tables.report import heads
+from bench.show.tables import report
 
 NEWEST = 30  # runs that are listed without --all
-QUEUED = "queued"
+QUEUED, RUNNING = "queued", "running"  # of a run now; no record has such a status
+MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
+"""Recipe values of the first screen, besides those that the command set."""
+COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
+"""Those of the first screen."""
 
 
 @click.command()
@@ -55,8 +61,11 @@ def runs(
               bench runs simcse-builtin-s42 --all
     """
     store = RunsFolder(runs)
-    answer = queued(store)
-    queue = answer or {}
+    try:
+        queue, silent = jobs.queue(store), False
+    except jobs.EngineSilent as error:
+        warn(error.message)
+        queue, silent = {}, True
     if name is not None:
         if as_json or not print_job(name, store, queue):
             show(name, runs, everything=everything, as_json=as_json)
@@ -66,8 +75,8 @@ def runs(
         if state not in states:
             raise UnknownName("status", state, states)
     records, damaged = store.records()
-    others = {*store.without_record(), *queue} - {record.run_id for record in records}
-    records = [*records, *map(placeholder_record, sorted(others))]
+    begun = {record.run_id for record in records}
+    records += [placeholder_record(run_id) for run_id in sorted(queue.keys() - begun)]
     chosen = [
         record
         for record in (as_it_stands(record, store, queue) for record in records)
@@ -83,7 +92,7 @@ def runs(
         for record in chosen:
             click.echo(json_text(summary(record, queue)))
         return
-    if answer is not None:
+    if not silent:
         warn_of_lost(store, queue)
     if not chosen:
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
@@ -93,32 +102,23 @@ def runs(
     note = f"and {older:,} older: bench runs --all, or --status, --method"
     print_grid(run_grid(shown, [note] if older else []))
     for run_id in [record.run_id for record in shown if record.run_id in queue][-1:]:
-        _, job = queue[run_id]
+        job = queue[run_id]
         click.echo(f"cancel {run_id}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
 
 
-def queued(store: RunsFolder) -> dict[str, tuple[str, Job]] | None:
-    """Run id -> (engine, job); None, and a warning, where an engine does not answer."""
-    try:
-        return jobs.queue(store)
-    except jobs.EngineSilent as error:
-        warn(error.message)
-        return None
-
-
-def print_job(name: str, store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> bool:
+def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
     """What an engine has of a run, or its last log; returns whether there is nothing else to show of it."""
     logs = sorted((store.path / jobs.FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if name in queue:
-        engine, job = queue[name]
-        click.echo(f"{job.state}: {job.describe(engine)}\ncancel: {job.cancel}")
+        job = queue[name]
+        click.echo(f"{job.state}: {job.describe()}\ncancel: {job.cancel}")
         logs = [job.log]
     if logs:
         click.echo(f"log: {shlex.quote(str(logs[-1]))}")
     return bool(logs) and name not in store.ids()
 
 
-def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> None:
+def warn_of_lost(store: RunsFolder, queue: Mapping[str, Job]) -> None:
     """One line on runs that were submitted, never began, and are no longer queued."""
     submitted = {
         run_id
@@ -134,11 +134,11 @@ def warn_of_lost(store: RunsFolder, queue: Mapping[str, tuple[str, Job]]) -> Non
 
 
 def placeholder_record(run_id: str) -> RunRecord:
-    """In place of a record: all that is known of a run that has a training state and no record."""
+    """In place of a record: all that is known of a run that is queued and has never begun."""
     return RunRecord(
         run_id=run_id,
         fingerprint="",
-        status="interrupted",
+        status=QUEUED,
         method="",
         setting="",
         backbone="",
@@ -147,13 +147,12 @@ def placeholder_record(run_id: str) -> RunRecord:
         scores=(),
         cost=Cost(),
         provenance=Provenance(created=""),
-        error=NO_RECORD,
     )
 
 
-def summary(record: RunRecord, queue: Mapping[str, tuple[str, Job]]) -> dict[str, Any]:
+def summary(record: RunRecord, queue: Mapping[str, Job]) -> dict[str, Any]:
     """A line of the list, as JSON."""
-    engine, job = queue.get(record.run_id, (None, None))
+    job = queue.get(record.run_id)
     return {
         "run_id": record.run_id,
         "status": record.status,
@@ -170,7 +169,7 @@ def summary(record: RunRecord, queue: Mapping[str, tuple[str, Job]]) -> dict[str
         ],
         "error": record.error,
         "job": job
-        and {"engine": engine, "name": job.name, "cancel": job.cancel, "log": str(job.log)},
+        and {"engine": job.engine, "name": job.name, "cancel": job.cancel, "log": str(job.log)},
     }
 
 
@@ -179,9 +178,85 @@ def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
     rows = []
     for record in records:
         finished = record.status == "finished"
-        result = heads(record) if finished else record.error or heads(record)
+        result = report.heads(record) if finished else record.error or report.heads(record)
         date = record.provenance.created[:16].replace("T", " ")
         texts = (record.run_id, record.status, result, date)
         rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
     columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
     return grid(columns, rows, notes=notes)
+
+
+# --- one run ---
+
+
+def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) -> None:
+    """A screenful of one run, or every table of it. ``runs`` is the folder, where one was given."""
+    file = RunsFolder(runs).record_file(reference)
+    record = as_it_stands(read_record(file), RunsFolder(file.parent.parent))
+    if as_json:
+        click.echo(json_text(record.to_json(), indent=1))
+        return
+    created = record.provenance.created[:16].replace("T", " ")
+    say(f"{record.run_id}  {record.status}, {created}")
+    say(report.what(record))
+    if record.error:
+        label = "not scored" if record.status == "finished" else "error"
+        say(f"{label}: {record.error}")
+    if everything:
+        print_tables(record, file.parent)
+    else:
+        print_summary(record, file.parent, f" --runs {shlex.quote(str(runs))}" if runs else "")
+
+
+def as_it_stands(
+    record: RunRecord, store: RunsFolder, queue: Mapping[str, Job] | None = None
+) -> RunRecord:
+    """The record of a run that may be queued or worked on now, which is not written into it."""
+    if queue and record.run_id in queue:
+        job = queue[record.run_id]
+        return replace(record, status=job.state, error=job.describe())
+    if record.status != "finished" and store.worked_on_by(record.run_id):
+        return replace(record, status=RUNNING, error=None)
+    return record
+
+
+def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
+    """At most a screen of 40 lines for a run of all suites. ``runs``: the option that names the runs folder, where it was given."""
+    click.echo()
+    print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in report.suites(record)])
+    values = [
+        f"{key} {report.plain_value(recipe_value.value)}"
+        for key, recipe_value in record.recipe.items()
+        if recipe_value.value is not None and (key in MAIN or recipe_value.source.startswith("--"))
+    ]
+    costs = [f"{name} {value}" for name, value in report.cost(record) if name in COSTS]
+    click.echo()
+    print_facts(
+        [
+            ("model", report.model(record)),
+            ("recipe", ", ".join(values)),
+            *report.training(record, folder),
+            ("cost", ", ".join(costs)),
+            ("folder", str(folder)),
+        ]
+    )
+    click.echo()
+    if record.provenance.command:
+        click.echo(visible(record.provenance.command, limit=None))
+    say(f"everything: bench runs {record.run_id}{runs} --all")
+
+
+def print_tables(record: RunRecord, folder: Path) -> None:
+    """All numbers of each task, the recipe with its sources, overlap of the corpus with the test data, cost, provenance and files."""
+    tables = [
+        *report.score_grids(record),
+        report.recipe(record),
+        report.overlap_grid(record.provenance.corpus.overlap),
+        report.facts_grid("training", report.training(record, folder)),
+        report.facts_grid("cost", report.cost(record)),
+        report.facts_grid("provenance", report.provenance(record)),
+    ]
+    for table in tables:
+        if table.rows:
+            click.echo()
+            print_grid(table)

@@ -2,12 +2,11 @@
 
 An engine (``slurm``, ``ray``) gets one job a run; ``--on commands`` prints a command for each. What belongs to them is in ``RUNS/.jobs/ENGINE-TIME-ID/``:
 
-    runs.txt           the ids of the runs, one a line
+    runs.txt           the ids of the runs, one a line; of Ray those that its driver has not seen end
     plan.toml          what the workers are handed: the config of these runs
     plugins/           copies of plugin files
     logs/RUN.log       the output of a run's workers, from the first attempt to the last
     job.sh             Slurm's script
-    ended.txt          Ray: the ids of the runs that its driver has seen end
 
 A worker is a command line, ``bench run --plan plan.toml --only RUN_ID``. The run's own folder says what is done, its lock
 who works on it, and the engine what is queued.
@@ -34,6 +33,7 @@ from bench.base.files import default_cache, write_or_fail
 from bench.base.package import PLACE
 from bench.base.text import list_names
 from bench.run.config import ENGINES, Plan, Target, write_plan
+from bench.run.executors.local import job_here
 from bench.run.plan import PlannedRun
 from bench.runs import RunsFolder
 
@@ -83,23 +83,28 @@ class Batch:
 
     def write(self, plan: Plan) -> None:
         """Raises BenchError where a file cannot be written."""
-        write_or_fail(self.folder / "runs.txt", "".join(f"{run}\n" for run in self.runs).encode())
+        self.write_runs(self.runs)
         write_plan(self.folder / "plan.toml", plan)
         (self.folder / "logs").mkdir(exist_ok=True)
+
+    def write_runs(self, runs: Sequence[str]) -> None:
+        lines = "".join(f"{run}\n" for run in runs)
+        write_or_fail(self.folder / "runs.txt", lines.encode())
 
 
 @dataclass(frozen=True)
 class Job:
     """A run that an engine has. ``cancel`` is the engine's own command; ``log``: the output of its workers."""
 
+    engine: str
     state: str  # "queued" or "running"
     name: str  # "12_3" for Slurm; Ray's has that of its driver, "HOST:PID"
     detail: str  # the node, or why it is queued
     cancel: str
     log: Path
 
-    def describe(self, engine: str) -> str:
-        return " ".join(filter(None, [engine, self.name, self.detail]))
+    def describe(self) -> str:
+        return " ".join(filter(None, [self.engine, self.name, self.detail]))
 
 
 class EngineSilent(BenchError):
@@ -133,15 +138,13 @@ def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
     return {file.parent: file.read_text(encoding="utf-8").split() for file in files}
 
 
-def queue(store: RunsFolder) -> dict[str, tuple[str, Job]]:
-    """Run id -> (engine, job), of all runs that engines have queued or running. Raises EngineSilent."""
-    known = {name: batches(store, name) for name in ENGINES}
-    return {
-        run_id: (name, job)
-        for name, of_engine in known.items()
-        if of_engine
-        for run_id, job in engine(name).queue(of_engine).items()
-    }
+def queue(store: RunsFolder) -> dict[str, Job]:
+    """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
+    jobs: dict[str, Job] = {}
+    for name in ENGINES:
+        if submitted := batches(store, name):
+            jobs |= engine(name).queue(submitted)
+    return jobs
 
 
 # --- workers ---
@@ -172,14 +175,6 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
     variables |= {"PYTHONPATH": os.pathsep.join(absolute)}
     variables |= {"BENCH_CACHE": str(default_cache().absolute())}
     return variables | ({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)})
-
-
-def job_here() -> dict[str, str | int]:
-    """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); empty without an engine."""
-    if "BENCH_JOB" not in os.environ:
-        return {}
-    name, job, node, attempt = os.environ["BENCH_JOB"].split()
-    return {"engine": name, "job": job, "node": node, "attempts": int(attempt)}
 
 
 def stop_with_parent() -> None:

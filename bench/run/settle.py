@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.run.config import RunConfig, series
+from bench.run.config import RunConfig, Target, series
 from bench.run.estimates import card_named, planned_device
-from bench.run.executors.torchrun import process_count
 from bench.run.plan import PlannedRun
 
 if TYPE_CHECKING:
@@ -59,6 +59,32 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
     if config.precision != "auto":
         precision = devices.choose_precision(config.precision, device)
     return replace(config, device=device, precision=precision, on=on)
+
+
+def is_launched() -> bool:
+    """Was this process started as one of several, by torchrun or by what does as it does?"""
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    return all(os.environ.get(name) for name in names) and os.environ["WORLD_SIZE"] != "1"
+
+
+def process_count(target: Target, device: str) -> int:
+    """How many processes train together. Raises BenchError where that cannot be."""
+    if is_launched():
+        return int(os.environ["WORLD_SIZE"])
+    if target.name != "torchrun":
+        return 1
+    if device == "cpu" and target.gpus is not None:
+        return target.gpus
+    if device != "cuda":
+        hint = "--device cuda --on torchrun:N, or --device cpu --on torchrun:2"
+        raise BenchError(f"--on torchrun on {device}: how many processes?", hint)
+    import torch
+
+    count = torch.cuda.device_count()
+    if (target.gpus or 0) > count:
+        text = f"--on torchrun:{target.gpus}: more processes than the {count} GPUs here"
+        raise BenchError(text, f"--on torchrun:{count}")
+    return target.gpus or count
 
 
 def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.backbones import Reference, resolve
+from bench.backbones import Reference, resolve_recorded
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
 from bench.run.plan import learns
@@ -81,12 +81,8 @@ def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     name, revision = known.name or record.backbone, str(known.revision)
     if plugin.cls.own_backbone is not None:
         return Reference(name, revision, None)
-    reference = resolve(name)
-    if known.revision in (None, reference.revision):
-        return reference
-    if reference.hub and "@" not in name and len(revision) == 40:
-        reference = resolve(f"{name}@{revision}")  # the hub's newest is another by now
-    if reference.path is not None and reference.revision != revision:
+    reference = resolve_recorded(name, known.revision)
+    if reference.path is not None and known.revision not in (None, reference.revision):
         raise NotAModel(
             f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
             "put that revision of the backbone in its place",

@@ -128,7 +128,7 @@ class Encoder:
     ) -> dict[ScoreKey, TaskResult]:
         from bench.method import SilentReporter, task_prompt
         from bench.run.config import RunConfig
-        from bench.run.executors.build import build
+        from bench.run.executors.local import build
         from bench.run.executors.scoring import RunVectors
 
         options = RunConfig(device=self.device, offline=self.offline)

@@ -38,7 +38,6 @@ def test_bars_fit_a_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
     reporter = RunReporter(plain=False)
-    reporter.plan(["a run", "another"])
     reporter.phase("train", 100_000)
     reporter.advance(12_500, loss=0.25, best=66.5, best_step=125, sentences_per_second=400.0)
     reporter.phase("dev")
@@ -46,5 +45,5 @@ def test_bars_fit_a_terminal(
     for part in reporter.bars.get_renderables():
         reporter.console.print(part)
     lines = capsys.readouterr().err.splitlines()
-    assert [line.split()[0] for line in lines] == ["all", "train", "dev", "loss"]
+    assert [line.split()[0] for line in lines] == ["train", "dev", "loss"]
     assert max(map(len, lines)) <= int(width)

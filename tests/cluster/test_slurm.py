@@ -92,11 +92,11 @@ def test_a_plan_is_queued_listed_and_run_once(
     assert set(now) == set(work.quiet(*work.plan))
     (last,) = [one for one in now.values() if one["job"] and one["job"]["name"].endswith("_2")]
     assert last["job"]["cancel"] == f"scancel {last['job']['name']}"
-    assert "queued or running already" in work.submit()
+    assert "nothing to submit: 3 " in work.submit()
     fresh = bench(*command, "--fresh")
     assert "cancel first: scancel " in fresh.stderr and "--fresh: " in error_line(fresh)
     work.all_finished()
-    assert "nothing to submit: 3 finished already" in work.submit()
+    assert "nothing to submit: 3 finished" in work.submit()
     assert logs(runs).count(": starts") == 3 and not list(Path().glob("hit"))
     record = json.loads((runs / last["run_id"] / "run.json").read_text())
     execution = record["provenance"]["execution"]
@@ -224,6 +224,6 @@ def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_
     batch.write(Plan((RunConfig(),)))
     assert len(engine.submit(batch)) == 3
     found = jobs.queue(store)
-    assert set(found) == set(batch.runs) and {job.state for _, job in found.values()} == {"queued"}
+    assert set(found) == set(batch.runs) and {job.state for job in found.values()} == {"queued"}
     ids = slurm.call("squeue", "-h", "-o", "%i %E").splitlines()
     assert all("%7]" in one for one in ids) and sum("afterany" in one for one in ids) == 2

@@ -1,16 +1,26 @@
-"""Runs in this process, one after the other: train, encode, score, write the record."""
+"""One run in this process: what is not done yet of training and scoring, and the record of it.
+
+:func:`execute` is the way from a planned run to its record. The other ranks of a training (``--on torchrun:N``) are in :func:`follow`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import shlex
 import shutil
+import signal
+import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +33,16 @@ from bench.base.files import folder_sha256
 from bench.base.package import __version__
 from bench.base.signals import stop_signals
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Method, Reporter
-from bench.run import provenance
+from bench.method import Context, Method, Reporter, SilentReporter
 from bench.run.config import RunConfig
-from bench.run.executors.build import build, training_corpus
-from bench.run.executors.scoring import RunVectors, merge_scores, score_tasks, with_overlap
-from bench.run.executors.torchrun import train_on_all
-from bench.run.jobs import job_here
-from bench.run.plan import PlannedRun
+from bench.run.executors.scoring import (
+    RunVectors,
+    dev_scorer,
+    merge_scores,
+    score_tasks,
+    with_overlap,
+)
+from bench.run.plan import PlannedRun, learns
 from bench.runs import (
     FOREIGN,
     BackboneUsed,
@@ -45,20 +57,23 @@ from bench.runs import (
     Training,
 )
 from bench.runs.intact import CHECKPOINT, FAILED_BATCH, checkpoint_problem, prediction_problems
-from bench.runs.record import Facts, dev_test_pairs
+from bench.runs.record import Checkout, Facts, dev_test_pairs
 from bench.runs.store import data_key
 from bench.score.suites import RunPlace, suite_plugin
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
-    from bench.method.ranks import Alone
+    from bench.backbones.model import Backbone
+    from bench.data.corpora import Corpus
+    from bench.data.corpora.token_cache import TokenisedCorpus
+    from bench.method import TrainReport
+    from bench.method.ranks import Ranks
+    from bench.method.torch_method import TorchMethod
     from bench.score.suites import Task
     from bench.score.suites.known import KnownTask
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
 VECTORS = "vectors"  # of every sentence that was encoded; may be deleted
-OF_WEIGHTS = (VECTORS, "predictions", *FOREIGN)
-"""What is made with the weights of a run, and worth nothing without them."""
 
 
 class TasksFailed(RunFailed):
@@ -70,46 +85,38 @@ def execute(
     store: RunsFolder,
     config: RunConfig,
     reporter: Reporter,
-    ranks: Alone | None = None,
+    ranks: Ranks | None = None,
 ) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything to do.
 
     What is done and still there is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its
     data or the checkpoint changed, or where its predictions are no longer as they were recorded. Raises RunFailed (recorded as
-    "failed"; a run that has scores stays finished where only other tasks could not be scored), Interrupted (recorded, resumable), or
-    another BenchError where nothing was started.
+    "failed"; a run that has scores stays finished where only other tasks could not be scored), Interrupted (recorded, resumable),
+    DeviceLost (recorded as "failed"; this process can do no other run), or another BenchError where nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
         if config.fresh and folder.exists():
             forget(run, store, reporter)
-        record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
-        if record is None:
-            needs_weights, tasks = True, run.task_data
-            record = _new_record(run, config)
-            store.write(record)  # from here on it is known, however this process ends
-        else:
-            backbone = record.provenance.backbone
-            if run.backbone.title not in ("", backbone.title):
-                titled = replace(backbone, title=run.backbone.title)
-                record = with_provenance(record, backbone=titled)
-                store.write(record)
-            needs_weights = _needs_weights(run, record, folder, reporter)
-            tasks = _unscored(run, record, folder, reporter)
-            if record.status == "finished" and not tasks and not needs_weights:
-                return record, False
-        if job := job_here():
-            record = with_execution(record, job)
-        insistent = ranks is None and not job  # an engine may say it more than once
+        record = _record(run, store, config, reporter)
+        has_weights = _has_weights(run, record)
+        tasks = _unscored(run, record, folder, reporter) if has_weights else run.task_data
+        if record.status == "finished" and has_weights and not tasks:
+            return record, False
+        job = job_here()
+        record = with_execution(record, job)
+        insistent = ranks is None and not job  # an engine may send a signal more than once
         with _recorded_end(run, store, record), stop_signals(insistent=insistent) as should_stop:
             reporter.phase("load")
             method = build(run, config, reporter, folder, should_stop, ranks)
-            if needs_weights:
-                record = _with_weights(method, run, store, record, reporter, ranks)
-            else:
+            if has_weights:
                 method.load(folder / CHECKPOINT)
+            else:
+                shutil.rmtree(folder / VECTORS, ignore_errors=True)  # never of other weights
+                make = save if run.corpus is None else partial(train, ranks=ranks)
+                record = make(method, run, folder, record)
+                store.write(record)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
-            tasks = tasks if record.scores else run.task_data
             record = replace(record, status="interrupted")
             record = score(method, run, store, record, tasks, reporter, should_stop)
             record = replace(record, status="finished", error=None)
@@ -118,51 +125,72 @@ def execute(
         return record, True
 
 
+def job_here() -> dict[str, str | int]:
+    """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); empty without an engine."""
+    if "BENCH_JOB" not in os.environ:
+        return {}
+    name, job, node, attempt = os.environ["BENCH_JOB"].split()
+    return {"engine": name, "job": job, "node": node, "attempts": int(attempt)}
+
+
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
     """Record how a run ends that does not end well. Raises RunFailed also for what a plugin's code raises."""
-
-    def write(status: str, error: BenchError) -> None:
-        now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
-        with suppress(BenchError):  # a full disk hides no error
-            store.write(replace(now, status=status, error=error.message))
-
+    status, end = "failed", BenchError("")
     try:
         yield
+        return
     except Interrupted as error:
-        write("interrupted", error)
-        raise
+        status, end = "interrupted", error
+    except RunFailed as error:
+        status, end = "finished" if isinstance(error, TasksFailed) else "failed", error
     except BenchError as error:
-        failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
-        write("finished" if isinstance(error, TasksFailed) else "failed", failed)
-        raise failed from None
+        end = RunFailed(error.message, error.hint)
     except (Exception, SystemExit) as error:  # a plugin's code
         trace = store.folder(run.run_id) / TRACEBACK
-        failed = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
         with suppress(OSError):
             trace.write_text(traceback.format_exc(), encoding="utf-8")
-        write("failed", failed)
+        end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
         if devices.is_lost(error):
-            hint = "the same command goes on with this run and those after it; CUDA_LAUNCH_BLOCKING=1 shows where it failed"
-            raise DeviceLost(f"the GPU cannot be used any more: {failed.message}", hint) from None
-        raise failed from None
+            text = f"the GPU cannot be used any more: {end.message}"
+            end = DeviceLost(text, f"the same command goes on in a new process; see {trace}")
+    now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
+    with suppress(BenchError):  # a full disk hides no error
+        store.write(replace(now, status=status, error=end.message))
+    raise end from None
 
 
 # --- what is not done again ---
 
 
-def _needs_weights(run: PlannedRun, record: RunRecord, folder: Path, reporter: Reporter) -> bool:
-    """Is the run to be trained, or saved where nothing is trained? Raises RunFailed where weights that were trained are damaged:
-    then record and scores stay as they are."""
-    if run.corpus is not None and record.training is None:
-        return True
-    if (problem := checkpoint_problem(record, folder)) is None:
-        return False
-    if run.corpus is not None:
-        hint = "the same command with --fresh trains it again and scores the new weights"
-        raise RunFailed(f"{problem}; the recorded scores stay as they are", hint)
-    reporter.note(f"{problem}: made again, for nothing was trained")
-    return True
+def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Reporter) -> RunRecord:
+    """The record as it stands, or a new one; it is on the disk from here on. What is damaged and was not trained is forgotten.
+
+    Raises RunFailed where weights that were trained are damaged: then record and scores stay as they are.
+    """
+    record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
+    if record is not None and _has_weights(run, record):
+        problem = checkpoint_problem(record, store.folder(run.run_id))
+        if problem and record.training is not None:
+            hint = "the same command with --fresh trains it again and scores the new weights"
+            raise RunFailed(f"{problem}; the recorded scores stay as they are", hint)
+        if problem:
+            reporter.note(f"{problem}: made again, for nothing was trained")
+            forget(run, store, reporter)
+            record = None
+    if record is None:
+        record = _new_record(run, config)
+    elif run.backbone.title in ("", record.provenance.backbone.title):
+        return record
+    backbone = replace(record.provenance.backbone, title=run.backbone.title)
+    record = with_provenance(record, backbone=backbone)
+    store.write(record)
+    return record
+
+
+def _has_weights(run: PlannedRun, record: RunRecord) -> bool:
+    """Has it been trained, or saved where nothing is trained?"""
+    return record.training is not None or (run.corpus is None and record.checkpoint is not None)
 
 
 def _unscored(
@@ -171,16 +199,15 @@ def _unscored(
     """The tasks that have no score, or whose predictions are damaged; then stored vectors may be damaged, too, and are removed."""
     damaged = prediction_problems(record, folder)
     tasks: list[KnownTask] = []
-    again: list[str] = []
     for task, known in zip(run.tasks, run.task_data, strict=True):
         problem = damaged.get((task.suite, task.name, task.protocol, known.form))
-        if problem and is_scored(record, task, known):
-            again.append(f"{data_key(task.name, known.form, task.suite)} ({problem})")
-        if problem or not is_scored(record, task, known):
+        if not is_scored(record, task, known):
             tasks.append(known)
-    if again:
-        reporter.note(f"predictions are made again: {', '.join(again)}")
-        shutil.rmtree(folder / VECTORS, ignore_errors=True)
+        elif problem:
+            name = data_key(task.name, known.form, task.suite)
+            reporter.note(f"predictions are made again: {name} ({problem})")
+            shutil.rmtree(folder / VECTORS, ignore_errors=True)
+            tasks.append(known)
     return tuple(tasks)
 
 
@@ -206,39 +233,16 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
-    """Remove what a run has made; the caller holds its lock."""
+    """Remove what a run has made; the caller holds its lock. New weights make every old score old, also those of other suites."""
+    old = store.get(run.run_id, run.fingerprint)
+    suites = {score.suite for score in old.scores} if old else set()
+    if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):
+        reporter.note(f"scores of the old weights are gone: --suite {gone} scores the new ones")
     folder = store.folder(run.run_id)
-    if (old := store.get(run.run_id, run.fingerprint)) is not None:
-        _note_forgotten(run, old, reporter)
     for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
         (folder / name).unlink(missing_ok=True)
-    for name in (CHECKPOINT, "state", *OF_WEIGHTS):
+    for name in (CHECKPOINT, "state", VECTORS, "predictions", *FOREIGN):
         shutil.rmtree(folder / name, ignore_errors=True)
-
-
-def without_scores(
-    run: PlannedRun, store: RunsFolder, record: RunRecord, reporter: Reporter
-) -> RunRecord:
-    """The record, and the run's folder, without anything that belongs to the weights before."""
-    _note_forgotten(run, record, reporter)
-    if record.scores:  # first: a record never stands beside weights that are not its own
-        record = with_provenance(
-            replace(record, scores=(), status="interrupted"),
-            data={},
-            corpus=replace(record.provenance.corpus, overlap={}),
-        )
-        store.write(record)
-    for name in OF_WEIGHTS:
-        shutil.rmtree(store.folder(run.run_id) / name, ignore_errors=True)
-    return record
-
-
-def _note_forgotten(run: PlannedRun, record: RunRecord, reporter: Reporter) -> None:
-    """New weights make every old score old, also those of suites that are not requested this time."""
-    requested = {task.suite for task in run.tasks}
-    gone = ",".join(dict.fromkeys(s.suite for s in record.scores if s.suite not in requested))
-    if gone:
-        reporter.note(f"scores of the old weights are gone: --suite {gone} scores the new ones")
 
 
 # --- records ---
@@ -265,7 +269,7 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command=config.command or shlex.join(["bench", *sys.argv[1:]]),
             bench_version=__version__,
-            git=provenance.git_state(run.plugin.folder),
+            git=git_state(run.plugin.folder),
             packages=devices.packages(),
             plugin=Code(
                 package=run.plugin.package, version=run.plugin.version, sha256=run.plugin.sha256
@@ -275,9 +279,7 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             corpus=CorpusUsed(name=corpus.name, sha256=corpus.sha256, columns=corpus.columns)
             if corpus
             else CorpusUsed(),
-            backbone=BackboneUsed(
-                name=run.backbone.name, revision=run.backbone.revision, title=run.backbone.title
-            ),
+            backbone=BackboneUsed(name=run.backbone.name, revision=run.backbone.revision),
             determines=run.determines,
             execution=HowExecuted(
                 recipe_file=tuple(sorted(custom.values)) if custom else (),
@@ -285,6 +287,23 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             ),
         ),
     )
+
+
+def git_state(folder: Path) -> Checkout:
+    """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout, or git takes too long."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "core.abbrev=40", "-C", str(folder), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=True
+        ).stdout
+
+    try:
+        git("ls-files", "--error-unmatch", ".")
+        state = git("describe", "--always", "--exclude", "*", "--dirty").strip()
+    except (OSError, subprocess.SubprocessError):
+        return Checkout()
+    return Checkout(commit=state.removesuffix("-dirty"), dirty=state.endswith("-dirty"))
 
 
 def with_provenance(record: RunRecord, **facts: Any) -> RunRecord:
@@ -296,31 +315,85 @@ def with_execution(record: RunRecord, facts: Facts) -> RunRecord:
     return with_provenance(record, execution=replace(record.provenance.execution, **facts))
 
 
-# --- the work ---
+# --- the method and its weights ---
 
 
-def _with_weights(
-    method: Method,
+def build(
     run: PlannedRun,
-    store: RunsFolder,
-    record: RunRecord,
+    config: RunConfig,
     reporter: Reporter,
-    ranks: Alone | None,
-) -> RunRecord:
-    """Train, or save what needs no training; scores of other weights are dropped, of a training before its first step."""
-    folder, hashes = store.folder(run.run_id), record.checkpoint
-    if run.corpus is not None:
-        record = without_scores(run, store, record, reporter)
-        record = train(method, run, folder, record, ranks)
-    else:
-        record = save(method, folder, record)
-        if hashes not in (None, record.checkpoint):
-            record = without_scores(run, store, record, reporter)
-    store.write(record)
-    return record
+    folder: Path,
+    should_stop: Callable[[], bool] = lambda: False,
+    ranks: Ranks | None = None,
+) -> Method:
+    """The method of a run on its backbone, with initial weights that the seed fixes."""
+    from bench.method.torch_method import build_method
+
+    devices.keep_freed_memory()
+    devices.reset_peak_memory(config.device)
+    cls = run.plugin.cls
+    context = Context(
+        device=config.device,
+        precision=run.precision,
+        seed=run.seed or 0,
+        folder=folder,
+        dev_score=None if run.dev is None else dev_scorer(run.dev),
+        reporter=reporter,
+        should_stop=should_stop,
+        offline=config.offline,
+        chunk=config.chunk if isinstance(config.chunk, int) else None,
+        ranks=ranks if trains_in_steps(cls) else None,
+        auto_batch=config.chunk == "auto",
+        compiled=config.compile,
+        save_seconds=config.save_seconds,
+    )
+    trained = learns(cls, run.setting)
+    method = build_method(cls, run.backbone, run.recipe, context, learns=trained)
+    if cls.own_backbone is None:
+        reporter.note(method.backbone.report())
+    return method
 
 
-def save(method: Method, folder: Path, record: RunRecord) -> RunRecord:
+def trains_in_steps(cls: type[Method]) -> bool:
+    """Does the training loop train it, so that several processes can? Else it is fitted by one."""
+    from bench.method.torch_method import TorchMethod
+
+    return cls.fit is TorchMethod.fit or cls.fitted == "steps"
+
+
+def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
+    """The corpus as the method trains on it: as token ids, or as text. Raises Interrupted."""
+    from bench.data.corpora.token_cache import as_text
+
+    context = method.context
+
+    def progress(done: int, total: int | None = None) -> None:
+        if context.should_stop():
+            text = "stopped while tokenising the corpus; the same command begins that again"
+            raise Interrupted(text)
+        context.reporter.advance(done, total=total)
+
+    context.reporter.phase("tokenise")
+    if method.trains_on == "text":
+        return as_text(corpus, progress=progress)
+    return tokenised(corpus, method.backbone, progress)
+
+
+def tokenised(
+    corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
+) -> TokenisedCorpus:
+    """The corpus as token ids, from the cache where it was tokenised before: with a tokenizer of this very description."""
+    from bench.data.corpora.token_cache import tokenise
+
+    tokenizer = backbone.tokenizer
+    description = json.loads(tokenizer.backend_tokenizer.to_str())
+    for setting_of_each_call in ("truncation", "padding"):
+        description.pop(setting_of_each_call, None)
+    key = hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+    return tokenise(corpus, backbone.ids, key, len(tokenizer), progress=progress)
+
+
+def save(method: Method, run: PlannedRun, folder: Path, record: RunRecord) -> RunRecord:
     """Save what needs no training: the record with ``cost`` and the hashes of the checkpoint."""
     from bench.training.state import replace_folder
 
@@ -329,16 +402,8 @@ def save(method: Method, folder: Path, record: RunRecord) -> RunRecord:
     return replace(record, cost=cost, checkpoint=folder_sha256(folder / CHECKPOINT))
 
 
-def _cost(method: Method, folder: Path, *, trained: bool) -> Cost:
-    return Cost(
-        device=devices.device_name(method.context.device),
-        checkpoint_bytes=provenance.folder_bytes(folder / CHECKPOINT),
-        **provenance.parameter_counts(method, trained=trained),
-    )
-
-
 def train(
-    method: Method, run: PlannedRun, folder: Path, record: RunRecord, ranks: Alone | None
+    method: Method, run: PlannedRun, folder: Path, record: RunRecord, ranks: Ranks | None
 ) -> RunRecord:
     """The record with ``training``, ``cost`` and the hashes of the checkpoint."""
     from bench.method.torch_method import TorchMethod
@@ -363,7 +428,7 @@ def train(
         **_dev_set(run),
     )
     hashes = folder_sha256(folder / CHECKPOINT)
-    record = replace(record, cost=cost, training=training, checkpoint=hashes)
+    record = replace(record, cost=cost, training=training, checkpoint=hashes, scores=())
     return with_execution(record, report.execution)
 
 
@@ -379,6 +444,95 @@ def _dev_set(run: PlannedRun) -> dict[str, Any]:
     }
 
 
+def _cost(method: Method, folder: Path, *, trained: bool) -> Cost:
+    files = [file for file in (folder / CHECKPOINT).rglob("*") if file.is_file()]
+    return Cost(
+        device=devices.device_name(method.context.device),
+        checkpoint_bytes=sum(file.stat().st_size for file in files),
+        **parameter_counts(method, trained=trained),
+    )
+
+
+def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
+    """Fields of a record's cost, counted after everything is built. A run that trains nothing has no trainable parameters. Empty without
+    torch.
+
+    A part is an attribute of the method: the first component of a parameter's name. What two parts share counts for the first.
+    """
+    if not hasattr(method, "named_parameters"):
+        return {}
+    parts = Counter[str]()
+    for name, parameter in method.named_parameters():
+        if trained and parameter.requires_grad:
+            parts[name.partition(".")[0]] += parameter.numel()
+    return {
+        "trainable_parameters": parts.total(),
+        "trainable_parts": dict(parts),
+        "total_parameters": sum(parameter.numel() for _, parameter in method.named_parameters()),
+    }
+
+
+# --- several processes that train together ---
+
+
+def train_on_all(
+    method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Ranks | None
+) -> TrainReport:
+    """``bench.training.loop.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
+    train is fitted here alone."""
+    from bench.training.loop import train
+
+    if ranks is None or method.context.ranks is None:
+        return train(method, corpus, method.context)
+    ranks.share(run.run_id)
+    return settle(lambda: train(method, corpus, method.context), ranks)
+
+
+def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
+    """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
+    try:
+        value = work()
+    except (Exception, SystemExit) as error:  # a plugin may call sys.exit
+        ranks.settle(error)
+        raise
+    if not ranks.settle(None):
+        hint = "the same command goes on from the last state"
+        raise RunFailed("another rank ended before the training did", hint)
+    return value
+
+
+def follow(
+    planned: Sequence[PlannedRun], store: RunsFolder, config: RunConfig, ranks: Ranks
+) -> None:
+    """What every rank but the first does: train what rank 0 names, until it names nothing.
+
+    A failure that all ranks have is reported by rank 0. One of this rank alone is raised: the process has to end.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and decides
+        signal.signal(number, signal.SIG_IGN)
+    runs = {run.run_id: run for run in planned}
+    while (run_id := ranks.share(None)) is not None:
+        try:
+            settle(partial(_train_rank, runs[run_id], store, config, ranks), ranks)
+        except (Exception, SystemExit):
+            if ranks.broken:
+                raise
+
+
+def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
+    from bench.method.torch_method import TorchMethod
+    from bench.training.loop import train
+
+    with stop_signals(insistent=False) as should_stop:
+        folder = store.folder(run.run_id)
+        method = build(run, config, SilentReporter(), folder, should_stop, ranks)
+        assert isinstance(method, TorchMethod) and run.corpus is not None
+        train(method, training_corpus(run.corpus, method), method.context)
+
+
+# --- scores ---
+
+
 def score(
     method: Method,
     run: PlannedRun,
@@ -391,7 +545,6 @@ def score(
     """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
-    scored: set[KnownTask] = set()
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
     place = RunPlace(run.run_id, key, folder)
@@ -399,7 +552,6 @@ def score(
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
-        scored.add(known)
         store.write_predictions(
             run.run_id, result.task, result.text, result.predictions, result.suite
         )
@@ -425,9 +577,7 @@ def score(
             raise Interrupted(
                 f"stopped after scoring {result.task}; the same command goes on from there"
             )
-    record = with_provenance(
-        record, corpus=with_overlap(record, run, scored, reporter, should_stop)
-    )
+    record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
         model = {"kind": _kind_of(run.backbone), **vectors.shape_facts(), **about}

@@ -12,7 +12,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,10 @@ from bench.run.config import Target
 from bench.run.jobs import Batch, Job
 from bench.runs import RunsFolder
 
-LOOK_EVERY = 1.0
+LOOK_EVERY = (
+    2.0  # seconds between two looks at the cluster's head and at what was asked of this process
+)
 ENDS_WITHIN = 60.0  # seconds that a worker has to save its state after it was asked to stop
-HEAD_EVERY = 10.0  # seconds between two looks at the cluster's head
 UNITS = {"K": 2**10, "": 2**20, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -133,42 +133,37 @@ def follow(
 ) -> dict[str, str]:
     """Until every run of the batch has ended; run id -> "finished", "failed" or "cancelled".
 
-    ``should_stop``: cancel all of them; each saves its state.
+    ``should_stop``: cancel all of them; each saves its state. A task that has not ended then ends with this process.
     """
     import ray
 
     task, options = ray.remote(work), _options(batch.target)
     logs, ended = batch.folder / "logs", dict[str, str]()
     waiting, going = list(batch.runs), dict[Any, str]()
-    most, look = batch.target.parallel or len(waiting), time.monotonic()
+    most = batch.target.parallel or len(waiting)
+
+    def note_ends(count: int, seconds: float) -> None:
+        for ref in ray.wait(list(going), num_returns=count, timeout=seconds)[0]:
+            run_id = going.pop(ref)
+            ended[run_id] = _outcome(ref)
+            with contextlib.suppress(BenchError):  # a full disk
+                batch.write_runs([*going.values(), *waiting])
+            log = f"; see {logs}/{run_id}.log" if ended[run_id] == "failed" else ""
+            say(f"{run_id}: {ended[run_id]} ({len(ended)} of {len(batch.runs)}){log}")
+
     while (waiting or going) and not should_stop():
-        if time.monotonic() > look:
-            check_head()
-            look = time.monotonic() + HEAD_EVERY
+        check_head()
         while waiting and len(going) < most:
             run_id = waiting.pop(0)
             named = task.options(name=run_id, retry_exceptions=[WorkerKilled], **options)
             arguments = (batch.command(run_id), dict(batch.environment), batch.directory)
             going[named.remote(*arguments, f"{logs}/{run_id}.log")] = run_id
-        for ref in ray.wait(list(going), num_returns=1, timeout=LOOK_EVERY)[0]:
-            _note_end(batch, run_id := going.pop(ref), ref, ended)
-            log = f"; see {logs}/{run_id}.log" if ended[run_id] == "failed" else ""
-            say(f"{run_id}: {ended[run_id]} ({len(ended)} of {len(batch.runs)}){log}")
-    for ref in going:
-        ray.cancel(ref)
-    for ref in (
-        ray.wait(list(going), num_returns=len(going), timeout=ENDS_WITHIN)[0] if going else ()
-    ):
-        _note_end(batch, going.pop(ref), ref, ended)
-    for ref in going:
-        ray.cancel(ref, force=True)
+        note_ends(1, LOOK_EVERY)
+    if going:
+        for ref in going:
+            ray.cancel(ref)
+        note_ends(len(going), ENDS_WITHIN)
     return ended | dict.fromkeys([*waiting, *going.values()], "cancelled")
-
-
-def _note_end(batch: Batch, run_id: str, ref: Any, ended: dict[str, str]) -> None:
-    ended[run_id] = _outcome(ref)
-    with contextlib.suppress(OSError), open(batch.folder / "ended.txt", "a") as file:
-        file.write(f"{run_id}\n")
 
 
 def _outcome(ref: Any) -> str:
@@ -177,12 +172,10 @@ def _outcome(ref: Any) -> str:
 
     try:
         code = ray.get(ref)
-    except ray.exceptions.TaskCancelledError:
-        return "cancelled"
-    except Exception as error:  # the last of its retries
-        cause = getattr(error, "cause", error)
-        names = type(error).__name__, type(cause).__name__
-        return "cancelled" if any("KeyboardInterrupt" in name for name in names) else "failed"
+    except Exception as error:  # cancelled, or the last of its retries
+        names = f"{type(error).__name__} {type(getattr(error, 'cause', error)).__name__}"
+        cancelled = "TaskCancelled" in names or "KeyboardInterrupt" in names
+        return "cancelled" if cancelled else "failed"
     return {0: "finished", 130: "cancelled"}.get(code, "failed")
 
 
@@ -206,18 +199,15 @@ def check_head() -> None:
 
 
 def queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
-    """The runs that living drivers have not seen end."""
+    """The runs that living drivers have not seen end: a driver removes a run that has ended from its ``runs.txt``."""
     jobs: dict[str, Job] = {}
     for folder, runs in batches.items():
         if (driver := RunsFolder(folder.parent).worked_on_by(folder.name)) is None:
             continue
-        file, store = folder / "ended.txt", RunsFolder(folder.parents[1])
-        ended = set(file.read_text(encoding="utf-8").split()) if file.exists() else set()
-        host, _, process = driver.rpartition(":")
+        store, (host, _, process) = RunsFolder(folder.parents[1]), driver.rpartition(":")
+        cancel = f"kill -INT {process}, on {host}: Ctrl-C for all runs of that command"
         for run_id in runs:
-            if run_id not in ended:
-                state = "running" if store.worked_on_by(run_id) else "queued"
-                cancel = f"kill -INT {process}, on {host}: Ctrl-C for all runs of that command"
-                log = folder / "logs" / f"{run_id}.log"
-                jobs[run_id] = Job(state, f"driver {driver}", "", cancel, log)
+            state = "running" if store.worked_on_by(run_id) else "queued"
+            log = folder / "logs" / f"{run_id}.log"
+            jobs[run_id] = Job("ray", state, f"driver {driver}", "", cancel, log)
     return jobs

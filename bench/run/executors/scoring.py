@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -149,32 +149,21 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
 
 
 def with_overlap(
-    record: RunRecord,
-    run: PlannedRun,
-    scored: Container[KnownTask],
-    reporter: Reporter,
-    should_stop: Callable[[], bool],
+    record: RunRecord, run: PlannedRun, reporter: Reporter, should_stop: Callable[[], bool]
 ) -> CorpusUsed:
-    """``record.provenance.corpus`` with counts of the sentences that stand in the corpus: of the tasks ``scored`` now, and of those
-    that a process scored which was killed before it counted.
+    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that stand in the corpus.
 
-    A corpus that cannot be read any more leaves the rest as it is, with a note: the scores do not depend on it. Tasks of which
-    only mteb knows the sentences have no counts. Raises Interrupted.
+    What was counted before comes from the cache. A corpus that cannot be read any more leaves the rest as it is, with a note: the
+    scores do not depend on it. Tasks of which only mteb knows the sentences have no counts. Raises Interrupted.
     """
     corpus, about = run.corpus, record.provenance.corpus
-    if corpus is None:
-        return about
-    counted = {
-        (entry["suite"], entry["task"], entry["text"]) for entry in about.overlap.get("tasks", ())
-    }
-    pending = [
-        ScoredSentences(task.suite, task.name, known.form, scored_sentences(known.task))
+    scored = [
+        ScoredSentences(task.suite, task.name, known.form, sentences)
         for task, known in zip(run.tasks, run.task_data, strict=True)
-        if known in scored or (task.suite, task.name, known.form) not in counted
         if record.score(task.suite, task.name, task.protocol, known.form) is not None
+        if (sentences := scored_sentences(known.task))
     ]
-    pending = [sentences for sentences in pending if sentences.sentences]
-    if not pending:
+    if corpus is None or not scored:
         return about
 
     def progress(rows: int) -> None:
@@ -186,7 +175,7 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        overlaps = count_overlaps(corpus, pending, progress=progress)
+        overlaps = count_overlaps(corpus, scored, progress=progress)
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about

@@ -177,6 +177,7 @@ def queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
         waits = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
         detail = f"({why})" if waits and why != "None" else node and f"on {node}"
         jobs[run_id] = Job(
+            "slurm",
             "queued" if waits else "running",
             name,
             detail,
