@@ -189,9 +189,9 @@ def printed_rows(part: Part, words: Sequence[str] = ()) -> list[Row]:
     every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
     for word in words:
         if not any(_fits(row, word) for row in every):
-            labels = ", ".join(dict.fromkeys(row.first.label for row in every))
+            labels = ", ".join(dict.fromkeys(row.first.label for row in every)) or "it has no rows"
             raise BenchError(
-                f"--rows {word}: no row of {part.name} has it: {labels or "it has no rows"}",
+                f"--rows {word}: no row of {part.name} has it: {labels}",
                 "a setting, a method, own, copied, or part of a row's label",
             )
     return [row for row in every if not words or any(_fits(row, word) for word in words)]
