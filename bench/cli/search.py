@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -131,11 +132,11 @@ def search(
     Example:  bench search simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
-    try:
-        from bench.run.search import trials as searched
-    except ModuleNotFoundError:
+    if importlib.util.find_spec("optuna") is None:
         text = "bench search needs Optuna, which is not installed"
-        raise BenchError(text, "pip install 'sentence-bench[search]'") from None
+        raise BenchError(text, "pip install 'sentence-bench[search]'")
+    from bench.run.search import trials as searched
+
     config = plan_of(targets, None, options).runs[0]
     check_names(config)
     suites = expand_suites(config.suites)
