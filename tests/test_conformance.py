@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import Batch, Features, Loss, Method, TorchMethod
-from bench.run.conformance import SENTENCES, Case, check
+from bench.run import conformance
+from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import Plugin, discover, from_file
 from bench.run.recipes import variants_of
 from methods.simcse import SimCSE
@@ -37,14 +38,17 @@ TRAINING = [
 ]
 
 
-def here(case: Case) -> np.ndarray:
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the place of another process, which takes seconds."""
-    return case.build().encode(SENTENCES)
+    monkeypatch.setattr(
+        conformance, "encode_elsewhere", lambda case: case.build().encode(SENTENCES)
+    )
 
 
 def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
     """What failed, with what was seen."""
-    findings = check(Plugin(cls.name, cls, "here", "", "0" * 64), overrides, here)
+    findings = check(Plugin(cls.name, cls, "here", "", "0" * 64), overrides)
     assert [f.kind for f in findings if "+" not in f.what] == [
         *ENCODING,
         *(TRAINING if cls.settings != ("none",) else []),
@@ -65,10 +69,11 @@ OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.ow
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("name", "overrides"), OWN, ids=[name for name, _ in OWN])
 def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
     plugin = discover()[name]
-    findings = check(plugin, overrides, here)
+    findings = check(plugin, overrides)
     assert [f for f in findings if not f.passed] == []
     per_setting = {
         s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings
@@ -139,6 +144,7 @@ ENCODERS: list[tuple[type[Method], int | None, str, int]] = [
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("cls", "check", "seen", "others"), ENCODERS)
 def test_a_broken_encoder_is_caught_by_the_right_check(cls, check, seen, others):
     found = failures(cls)
@@ -224,6 +230,7 @@ TRAININGS: list[tuple[type[Method], str, str]] = [
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("cls", "caught", "seen"), TRAININGS)
 def test_a_broken_training_is_caught_by_the_right_check(cls, caught, seen):
     found = failures(cls)

@@ -59,7 +59,7 @@ from bench.publish import submissions
 from bench.publish.versions import read_version
 from bench.run import recipe_file
 from bench.run.models import objects, server
-from bench.run.models.external import as_vectors
+from bench.run.models.objects import as_vectors
 from bench.runs.arrays import read_arrays
 from bench.runs.intact import read_curve
 from bench.runs.packed import NAME, Packed, read_manifest, read_packed

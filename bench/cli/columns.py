@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 from rich.console import Console
 
 from bench.base.findings import UNCHECKED, Finding
-from bench.cli.options import json_text
 from bench.compare.formatting import lines
 from bench.show.grid import Column, Grid, grid, terminal
 
@@ -61,29 +60,6 @@ def print_columns(
 def print_facts(facts: Iterable[Sequence[str]], indent: int = 0) -> None:
     """What is known of one thing, a line each; facts without a text are left out."""
     print_columns([fact for fact in facts if fact[1]], indent=indent)
-
-
-def end_check(
-    results: Mapping[str, Sequence[Finding]], kind: str, about: str, as_json: bool
-) -> None:
-    """Print what the checks of plugins found, by name; exit code 1 where something failed. In JSON ``kind`` is the key of a name
-    ("method", "suite"), ``about`` that of the thing that was looked at ("setting", "task")."""
-    failed = sum(finding.failed for findings in results.values() for finding in findings)
-    for name, findings in results.items():
-        if as_json:
-            click.echo(json_text({kind: name, "findings": [_as_data(f, about) for f in findings]}))
-        else:
-            print_findings(findings, name)
-    if not as_json:
-        click.echo(f"{failed} failed" if failed else "the contract is kept")
-    if failed:
-        raise click.exceptions.Exit(1)
-
-
-def _as_data(finding: Finding, about: str) -> dict[str, object]:
-    seen = {"check": finding.kind, "passed": finding.passed, "seen": finding.why}
-    repeats = {"repeats": finding.repeats} if finding.repeats else {}
-    return {about: finding.what, **seen, **repeats}
 
 
 def print_findings(findings: Sequence[Finding], title: str = "") -> None:

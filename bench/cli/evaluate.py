@@ -6,28 +6,25 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
-from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.cli.options import (
-    allow_pickle_option,
-    comma_list,
-    data_option,
-    device_option,
-    json_option,
-    offline_option,
-    parse_overrides,
-    plain_option,
-    plugin_option,
-    runs_option,
-)
+from bench.cli.options import comma_list
 from bench.cli.planning import Planned, prepare, show_plan
 from bench.cli.progress import reporting
+from bench.cli.run import checked
 from bench.cli.run_all import run_all, show_missing, show_result
-from bench.data.fetching import offline_now
+from bench.cli.run_options import (
+    OUTPUT,
+    WHAT,
+    GroupedCommand,
+    option,
+    plan_of,
+    shared_options,
+)
 from bench.data.sets import DataFolder
 from bench.run.config import RunConfig
 from bench.run.models import (
@@ -39,29 +36,34 @@ from bench.run.models import (
 )
 from bench.run.plan import scored_sentences_of
 from bench.runs import RunRecord, RunsFolder
-from bench.score.suites import split_names
+
+SERVER = "A server"
 
 
-@click.command()
-@click.argument("models", metavar="[MODEL]...", nargs=-1)
-@click.option(
-    "--suite",
-    "suites",
-    default="sts",
-    show_default=True,
-    help="Suites, separated by commas, or all (see bench suites).",
+@click.command(
+    cls=GroupedCommand,
+    params=shared_options(
+        *("suites", "text", "device", "fresh", "offline", "allow_pickle", "data", "runs"),
+        *("plugins", "dry_run", "as_json", "plain"),
+    ),
 )
-@click.option(
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@option(
+    WHAT,
     "--name",
     "names",
+    type=comma_list,
+    metavar="TEXT",
     help="What tables call the models, separated by commas.  [default: as card, folder or file say]",
 )
-@click.option(
+@option(
+    WHAT,
     "--prefix",
     default="",
     help='Before every sentence ("query: "), or a template with the sentence at [X].',
 )
-@click.option(
+@option(
+    WHAT,
     "--prompt",
     "prompts",
     nargs=2,
@@ -69,74 +71,46 @@ from bench.score.suites import split_names
     metavar="TASK TEXT",
     help="The same for one task or suite; may be repeated.",
 )
-@click.option(
+@option(
+    WHAT,
     "--set",
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
     help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, dtype=bf16.",
 )
-@click.option("--model", "server_model", help="Of a server: the model, as the server calls it.")
-@click.option(
+@option(SERVER, "--model", "server_model", help="The model, as the server calls it.")
+@option(
+    SERVER,
     "--batch",
     type=click.IntRange(min=1),
     default=128,
     show_default=True,
-    help="Of a server: sentences in one request.",
+    help="Sentences in one request.",
 )
-@click.option(
-    "--dimensions", type=click.IntRange(min=1), help="Of a server: how many dimensions to ask for."
+@option(SERVER, "--dimensions", type=click.IntRange(min=1), help="How many dimensions to ask for.")
+@option(
+    SERVER, "--key-env", help="The environment variable with the key.  [default: BENCH_API_KEY]"
 )
-@click.option(
-    "--key-env",
-    help="Of a server: the environment variable with the key.  [default: BENCH_API_KEY]",
-)
-@click.option(
-    "--text",
-    default="tokenised",
-    show_default=True,
-    help="Text form: tokenised, raw, tokenised,raw, any.",
-)
-@device_option
-@click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
-@offline_option
-@allow_pickle_option
-@click.option(
-    "--dry-run", is_flag=True, help="Show what would be done, and what a server would be asked."
-)
-@click.option(
+@option(
+    OUTPUT,
     "--list-sentences",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Only write what these suites ask for, as JSON lines.",
 )
-@data_option
-@runs_option
-@plugin_option
-@json_option
-@plain_option
 def evaluate(
     models: tuple[str, ...],
-    suites: str,
-    names: str | None,
     prefix: str,
     prompts: tuple[tuple[str, str], ...],
-    pairs: tuple[str, ...],
     server_model: str | None,
     batch: int,
     dimensions: int | None,
     key_env: str | None,
-    text: str,
-    device: str,
-    fresh: bool,
-    offline: bool,
-    allow_pickle: bool,
-    dry_run: bool,
     list_sentences: Path | None,
-    data: Path | None,
-    runs: Path | None,
-    plugins: tuple[Path, ...],
+    dry_run: bool,
     as_json: bool,
     plain: bool,
+    **options: Any,
 ) -> None:
     """Score finished encoders and print one table; one record per model in the runs folder.
 
@@ -146,18 +120,8 @@ def evaluate(
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
-    store, titles = RunsFolder(runs), comma_list(names)
-    config = RunConfig(
-        suites=split_names(suites),
-        text=",".join(comma_list(text)),
-        plugins=tuple(map(str, plugins)),
-        allow_pickle=allow_pickle,
-        device=devices.choose_device(device),
-        fresh=fresh,
-        offline=offline or offline_now(),
-        data=str(data) if data else None,
-    )
-    DataFolder(data).check_root()
+    config = checked(plan_of((), None, options)).runs[0]
+    store, titles = RunsFolder(config.runs), config.names
     if bool(models) == (list_sentences is not None):
         raise BenchError(
             "expected models, or --list-sentences FILE alone", "bench evaluate MODEL --suite sts"
@@ -168,12 +132,11 @@ def evaluate(
         return
     if titles and not len(titles) == len(set(titles)) == len(models):
         raise BenchError(
-            f"--name {names}: {len(set(titles))} names for {len(models)} models",
+            f"--name {','.join(titles)}: {len(set(titles))} names for {len(models)} models",
             "one name for each, in their order",
         )
     check_prompts(dict(prompts), config.suites)
     server = ServerOptions(server_model, batch, dimensions, key_env)
-    values = parse_overrides(pairs)
     encoders, plans = [], []
     for model, title in zip(models, titles or [""] * len(models), strict=True):
         encoder = find_model(
@@ -182,7 +145,7 @@ def evaluate(
             name=title,
             prompt=prefix,
             prompts=dict(prompts),
-            values=values,
+            values=config.overrides,
             server=server,
         )
         encoders.append(encoder)

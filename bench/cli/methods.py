@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.columns import end_check, print_grid
+from bench.cli.check import run_checks
+from bench.cli.columns import print_grid
 from bench.cli.method_card import describe, show
-from bench.cli.options import json_option, json_text, parse_overrides, plugin_option
+from bench.cli.options import json_option, json_text, plugin_option
 from bench.cli.planning import known_methods
 from bench.run.config import split_variant
-from bench.run.plugins import Registry, discover
+from bench.run.plugins import Registry
 from bench.run.recipes import check_variant, variants_of
 from bench.show.grid import Column, grid
 
@@ -56,8 +57,7 @@ def methods(
               bench methods --check my_method.py
     """
     if check_name:
-        _check(check_name, pairs, plugins, as_json)
-        return
+        run_checks([check_name], pairs, plugins, as_json=as_json)
     if name is None:
         if everything:
             raise BenchError("--all needs a method", "bench methods NAME --all")
@@ -94,25 +94,3 @@ def _list(registry: Registry, as_json: bool) -> None:
     ]
     columns = ("method", Column("summary", wrap=24), Column("settings", wrap=12, drop=1))
     print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))
-
-
-def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
-    from bench.run.conformance import check
-
-    overrides = parse_overrides(pairs)
-    if name.endswith(".py"):
-        if not Path(name).is_file():
-            raise BenchError(
-                f"--check {name}: no such file",
-                "the name of a method (bench methods), or a Python file that defines one",
-            )
-        known = discover([Path(name)]).plugins.values()
-        checked = [plugin for plugin in known if plugin.package == str(Path(name))]
-    else:
-        checked = [discover(plugins)[name]]
-    if not checked:
-        raise BenchError(
-            f"--check {name}: it defines a suite and no method", f"bench suites --check {name}"
-        )
-    results = {plugin.name: check(plugin, overrides) for plugin in checked}
-    end_check(results, "method", "setting", as_json)

@@ -6,165 +6,131 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError, FetchFailed
+from bench.base.files import write_or_fail
+from bench.base.text import seed_ranges
 from bench.cli import show_error
 from bench.cli.columns import print_columns, say
 from bench.cli.method_card import describe, show_part
-from bench.cli.options import (
-    allow_pickle_option,
-    comma_list,
-    data_option,
-    device_option,
-    json_option,
-    json_text,
-    parse_overrides,
-    parse_seeds,
-    plain_option,
-    plugin_option,
-    precision_option,
-    recipe_options,
-    runs_option,
-    warn,
-)
+from bench.cli.options import comma_list, json_text, parse_seeds, warn
 from bench.cli.planning import Planned, known_methods, prepare, show_plan
 from bench.cli.progress import RunReporter, reporting
-from bench.cli.reproduced import show_results, show_rows, show_skipped, write_page
+from bench.cli.run import checked
 from bench.cli.run_all import FOR_EVER, run_all, show_missing
-from bench.data.fetching import offline_now
-from bench.data.sets import DataFolder
-from bench.references import NO, RECIPES, SCORES, TEMPLATES, contents, find_part
-from bench.run.config import RunConfig
-from bench.run.reproduce.runs import in_order, plan_runs, seeds_of
-from bench.run.reproduce.table import TableRun, runs_of, with_set
-from bench.run.settle import settled
+from bench.cli.run_options import OUTPUT, WHAT, GroupedCommand, option, plan_of, shared_options
+from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
+from bench.references import (
+    NO,
+    RECIPES,
+    SCORES,
+    TEMPLATES,
+    Part,
+    ReferenceResult,
+    contents,
+    find_part,
+)
+from bench.run.config import Plan, RunConfig
+from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
 from bench.runs import RunsFolder
 from bench.show.figures.drawing import missing_library
+from bench.show.pages.reproduced import paper_figure, render
+
+CELLS = ("task", "printed", "ours", "as many new runs as the paper had, 95 %")
+CHANCE = "each interval is a 95 % one by itself: of 20 cells one differs by chance alone"
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    params=shared_options(
+        *("pairs", "budget", "corpus", "text", "device", "precision", "offline", "allow_pickle"),
+        *("data", "runs", "plugins", "max_steps", "dry_run", "everything", "as_json", "plain"),
+    ),
+)
 @click.argument("name", metavar="[PAPER:TABLE|PAPER:figureN]", required=False)
-@click.option(
+@option(
+    WHAT,
+    "--rows",
+    "words",
+    type=comma_list,
+    metavar="TEXT",
+    help="Only these rows (a,b): a setting, a method, own, copied, or part of a label.",
+)
+@option(
+    WHAT,
+    "--backbone",
+    "backbones",
+    type=comma_list,
+    metavar="TEXT",
+    help="Only rows of these backbones; any other name or folder stands in for all of them.",
+)
+@option(
+    WHAT,
     "--released",
     is_flag=True,
     help="Score the checkpoints that authors released (bench references checkpoints); train nothing.",
 )
-@click.option(
-    "--rows",
-    "words",
-    help="Only these rows (a,b): a setting, a method, own, copied, or part of a label.",
-)
-@click.option(
-    "--backbone",
-    "backbones",
-    help="Only rows of these backbones; any other name or folder stands in for all of them.",
-)
-@click.option(
+@option(
+    WHAT,
     "--seeds",
+    type=parse_seeds,
+    metavar="TEXT",
     help="42, 1-5, or 1,3,7-9.  [default: from 42 on, as many as the printed number is of]",
 )
-@click.option(
-    "--corpus",
-    help="Training text of every run instead of the recipes' own: as bench run takes it.",
-)
-@recipe_options(" Then the run is a trial, no reproduction.")
-@click.option(
+@option(
+    OUTPUT,
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where the page is written: ours beside the print of a table, or a figure.",
 )
-@click.option(
-    "--text",
-    default="tokenised",
-    show_default=True,
-    help="Text form of the sets that have several.",
-)
-@device_option
-@precision_option("Of training, as in bench run; scores are always float32.")
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")
-@allow_pickle_option
-@click.option("--dry-run", is_flag=True, help="Show the plan: rows, runs, hours, what is fetched.")
-@click.option("--all", "everything", is_flag=True, help="With --dry-run: all recipe values.")
-@data_option
-@runs_option
-@plugin_option
-@json_option
-@plain_option
 def reproduce(
     name: str | None,
-    words: str | None,
-    backbones: str | None,
+    words: tuple[str, ...] | None,
+    backbones: tuple[str, ...] | None,
     released: bool,
-    seeds: str | None,
-    corpus: str | None,
-    pairs: tuple[str, ...],
-    max_steps: int | None,
-    budget: str | None,
     html: Path | None,
-    text: str,
-    device: str,
-    precision: str,
-    offline: bool,
-    allow_pickle: bool,
     dry_run: bool,
     everything: bool,
-    data: Path | None,
-    runs: Path | None,
-    plugins: tuple[Path, ...],
     as_json: bool,
     plain: bool,
+    **options: Any,
 ) -> None:
     """Run a paper's table or figure again, and show ours beside the print: consistent, differs, or not tested.
 
-    Without a name every table and figure is listed, with yes or no. A figure is drawn from its runs, on a page. What is missing is fetched first, as bench run does it. The same command again repeats
-    nothing that is done and goes on with what was interrupted; processes with one command share its runs.
+    Without a name every table and figure is listed, with yes or no. A figure is drawn from its runs, on a page. What is missing is
+    fetched first, as bench run does it. The same command again repeats nothing that is done and goes on with what was interrupted;
+    processes with one command share its runs. With --set or --budget a run is a trial, no reproduction.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
-              bench reproduce promcse:5 --rows unsupervised --backbone builtin --corpus builtin --max-steps 5
+              bench reproduce promcse:5 --rows unsupervised --backbone builtin --corpus builtin --budget 5steps
               bench reproduce promcse:1 --released --allow-pickle
     """
     if name is None:
         list_parts(as_json)
         return
-    part, store = find_part(name), RunsFolder(runs)
+    part = find_part(name)
     if part.how == NO:
         reason = f"{part.part} of {part.paper} cannot be run again: {part.why}"
         raise BenchError(reason, "bench reproduce: lists every table and figure")
-    registry = known_methods(plugins)
+    config = plan_of((), None, options).runs[0]
+    registry = known_methods(config.plugins)
     if part.how in (RECIPES, TEMPLATES):  # our recipes, each value with its source
         say(f"{part.part} of {part.paper}: {part.shows}")
         show_part(describe(registry[part.paper]), part.how)
         return
     chosen = runs_of(
-        part,
-        registry,
-        words=comma_list(words),
-        backbones=comma_list(backbones),
-        released=released,
+        part, registry, words=words or (), backbones=backbones or (), released=released
     )
-    listed = with_set(chosen, registry, parse_overrides(pairs, max_steps, budget))
+    listed = with_set(chosen, registry, config.values)
     if part.how != SCORES and not dry_run and (lacks := missing_library("bench reproduce")):
         raise lacks
-    config = RunConfig(
-        seeds=() if seeds is None else parse_seeds(seeds),
-        text=text,
-        corpus=corpus,
-        budget=budget,
-        device=device,
-        precision=precision,
-        allow_pickle=allow_pickle,
-        offline=offline or offline_now(),
-        wait_seconds=FOR_EVER,
-        data=str(data) if data else None,
-    )
-    config = replace(
-        settled(config, only_look=dry_run), budget=None
-    )  # each run has it in its recipe
-    DataFolder(data, offline=True).check_root()
-    order = in_order(listed)
+    store, order = RunsFolder(config.runs), in_order(listed)
+    config = checked(Plan((config,)), only_look=dry_run).runs[0]
+    config = replace(config, seeds=options["seeds"] or (), budget=None, wait_seconds=FOR_EVER)
 
     def plan(stage: Sequence[TableRun], config: RunConfig) -> Planned:
         make = partial(plan_runs, stage, config, registry, store)
@@ -186,10 +152,10 @@ def reproduce(
     with reporting(plain or as_json) as reporter:
         code = run_stages(order, plan, store, config, reporter)
     if part.how == SCORES:
-        show_results(listed, store, text, as_json)
+        show_results(listed, store, config.text, as_json)
     if html is not None or part.how != SCORES:
         page = html or store.path / f"reproduced-{name.replace(':', '-')}.html"
-        write_page(page, part, listed, store, text)
+        write_page(page, part, listed, store, config.text)
         click.echo(f"page: {page}", err=as_json)
     raise click.exceptions.Exit(code)
 
@@ -237,3 +203,97 @@ def list_parts(as_json: bool) -> None:
         for one in contents()
     ]
     print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
+
+
+# --- what became of it: ours beside the print ---
+
+
+def show_rows(order: Sequence[TableRun]) -> None:
+    """Each printed row, its printed value, and the run that it means."""
+    rows = [
+        (row.first.label, (row.average or row.cells[0]).printed, row.first.runs, run.name)
+        for run in order
+        for row in run.rows
+    ]
+    if rows:
+        print_columns(rows, headings=("printed row", "value", "of", "run"), indent=2)
+    for note in dict.fromkeys(note for run in order for note in run.notes):
+        say(f"note: {note}", indent=2, hang=2)
+
+
+def show_skipped(listed: Sequence[TableRun]) -> None:
+    """Rows that are not run, and why."""
+    if rows := skipped_rows(listed):
+        click.echo()
+        print_columns(rows, headings=("not run", "why"), indent=2)
+
+
+def skipped_rows(listed: Sequence[TableRun]) -> list[tuple[str, str]]:
+    """(labels of rows, why they were not run), once for each reason."""
+    labels: dict[str, dict[str, None]] = {}
+    for run in listed:
+        if run.reason:
+            labels.setdefault(run.reason, {}).update(dict.fromkeys(run.labels or (run.name,)))
+    return [(", ".join(names), why) for why, names in labels.items()]
+
+
+def judged(listed: Sequence[TableRun], store: RunsFolder, text: str) -> dict[str, list[Reproduced]]:
+    """Title of a printed row and its run -> what became of its cells."""
+    rows = [(run, row) for run in listed if not run.why_not for row in run.rows]
+    beside = [
+        Beside(row.cells, [r for r, _ in finished(run, store)], run.differs_from(row.first))
+        for run, row in rows
+    ]
+    by_title: dict[str, list[Reproduced]] = {}
+    for (run, row), cells in zip(rows, judge_rows(beside, text), strict=True):
+        by_title.setdefault(_title(run, row.first), []).extend(cells)
+    return by_title
+
+
+def show_results(listed: Sequence[TableRun], store: RunsFolder, text: str, as_json: bool) -> None:
+    """Every printed cell beside ours, and whether as many new runs as the paper had would give it."""
+    for title, cells in judged(listed, store, text).items():
+        if as_json:
+            for cell in cells:
+                more = {"row": title, "sentence": verdict_text(cell, cell.printed)}
+                click.echo(json_text(asdict(cell) | more))
+            continue
+        say(title, hang=2)
+        print_columns(map(_columns, cells), headings=CELLS, indent=2)
+        for note in dict.fromkeys(note for cell in cells for note in cell.notes):
+            say(f"note: {note}", indent=2, hang=6)
+        click.echo()
+    if as_json:
+        return
+    show_skipped(listed)
+    say(CHANCE)
+    say(f"records: {store.path}; next: bench compare --with-paper --runs {store.path}")
+
+
+def _title(run: TableRun, cell: ReferenceResult) -> str:
+    """ "PromCSE-BERT-base (promcse table 1, one run): promcse, unsupervised, bert-base-uncased; seeds 42-44"."""
+    source = "" if cell.own_result else f"copied from {cell.source}"
+    facts = ", ".join(filter(None, (f"{cell.paper} table {cell.table}", cell.runs, source)))
+    seeds = seed_ranges([one.seed for one in run.planned if one.seed is not None])
+    return f"{cell.label} ({facts}): {run.name}{f'; seeds {seeds}' if seeds else ''}"
+
+
+def _columns(cell: Reproduced) -> tuple[str, str, str, str]:
+    printed = cell.printed
+    ours = "-" if cell.mean is None else f"{cell.mean:.{cell.decimals}f}"
+    spread = "" if printed.std is None else f" ±{printed.std:g}"
+    return printed.task, printed.printed + spread, ours, verdict_text(cell, printed)
+
+
+def write_page(
+    file: Path, part: Part, listed: Sequence[TableRun], store: RunsFolder, text: str
+) -> None:
+    """The page of a figure that is drawn from our runs, or of a table's cells beside ours; and what was not run."""
+    runs = {run.name: ours for run in listed if (ours := finished(run, store))}
+    page = render(
+        f"{part.name}, run again",
+        paper_figure(part, runs) if part.how != SCORES else None,
+        {title: map(_columns, cells) for title, cells in judged(listed, store, text).items()},
+        skipped_rows(listed),
+    )
+    write_or_fail(file, page.encode(), hint="--html FILE")

@@ -23,7 +23,6 @@ from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, sh
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.plan import check_names
-from bench.run.search import study as searched
 from bench.run.search.space import short
 from bench.runs import RunsFolder
 from bench.runs.searches import RECIPE, RUNNING, best_trial, expected_best
@@ -33,8 +32,7 @@ from bench.show.figures.lines import write_figures
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
-    from bench.run.search.study import Job
-    from bench.run.search.trials import Worker
+    from bench.run.search.trials import Job, Worker
     from bench.runs.searches import Search, Study, Trial
 
 SEEDS = (901,)  # published runs need others
@@ -137,6 +135,8 @@ def search(
     if importlib.util.find_spec("optuna") is None:
         text = "bench search needs Optuna, which is not installed"
         raise BenchError(text, "pip install 'sentence-bench[search]'")
+    from bench.run.search import trials as searched
+
     config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
@@ -174,16 +174,23 @@ def search(
         if planned.to_fetch and not as_json:
             print_grid(pending_grid(planned.to_fetch), indent=2)
         return
-    from bench.run.search.trials import Worker
-
-    worker = Worker(store.folder(study.name), study, jobs, config)
+    worker = searched.Worker(store.folder(study.name), study, jobs, config)
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
         reporter.plan(worker.order())
         run_trials(worker, reporter)
     with worker.lock:
-        show_result(worker.folder, worker.write(), as_json)
+        found = worker.write()
+        files = {method: searched.write_recipe(worker.folder, found, method) for method in jobs}
+    facts = {method: searched.search_facts(found, method) for method in jobs}
+    if as_json:
+        for method, file in files.items():
+            click.echo(json_text({"method": method, "recipe": str(file or ""), **facts[method]}))
+        return
+    show_result(worker.folder, found, facts)
+    if made := [str(file) for file in files.values() if file]:
+        say(f"next: bench run {' '.join(made)} --seeds 1-5")
 
 
 def run_trials(worker: Worker, reporter: RunReporter) -> None:
@@ -226,30 +233,24 @@ def show_space(
     say(study.overlap)
 
 
-def show_result(folder: Path, search: Search, as_json: bool) -> None:
-    """The results so far as a table, recipe files, and figures where matplotlib is installed; and the next command."""
-    rows, files = [], []
+def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
+    """The results so far as a table, and as figures where matplotlib is installed. ``facts``: of each method."""
+    rows = []
     for method, trials in search.trials.items():
-        file, facts = (
-            searched.write_recipe(folder, search, method),
-            searched.search_facts(search, method),
+        tried = [trial for trial in trials if trial.number != RECIPE]
+        curve = expected_best([trial.score for trial in tried if trial.state != RUNNING])
+        places = sorted({1, (len(curve) + 1) // 2, len(curve)}) if curve else []
+        recipe, best = (facts[method][key] for key in ("recipe_dev", "dev"))
+        rows.append(
+            (
+                method,
+                "" if recipe is None else f"{recipe:.2f}",
+                "" if best is None else f"{best:.2f}",
+                " ".join(f"{curve[n - 1]:.2f}" for n in places),
+                ", ".join(f"{n} {state}" for state, n in Counter(t.state for t in tried).items()),
+                values_text(best_trial(trials)),
+            )
         )
-        files += [str(file)] if file else []
-        if as_json:
-            click.echo(json_text({"method": method, "recipe": str(file or ""), **facts}))
-        counts = Counter(trial.state for trial in trials if trial.number != RECIPE)
-        ended = [trial for trial in trials if trial.number != RECIPE and trial.state != RUNNING]
-        curve = expected_best([trial.score for trial in ended])
-        expected = [curve[n - 1] for n in sorted({1, (len(curve) + 1) // 2, len(curve)}) if curve]
-        recipe, best, *others = [
-            "" if score is None else f"{score:.2f}"
-            for score in (facts["recipe_dev"], facts["dev"], *expected)
-        ]
-        states = ", ".join(f"{count} {state}" for state, count in counts.items())
-        values = values_text(best_trial(trials))
-        rows.append((method, recipe, best, " ".join(others), states, values))
-    if as_json:
-        return
     columns = "method", "recipe", "best", "expected best", "trials", "values of the best"
     print_columns(rows, headings=columns)
     say(f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower.")
@@ -258,5 +259,3 @@ def show_result(folder: Path, search: Search, as_json: bool) -> None:
         say(f"no figures: {lacks.message} (try: {lacks.hint}, then the same command)")
     else:
         write_figures(folder, search.study, search.trials)
-    if files:
-        say(f"next: bench run {' '.join(files)} --seeds 1-5")

@@ -9,10 +9,10 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names
-from bench.cli.columns import end_check, print_facts, print_grid
+from bench.cli.check import run_checks
+from bench.cli.columns import print_facts, print_grid
 from bench.cli.options import data_option, json_option, json_text, plugin_option, warn
-from bench.data.sets import DataFolder
-from bench.score.suites import Suite, suite, suite_names, suite_plugin, use_files
+from bench.score.suites import Suite, suite, suite_names, suite_plugin
 from bench.show.grid import Column, grid
 
 
@@ -41,8 +41,7 @@ def suites(
               bench suites --check my_suite.py --data DIR
     """
     if check_name:
-        _check(check_name, data, as_json)
-        return
+        run_checks([check_name], data=data, as_json=as_json)
     if name is not None:
         facts = _as_data(suite(name))
         if as_json:
@@ -89,26 +88,6 @@ def _show(facts: dict[str, Any]) -> None:
     ]
     items, parts = Column("items", right=True), Column("sub-datasets", wrap=20)
     print_grid(grid(["task", items, "metric", "protocol", parts], rows))
-
-
-def _check(name: str, data: Path | None, as_json: bool) -> None:
-    from bench.run.suite_check import check
-
-    chosen = suite(name) if not name.endswith(".py") else _suite_of(Path(name))
-    folder = DataFolder(data)
-    folder.check_root()
-    end_check({chosen.name: check(chosen, folder)}, "suite", "task", as_json)
-
-
-def _suite_of(file: Path) -> Suite:
-    """The suite that a plugin file defines. Raises BenchError where it defines none."""
-    use_files([file])
-    for plugin in map(suite_plugin, suite_names()):
-        if plugin is not None and plugin.package == str(file):
-            return plugin.suite
-    raise BenchError(
-        f"--check {file}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md"
-    )
 
 
 def _as_data(suite: Suite) -> dict[str, Any]:

@@ -6,18 +6,16 @@ The method is built on a tiny random BERT with the built-in tokenizer, so that i
 from __future__ import annotations
 
 import copy
-import importlib
-import inspect
 import json
-import operator
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +28,20 @@ from bench.backbones.folder import WEIGHTS
 from bench.base.contract import (
     Failed,
     fail_if,
-    import_file,
     once_each,
     place_of_code,
     result_of,
 )
 from bench.base.errors import BenchError, UnknownName
-from bench.base.findings import AGREES, DIFFERS, Finding
+from bench.base.findings import AGREES, Finding
 from bench.data.corpora import KINDS
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
 from bench.run.plan import learns
 from bench.run.plugins import Plugin
-from bench.run.recipe_file import read
+from bench.run.recipe_file import fits, read
 from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
-from bench.run.search.space import space_of, with_values
+from bench.run.search.space import check_key, dimension, with_values
 
 SENTENCES = [
     "A man is playing a guitar .",
@@ -59,36 +56,24 @@ SENTENCES = [
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
-def check(
-    plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewhere | None = None
-) -> list[Finding]:
+def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
     """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError where the method cannot be
-    built at all. ``elsewhere``: how another process encodes; by default one is started."""
-    check_overrides(
-        overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings)
-    )
-    check_entries(plugin.cls, read(plugin.folder, plugin.name).recipes)
+    built at all."""
+    cls = plugin.cls
+    check_overrides(overrides, [cls], any(learns(cls, setting) for setting in cls.settings))
+    check_entries(cls, read(plugin.folder, plugin.name).recipes)
     results: list[Finding] = []
-    variants = variants_of(plugin.cls)
-    prefix = 5 if PREFIX in plugin.cls.reads else 0
     with tempfile.TemporaryDirectory() as folder:
-        backbone = tiny_backbone(Path(folder) / "tiny", prefix=prefix)
-        for setting in plugin.cls.settings:
-            case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere)
-            checks = ENCODING if setting == "none" else ENCODING + TRAINING
-            results += _findings(case, checks)
-            for variant in variants:
-                place = Path(folder) / f"{setting}+{variant}"
-                results += _of_variant(replace(case, variant=variant, folder=place))
-    refused = [finding.what for finding in results if finding.kind == REFUSED]
-    for variant in variants:
-        if all(f"{setting}+{variant}" in refused for setting in plugin.cls.settings):
-            why = "every setting refuses it, as above"
-            results.append(Finding("it has a setting", f"+{variant}", DIFFERS, why))
+        backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in cls.reads else 0)
+        for setting, variant in product(cls.settings, ("", *variants_of(cls))):
+            place = Path(folder) / f"{setting}+{variant}"
+            case = Case(plugin, setting, backbone, overrides, place, variant)
+            if variant:
+                results += _of_variant(case)
+            else:
+                checks = ENCODING if setting == "none" else ENCODING + TRAINING
+                results += _findings(case, checks)
     return once_each(results)
-
-
-REFUSED = "may be refused"
 
 
 def _of_variant(case: Case) -> list[Finding]:
@@ -96,7 +81,7 @@ def _of_variant(case: Case) -> list[Finding]:
     try:
         built = result_of(case.name, "can be built", partial(can_be_built, case))
     except BenchError as error:
-        return [Finding(REFUSED, case.name, AGREES, f"refused: {error.message}")]
+        return [Finding("may be refused", case.name, AGREES, f"refused: {error.message}")]
     checks = OF_VARIANTS[:1] if case.setting == "none" else OF_VARIANTS
     return [built] if built.failed else _findings(case, checks)
 
@@ -168,7 +153,6 @@ class Case:
     backbone: str
     overrides: Mapping[str, str]
     folder: Path
-    elsewhere: Elsewhere | None = None
     variant: str = ""
 
     @property
@@ -177,22 +161,15 @@ class Case:
 
     def build(self, seed: int = 1) -> Method:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
-        backbone = (
-            Reference(cls.own_backbone, "unknown", None)
-            if cls.own_backbone
-            else resolve(self.backbone)
-        )
-        entry = choose(
-            read(self.plugin.folder, self.plugin.name).recipes,
-            self.setting,
-            self.backbone,
-            self.variant,
-        )
+        backbone = resolve(self.backbone)
+        if cls.own_backbone:
+            backbone = Reference(cls.own_backbone, "unknown", None)
+        recipes = read(self.plugin.folder, self.plugin.name).recipes
+        entry = choose(recipes, self.setting, self.backbone, self.variant)
         recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
-        return build_method(
-            cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained
-        )
+        context = Context(seed=seed, folder=self.folder)
+        return build_method(cls, backbone, recipe, context, learns=trained)
 
     def trained(self) -> TorchMethod:
         method = self.build()
@@ -254,70 +231,53 @@ def same_vectors(
     return compare
 
 
-Elsewhere = Callable[["Case"], np.ndarray]
 Checks = tuple[tuple[str, Callable[["Case"], str]], ...]
 SCRIPT = """
 import json, sys
 from pathlib import Path
 import numpy as np
-from bench.run.conformance import Case, SENTENCES, find_class
-from bench.run.plugins import Plugin
-job = json.loads(sys.argv[1])
-cls = find_class(*job["class"])
-case = Case(Plugin(cls.name, cls, "", "", ""), *job["case"], Path(job["folder"]))
-np.save(job["to"], case.build().encode(SENTENCES))
+from bench.run.conformance import Case, SENTENCES
+from bench.run.plugins import discover
+name, files, case, folder = json.loads(sys.argv[1])
+plugin = discover([Path(file) for file in files])[name]
+vectors = Case(plugin, *case, Path(folder)).build().encode(SENTENCES)
+np.save(Path(folder) / "elsewhere.npy", vectors)
 """
 
 
 def encode_elsewhere(case: Case) -> np.ndarray:
     """The vectors of the sentences by another process, in which Python's hashes of strings are others. Raises Failed."""
-    cls, to = case.plugin.cls, case.folder / "elsewhere.npy"
+    package = case.plugin.package
+    files = [os.path.abspath(package)] if package.endswith(".py") else []
     case.folder.mkdir(parents=True, exist_ok=True)
-    job = {
-        "class": (cls.__module__, inspect.getfile(cls), cls.__qualname__),
-        "case": (case.setting, case.backbone, dict(case.overrides)),
-        "folder": str(case.folder),
-        "to": str(to),
-    }
-    environment = os.environ | {
-        "PYTHONHASHSEED": "1",
-        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
-    }
+    facts = (case.setting, case.backbone, dict(case.overrides))
+    job = (case.plugin.name, files, facts, str(case.folder))
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps(job)],
         capture_output=True,
         text=True,
-        env=environment,
+        env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": paths},
         check=False,
     )
-    if done.returncode:
-        raise Failed(
-            f"another process cannot encode: {(done.stderr.strip().splitlines() or ['no word'])[-1][:200]}"
-        )
-    vectors: np.ndarray = np.load(to)
+    message = "".join(done.stderr.strip().splitlines()[-1:])[:200]
+    fail_if(done.returncode, f"another process cannot encode: {message}")
+    vectors: np.ndarray = np.load(case.folder / "elsewhere.npy")
     return vectors
-
-
-def find_class(module: str, file: str, name: str) -> Any:
-    """The class of that name, of a module that can be imported, or else of a file."""
-    try:
-        source = importlib.import_module(module)
-    except ImportError:
-        source = import_file(Path(file))
-    return operator.attrgetter(name)(source)
 
 
 def encode_loaded(case: Case, method: Method) -> np.ndarray:
     """The vectors of another method that loads what this one saved."""
-    other = case.build(seed=2)
-    method.save(case.folder / "saved")
-    other.load(case.folder / "saved")
+    other, folder = case.build(seed=2), case.folder / "saved"
+    method.save(folder)
+    other.load(folder)
     return other.encode(SENTENCES)
 
 
 def checkpoint_is_plain(case: Case) -> str:
-    case.build().save(case.folder / "plain")
-    files = [file for file in (case.folder / "plain").rglob("*") if file.is_file()]
+    folder = case.folder / "plain"
+    case.build().save(folder)
+    files = [file for file in folder.rglob("*") if file.is_file()]
     strange = [file.name for file in files if file.suffix not in (".safetensors", ".json")]
     fail_if(
         strange or not files,
@@ -327,8 +287,7 @@ def checkpoint_is_plain(case: Case) -> str:
 
 
 def loss_is_finite(case: Case) -> str:
-    method = case.trained()
-    loss = case.loss(method)
+    loss = case.loss(case.trained())
     fail_if(not torch.isfinite(loss.total).all(), f"expected one finite number, found {loss.total}")
     return f"{loss.total.item():.3f}"
 
@@ -386,11 +345,11 @@ def training_goes_on(case: Case) -> str:
     torch.set_rng_state(stopped[1])
     for step in range(STOPPED, STEPS):
         loss = _step(second, case, again, step)
-        if abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)):
-            raise Failed(
-                f"step {step + 1} has the loss {losses[step]:.5f}, and {loss:.5f} where the training was stopped after step {STOPPED}: what is kept "
-                "in a plain attribute is lost; register_buffer keeps it (training_only says that no checkpoint needs it)"
-            )
+        fail_if(
+            abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)),
+            f"step {step + 1} has the loss {losses[step]:.5f}, and {loss:.5f} where the training was stopped after step {STOPPED}: what is kept "
+            "in a plain attribute is lost; register_buffer keeps it (training_only says that no checkpoint needs it)",
+        )
     return f"{STEPS} steps, stopped after {STOPPED}: {losses[0]:.3f} to {losses[-1]:.3f}"
 
 
@@ -435,20 +394,16 @@ def a_batch_can_be_cut(case: Case) -> str:
 
 
 def space_is_sound(case: Case) -> str:
-    """Every value of every backbone's space is one that the method takes."""
+    """Every value of the method's own spaces is one that it takes."""
     plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
-    backbones = {"builtin"}
     for table in read(plugin.folder, plugin.name).spaces:
-        named = table.backbone or ()
-        backbones |= {named} if isinstance(named, str) else set(named)
-    for backbone in sorted(backbones):
-        space = space_of(
-            plugin, recipe, setting=case.setting, backbone=backbone, variant=case.variant
-        )
-        for key, dimension in space.items():
+        if not (fits(table.setting, case.setting) and fits(table.variant, case.variant)):
+            continue
+        for key, bounds in table.values.items():
+            check_key(key, recipe, plugin, f"in a space of {plugin.name}")
             keys[key] = None
-            for value in dimension.grid():
+            for value in dimension(key, bounds, recipe, f"space of {key}").grid():
                 plugin.cls.check(with_values(recipe, {key: value}, "space"), path)
     return ", ".join(keys) or "nothing is searched"
 
@@ -472,7 +427,7 @@ ENCODING: Checks = (
     ),
     (
         "encode is the same in another process",
-        same_vectors(lambda case, _: (case.elsewhere or encode_elsewhere)(case), "another process"),
+        same_vectors(lambda case, _: encode_elsewhere(case), "another process"),
     ),
     ("save and load are exact", same_vectors(encode_loaded, "the loaded checkpoint", 0.0)),
     ("the checkpoint is safetensors and JSON", checkpoint_is_plain),

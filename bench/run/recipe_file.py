@@ -47,7 +47,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -94,10 +94,10 @@ class Disagreement:
 class Space(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """:mod:`bench.run.search.space` says what the values mean."""
 
+    values: Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
     setting: Settings = None
     backbone: Names = None
     variant: Names = None
-    values: dict[str, Any] = {}
 
 
 class RecipeFile(

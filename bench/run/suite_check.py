@@ -11,7 +11,6 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,30 +23,17 @@ from bench.base.findings import DIFFERS, Finding
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder, ScoreKey
 from bench.runs.predicted import METRICS
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult
+from bench.score.suites import Suite, Task, TaskResult, Vectors
 from bench.score.suites.from_predictions import rescore
 
 DIMENSIONS = 32
 
 
-@dataclass
-class StandIn:
-    """Sentences to vectors that a hash of each sentence makes: the same for one sentence, unrelated between two. Remembers the
-    sentences that it encoded."""
-
-    seed: int
-    sentences: list[str] = field(default_factory=list)
-
-    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        self.sentences += sentences
-        digests = (
-            hashlib.sha256(f"{self.seed} {sentence}".encode()).digest() for sentence in sentences
-        )
-        rows = [
-            np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(DIMENSIONS)
-            for digest in digests
-        ]
-        return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
+def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
+    """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated between two."""
+    digests = [hashlib.sha256(sentence.encode()).digest()[:8] for sentence in sentences]
+    rows = [np.random.default_rng([seed, *bits]).standard_normal(DIMENSIONS) for bits in digests]
+    return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
 
 
 def check(suite: Suite, data: DataFolder) -> list[Finding]:
@@ -65,21 +51,15 @@ def check(suite: Suite, data: DataFolder) -> list[Finding]:
     return once_each(results)
 
 
-@dataclass
 class Case:
-    """A task, whose data is read when it is first asked for. Raises BenchError where it cannot be read."""
+    """A task with its data. Raises BenchError where that cannot be read."""
 
-    task: Task
-    data: DataFolder
+    def __init__(self, task: Task, data: DataFolder) -> None:
+        self.task, self.data, self.loaded = task, data, task.load(data)
 
-    def __post_init__(self) -> None:
-        self.loaded: LoadedTask = self.task.load(self.data)
-
-    def score(
-        self, stand_in: StandIn | None = None, loaded: LoadedTask | None = None
-    ) -> TaskResult:
+    def score(self, vectors: Vectors = stand_in) -> TaskResult:
         try:
-            return (loaded or self.loaded).score(stand_in or StandIn(0))
+            return self.loaded.score(vectors)
         except RunFailed as error:
             raise Failed(f"random vectors are refused: {error.message}") from None
 
@@ -99,23 +79,23 @@ def data_is_read(case: Case) -> str:
 
 def sentences_are_named(case: Case) -> str:
     """Also that the encoder is handed plain text: an object with more in it could hold the answer."""
-    named, stand_in = list(case.loaded.sentences), StandIn(0)
+    named, requested = list(case.loaded.sentences), list[str]()
     fail_if(not named, "sentences is empty")
-    if strange := [sentence for sentence in named if type(sentence) is not str]:
-        raise Failed(f"sentences holds {type(strange[0]).__name__}, not str")
-    case.score(stand_in)
-    more = [
-        sentence
-        for sentence in stand_in.sentences
-        if type(sentence) is not str or sentence not in set(named)
-    ]
-    if more:
-        raise Failed(f"score asks for what sentences does not name: {str(more[0])[:40]!r}")
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        requested.extend(sentences)
+        return stand_in(sentences)
+
+    case.score(encode)
+    strange = [type(text).__name__ for text in (*named, *requested) if type(text) is not str]
+    fail_if(strange, f"sentences holds {''.join(strange[:1])}, not str")
+    more = [text for text in requested if text not in set(named)]
+    fail_if(more, f"score asks for what sentences does not name: {''.join(more[:1])[:40]!r}")
     return f"{len(named):,}, of which {len(set(named)):,} differ"
 
 
 def score_is_repeatable(case: Case) -> str:
-    first, second = case.score(), case.score(loaded=case.task.load(case.data))
+    first, second = case.score(), Case(case.task, case.data).score()
     fail_if(
         first.value != second.value or first.predictions_sha256 != second.predictions_sha256,
         f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds",
@@ -124,7 +104,7 @@ def score_is_repeatable(case: Case) -> str:
 
 
 def predictions_follow_the_vectors(case: Case) -> str:
-    results = [case.score(StandIn(seed)) for seed in (0, 1)]
+    results = [case.score(partial(stand_in, seed=seed)) for seed in (0, 1)]
     fail_if(
         not all(result.predictions for result in results),
         "no predictions are kept: tables have no interval, and nobody can check the score",
@@ -171,16 +151,14 @@ def _scored_again(result: TaskResult, arrays: Mapping[str, np.ndarray]) -> Any:
 
 def useless_vectors_are_refused(case: Case) -> str:
     wrong: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "NaN in a vector": lambda x_ND: np.where(
-            np.arange(len(x_ND))[:, None] == 0, np.float32("nan"), x_ND
-        ),
+        "NaN in a vector": lambda x_ND: np.vstack([x_ND[:1] * np.nan, x_ND[1:]]),
         "all vectors the same": np.ones_like,
         "a row too few": lambda x_ND: x_ND[1:],
     }
     case.score()  # what raises for every vector is no finding of this check
     for what, change in wrong.items():
         try:
-            result = case.loaded.score(partial(_changed, change))
+            result = case.loaded.score(lambda texts, change=change: change(stand_in(texts)))
         except RunFailed:
             continue
         except Exception as error:  # a plugin's own code
@@ -191,10 +169,6 @@ def useless_vectors_are_refused(case: Case) -> str:
             f"{what}: scored {result.value:.2f}; check_vectors and check_variety refuse it"
         )
     return ", ".join(wrong)
-
-
-def _changed(change: Callable[[np.ndarray], np.ndarray], sentences: Sequence[str]) -> np.ndarray:
-    return change(StandIn(0)(sentences))
 
 
 def items_stand_alone(case: Case) -> str:

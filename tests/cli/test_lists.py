@@ -83,8 +83,8 @@ def test_a_plugin_is_checked(tmp_path: Path) -> None:
     file.write_text(PLUGIN)
     done = bench("methods", "--check", file, "--json")
     report = json.loads(done.stdout)
-    assert done.exit_code == 0 and report["method"] == "mine"
-    assert all(finding["passed"] for finding in report["findings"])
+    assert done.exit_code == 0 and report["name"] == "mine"
+    assert all(finding["outcome"] == "agrees" for finding in report["findings"])
     file.write_text(PLUGIN.replace("[:, 0]", ".mean(1)"))
     done = bench("methods", "--check", file)
     assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "1 failed"

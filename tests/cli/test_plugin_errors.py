@@ -10,6 +10,7 @@ from commands import argv, bench, error_line
 
 from bench.base.contract import once_each
 from bench.base.findings import AGREES, DIFFERS, Finding
+from bench.run import conformance
 from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import from_file
 
@@ -94,7 +95,10 @@ def test_the_line_of_the_plugin_is_named_in_a_run_and_in_the_check_which_fails_o
     told = error_line(bench(*command, "--backbone", tiny, "--corpus", corpus), 1)
     assert place in told and said in told
     (plugin,) = from_file(file)
-    results = check(plugin, {}, lambda case: case.build().encode(SENTENCES))
+    monkeypatch.setattr(
+        conformance, "encode_elsewhere", lambda case: case.build().encode(SENTENCES)
+    )
+    results = check(plugin)
     (failed,) = [result for result in results if result.failed]
     assert place in failed.why and said in failed.why
     assert {result.repeats for result in results if not result.passed} <= {"", failed.kind}
@@ -205,9 +209,9 @@ def test_the_line_of_a_suite_is_named_in_a_run_and_in_the_check_which_fails_once
     assert place in told and said in told
     done = bench("suites", "--check", "mine.py", "--json")
     found = json.loads(done.stdout)["findings"]
-    failed = [one for one in found if not one["passed"] and "repeats" not in one]
+    failed = [one for one in found if one["outcome"] == "differs" and not one["repeats"]]
     assert done.exit_code == 1 and len(failed) == 1, failed
-    assert place in failed[0]["seen"] and said in failed[0]["seen"]
+    assert place in failed[0]["why"] and said in failed[0]["why"]
 
 
 def test_one_cause_is_one_failure_and_two_causes_are_two() -> None:

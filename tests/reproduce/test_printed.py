@@ -22,7 +22,7 @@ from bench.compare.printed import (
 )
 from bench.references import ReferenceResult, find_part, results
 from bench.run.plugins import discover
-from bench.run.reproduce.table import runs_of
+from bench.run.reproduce import runs_of
 from bench.runs import RunRecord, Score
 
 REGISTRY = discover()

@@ -15,8 +15,7 @@ from bench.run.plan import learns
 from bench.run.plugins import discover
 from bench.run.recipe_file import read
 from bench.run.recipes import merge, parse, whole_entry
-from bench.run.reproduce.runs import in_order, seeds_of
-from bench.run.reproduce.table import TableRun, runs_of, together, with_set
+from bench.run.reproduce import TableRun, in_order, runs_of, seeds_of, together, with_set
 
 REGISTRY = discover()
 TABLES = [part for part in contents() if part.how == "scores"]

@@ -156,7 +156,7 @@ def test_a_broken_suite_is_caught_by_the_right_check(folder, old, new, caught, s
     file = written(folder, replaced(old, new) if caught else str)
     done = bench("suites", "--check", file, "--data", folder, "--json")
     findings = json.loads(done.stdout)["findings"]
-    found = {one["check"]: one["seen"] for one in findings if not one["passed"]}
+    found = {one["kind"]: one["why"] for one in findings if one["outcome"] == "differs"}
     assert done.exit_code == bool(caught), (found, done.stderr)
     assert seen in found[caught] if caught else not found
 

@@ -23,8 +23,7 @@ from bench.method import prompted, task_prompt
 from bench.references.checkpoints import find_checkpoint
 from bench.run import plan
 from bench.run.config import RunConfig
-from bench.run.models.external import ExternalModel
-from bench.run.models.objects import file_plugin, object_plugin, table_plugin
+from bench.run.models.objects import ExternalModel, file_plugin, object_plugin, table_plugin
 from bench.run.models.server import ServerOptions, server_plugin
 from bench.run.plan import PlannedRun
 from bench.run.plugins import Plugin, Registry, discover

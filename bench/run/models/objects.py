@@ -1,4 +1,5 @@
-"""An object with ``encode``, or a function, of this very process; and vectors that somebody else computed."""
+"""Encoders that are not ours, as methods: an object with ``encode``, or a function, of this very process; and vectors that somebody
+else computed. What they share with a server (:mod:`.server`): prompts, a name, and vectors that are checked."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ import numpy as np
 
 from bench.base.contract import place_of
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
-from bench.method import Recipe, prompted
-from bench.run.models.external import ExternalModel, as_vectors, external_plugin
+from bench.base.package import __version__
+from bench.method import Method, Recipe, prompted
 from bench.run.plugins import Plugin
 from bench.runs.record import public_name
 
@@ -37,6 +38,85 @@ PROBE = (
 )
 """What an object that says nothing of itself is told apart by: its answers to these."""
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+
+
+class ExternalModel(Method):
+    """The method of an encoder that somebody else built."""
+
+    settings = ("none",)
+    deterministic = ("none",)
+    optional = {"prompt": "", "prompts": ""}
+    kind = ""
+
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.text_prompt = recipe.get("prompt")
+        self.dimension: int | None = None
+
+    @classmethod
+    def expect(cls, texts: Sequence[str]) -> str | None:
+        """One line that says what encoding these texts will cost, where it does. Raises BenchError where it is known to fail."""
+        return None
+
+    def about(self) -> dict[str, Any]:
+        """What the record says of the model."""
+        prompts = json.loads(self.recipe.get("prompts") or "{}")
+        about = {"kind": self.kind, "prompt": self.text_prompt or "", "prompts": prompts}
+        return about | {"known": False, "pooling": None, "dtype": None}
+
+
+def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> Plugin:
+    """The method ``base`` of one model: a class with these attributes, whose backbone has the (shortened) name.
+
+    Raises BenchError for the name of the backbone inside this package.
+    """
+    short = public_name(name).strip()[:60] or "model"
+    if short == "builtin":
+        raise BenchError("builtin is the name of the backbone inside this package", "another name")
+    sha256 = hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest()
+    attributes |= {"__module__": base.__module__, "own_backbone": short}
+    return Plugin(base.name, type(base.__name__, (base,), attributes), "bench", __version__, sha256)
+
+
+def as_vectors(
+    returned: Any, texts: Sequence[str], who: str, dimension: int | None = None
+) -> np.ndarray:
+    """(n, d) float32, row i for text i. ``dimension``: what d was before.
+
+    Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
+    """
+    if isinstance(returned, list | tuple):
+        returned = [_from_torch(row) for row in returned]
+    try:
+        array = np.asarray(_from_torch(returned))
+        problem = _problem(array, texts, dimension)
+    except (TypeError, ValueError):  # rows of different lengths
+        problem = "vectors of different dimensions"
+    if problem:
+        hint = "encode takes a list of n strings and returns an array (n, d) of finite floats"
+        raise RunFailed(f"{who} returned {problem}", hint)
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> str:
+    """What is wrong with an array of vectors; "" where nothing is."""
+    if array.dtype.kind not in "fiu":
+        return f"{array.dtype}, not numbers"
+    if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
+        return f"shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)"
+    if dimension not in (None, array.shape[1]):
+        return f"{array.shape[1]} dimensions, before {dimension}"
+    bad = np.flatnonzero(~(np.abs(array) <= np.finfo(np.float32).max).all(axis=1))
+    if not len(bad):
+        return ""
+    return f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'"
+
+
+def _from_torch(value: Any) -> Any:
+    return value.detach().float().cpu().numpy() if hasattr(value, "detach") else value
+
+
+# --- an object or a function ---
 
 
 def object_plugin(model: Any, name: str) -> Plugin:

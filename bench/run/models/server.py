@@ -22,7 +22,7 @@ import requests
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.files import default_cache, lock
 from bench.method import Recipe, Value, prompted
-from bench.run.models.external import ExternalModel, as_vectors, external_plugin
+from bench.run.models.objects import ExternalModel, as_vectors, external_plugin
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
 

@@ -11,14 +11,14 @@ the backbones' file. ::
     temperature = { low = 0.02, high = 0.2, scale = "log", source = "..." }
     queue_size = { factor = 4, source = "..." }  # from a quarter of the recipe's own value to four times that, on a log scale
 
-A method's own bounds of a key replace the common ones. Each becomes one of Optuna's distributions: see :meth:`Dimension.distribution`.
+A method's own bounds of a key replace the common ones. Each becomes one of Optuna's distributions: see :func:`bench.run.search.trials.distribution`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -27,9 +27,6 @@ from bench.method import Recipe, Value
 from bench.run.plugins import Plugin
 from bench.run.recipe_file import fits, read
 from bench.run.recipes import BACKBONES, WHOLE, parse, wrong_kind
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
 
 NOT_SEARCHED = (
     "select_on",
@@ -63,16 +60,6 @@ class Dimension(
     high: int | float = 0
     scale: Literal["uniform", "log"] = "uniform"
     factor: float | None = None
-
-    def distribution(self) -> BaseDistribution:
-        from optuna import distributions
-
-        if self.values:
-            return distributions.CategoricalDistribution(self.values)
-        log = self.scale == "log"
-        if isinstance(self.low, int):
-            return distributions.IntDistribution(self.low, int(self.high), log=log)
-        return distributions.FloatDistribution(self.low, self.high, log=log)
 
     def rounded(self, value: Any) -> Any:
         """A value from a range with three digits, within the range; one of ``values`` as it is."""
@@ -118,17 +105,17 @@ def space_of(
     which = {"setting": setting, "backbone": backbone, "variant": variant}
     space: dict[str, Dimension] = {}
     for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
-        label, common = f"{folder / 'recipes' / name}.toml", name != plugin.name
         for table in read(folder, name).spaces:
-            if not table.values:
-                raise BenchError(f"{label}: a [[space]] is empty", "[space.values]: a line per key")
             if not all(fits(getattr(table, axis), value) for axis, value in which.items()):
                 continue
             for key, bounds in table.values.items():
-                if common and recipe.get(key) is None:
+                if (
+                    name != plugin.name and recipe.get(key) is None
+                ):  # common, and not of this method
                     continue
-                check_key(key, recipe, plugin, f"in a space of {name} ({label})")
-                space[key] = dimension(key, bounds, recipe, f"{label}: space of {key}")
+                label = f"{folder / 'recipes' / name}.toml: space of {key}"
+                check_key(key, recipe, plugin, f"in {label}")
+                space[key] = dimension(key, bounds, recipe, label)
     for key, text in (options or {}).items():
         if key in recipe:  # one of several methods may lack it
             check_key(key, recipe, plugin, f"of {plugin.name}")

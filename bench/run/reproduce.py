@@ -1,19 +1,19 @@
-"""A printed table or figure -> the runs that it means. Nothing is read or trained here."""
+"""A printed table or figure, run again: the runs that it means, in the order in which they can be done, with their seeds and plans."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
+from bench.backbones import Reference
 from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
+from bench.data.sets import DataFolder
 from bench.references import (
-    FORMULA,
-    SCORES,
     FigureRuns,
     Part,
     ReferenceResult,
@@ -24,13 +24,17 @@ from bench.references import (
 )
 from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
 from bench.references.ours import SUITES, meaning
+from bench.run import plan
 from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, PlannedRun, learns
 from bench.run.plugins import Registry
 from bench.run.recipes import ON_REQUEST, check_overrides, harness_keys
+from bench.runs import Run, RunsFolder
 
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote that leaves something open which a run must settle."""
+FIRST_SEED = 42
+"""That of one run, as everywhere; more runs have the seeds that follow it, so that those of fewer are done already."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -130,31 +134,22 @@ def runs_of(
     ``words`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
     that name) that the part has choose rows; any other one stands in for all of them. A row that the paper itself took from a
     checkpoint is that checkpoint; ``released``: so is every row of which one is known, and what would be trained is left out.
-    Raises BenchError for a part without runs, and for what fits no row.
+    Raises BenchError for what fits no row.
     """
-    chosen, drawn = printed_rows(part, words), [one for one in figure_runs() if one.part == part]
-    if part.how == FORMULA:
-        return ()
-    if not chosen and not drawn:
-        hint = part.command or part.why
-        raise BenchError(f"{part.name} means no runs: it shows {part.shows}", hint)
-    of_rows = [row.first.backbone for row in printed_rows(part)]
-    of_figures = [name for one in figure_runs() for name in one.backbones]
-    printed = set(of_rows or of_figures)
+    drawn = [one for one in figure_runs() if one.part == part]
+    printed = {row.first.backbone for row in printed_rows(part)}
+    printed = printed or {name for one in figure_runs() for name in one.backbones}
     runs = [
         _of_row(row, place, registry, released)
-        for row in chosen
+        for row in printed_rows(part, words)
         for place in _places(row.first.backbone, printed, backbones)
     ]
     for one in drawn:
         places = [place for name in one.backbones for place in _places(name, printed, backbones)]
         runs += _of_figure(one, places, registry, released)
-    if not runs:
-        have = [row.first.backbone for row in chosen] or drawn[0].backbones
-        raise BenchError(
-            f"--backbone {','.join(backbones)}: the chosen rows of {part.name} are of {', '.join(dict.fromkeys(have))}",
-            part.command,
-        )
+    if backbones and not runs:
+        text = f"--backbone {','.join(backbones)}: no chosen row of {part.name} is of it"
+        raise BenchError(text, part.command)
     if released:
         _leave_out_trained(runs, registry, part.name)
     return together(runs)
@@ -192,14 +187,9 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
 def printed_rows(part: Part, words: Sequence[str] = ()) -> list[Row]:
     """The rows of a table, those that ``words`` choose; none of a figure. Raises BenchError for a word that fits none."""
     every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
-    if words and (part.how != SCORES or not every):
-        raise BenchError(
-            f"--rows {','.join(words)}: {part.part} of {part.paper} has no rows",
-            "--rows chooses rows of a table",
-        )
     for word in words:
         if not any(_fits(row, word) for row in every):
-            labels = ", ".join(dict.fromkeys(row.first.label for row in every))
+            labels = ", ".join(dict.fromkeys(row.first.label for row in every)) or "it has no rows"
             raise BenchError(
                 f"--rows {word}: no row of {part.name} has it: {labels}",
                 "a setting, a method, own, copied, or part of a row's label",
@@ -338,3 +328,70 @@ def with_set(
         if run.on_as in run.overrides:  # the user has one already
             run.on, run.on_as = None, ""
     return tuple(runs)
+
+
+# --- their seeds, their plans, their records ---
+
+
+def in_order(runs: Sequence[TableRun]) -> list[TableRun]:
+    """Every run that can be done, those that others stand on before them."""
+    runnable = [run for run in runs if not run.why_not]
+    below = [run.on for run in runnable if run.on]
+    return list(dict.fromkeys([*below, *(run for run in runnable if not run.on), *runnable]))
+
+
+def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> tuple[int, ...]:
+    """The user's, or as many as the printed numbers are of, also those of the runs that stand on this one. One where the print does
+    not say, of a figure, and of a trial, which is not compared with the print."""
+    if chosen:
+        return tuple(chosen)
+    above = [run, *(one for one in runs if one.on is run)]
+    rows = [(one, row.first) for one in above for row in one.rows]
+    meant = [first.repeats for one, first in rows if not one.differs_from(first)]
+    return tuple(range(FIRST_SEED, FIRST_SEED + max(meant, default=1)))
+
+
+def plan_runs(
+    runs: Sequence[TableRun],
+    config: RunConfig,
+    registry: Registry,
+    store: RunsFolder,
+    data: DataFolder,
+    ready: Callable[[Reference], Reference],
+) -> list[plan.PlannedRun]:
+    """Plan each of these runs, as ``bench run`` does, or note the error for which it is left out. The seeds of ``config`` are those
+    that the user chose."""
+    for run in runs:
+        run.planned, run.error = (), None
+        try:
+            configs = _configs(run, seeds_of(run, runs, config.seeds), config, store)
+            run.planned = tuple(plan.make_all(configs, registry, data, ready))
+        except BenchError as error:
+            run.error = error
+    return [planned for run in runs for planned in run.planned]
+
+
+def _configs(
+    run: TableRun, seeds: Sequence[int], config: RunConfig, store: RunsFolder
+) -> list[RunConfig]:
+    """One for each encoder that the run stands on. Raises BenchError where there is none yet."""
+    if run.on is None:
+        return [run.config(config, seeds)]
+    folders = {record.seed: str(folder) for record, folder in finished(run.on, store)}
+    if not folders:
+        raise BenchError(f"it stands on {run.on.name}, which has no finished run")
+    by_folder: dict[str, list[int]] = {}
+    for seed in seeds:
+        if folder := folders.get(seed, folders.get(None)):
+            by_folder.setdefault(folder, []).append(seed)
+    return [run.config(config, some, folder) for folder, some in by_folder.items()]
+
+
+def finished(run: TableRun, store: RunsFolder) -> list[Run]:
+    """The finished runs of a planned one, with their folders."""
+    stored = [(store.get(one.run_id, one.fingerprint), one.run_id) for one in run.planned]
+    return [
+        Run(record, store.folder(run_id))
+        for record, run_id in stored
+        if record is not None and record.status == "finished"
+    ]
