@@ -1,7 +1,7 @@
-"""Files from the network, whole and checked or not at all: those of the Hugging Face hub by its own client, all others by pooch.
+"""Files from the network, whole and checked or not at all: all by the Hugging Face hub's client.
 
-Both clients take proxies and certificates from the environment, and draw their progress bars on a terminal. Knows nothing of data sets
-or models.
+So proxies (SOCKS too) and certificates are the same for data and for models: those that the environment names. Knows nothing of
+data sets or models.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
 BLOCK = 1 << 18
 NO_NETWORK = (
-    "check the network, and HF_ENDPOINT, BENCH_MIRROR, REQUESTS_CA_BUNDLE or a proxy where they are set; "
+    "check the network, and HF_ENDPOINT, BENCH_MIRROR, SSL_CERT_FILE or a proxy where they are set; "
     "then run the command again"
 )
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
@@ -50,12 +50,14 @@ LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF
 
 @dataclass(frozen=True)
 class Site:
-    """Where a file lies. ``repo``, ``revision`` and ``path`` are those of a data set of the hub; elsewhere ``url`` is all."""
+    """Where a file lies. ``repo``, ``revision`` and ``path`` are those of a data set of the hub; elsewhere ``url`` is all, and
+    ``second_url`` may have the same bytes."""
 
     url: str
     repo: str = ""
     revision: str = ""
     path: str = ""
+    second_url: str = ""
 
 
 class Passing(FetchFailed):
@@ -95,12 +97,18 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
         commit = urllib.parse.quote(revision, safe="")
         url = f"{endpoint()}/datasets/{repo}/resolve/{commit}/{quoted}"
         return Site(url, repo, revision, path)
-    if kind == "github":
-        url = f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"
-    else:
-        url = f"{repo}/{quoted}" if repo else path
+    if kind == "github":  # which answers some 60 requests an hour; jsDelivr serves the same files
+        return Site(
+            mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"),
+            second_url=mirrored(f"https://cdn.jsdelivr.net/gh/{repo}@{revision}/{quoted}"),
+        )
+    return Site(mirrored(f"{repo}/{quoted}" if repo else path))
+
+
+def mirrored(url: str) -> str:
+    """The address on $BENCH_MIRROR, where that is set."""
     mirror = (os.environ.get("BENCH_MIRROR") or "").rstrip("/")
-    return Site(f"{mirror}/{url.split('://', 1)[1]}" if mirror else url)
+    return f"{mirror}/{url.split('://', 1)[1]}" if mirror else url
 
 
 def host(url: str) -> str:
@@ -115,8 +123,8 @@ def innermost(reason: object) -> str:
     return " ".join(str(text).split())[:160]
 
 
-def unreachable(where: Site, error: Exception) -> Passing:
-    return Passing(f"{host(where.url)} cannot be reached ({innermost(error)})")
+def unreachable(url: str, error: Exception) -> Passing:
+    return Passing(f"{host(url)} cannot be reached ({innermost(error)})")
 
 
 # --- one file ---
@@ -141,7 +149,7 @@ def download(
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return sha256
-            get = _from_hub if where.repo else _from_web
+            get = _from_hub if where.repo else _from_either
             retry(lambda: get(where, arriving, bar_of(where, most_bytes), say), say)
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
@@ -181,30 +189,49 @@ def bar_of(where: Site, most_bytes: int | None) -> type[tqdm[Any]]:
             self.arrived = 0
             super().reset(total)
 
-        def __bool__(self) -> bool:
-            return True  # pooch tests for a bar by its truth, which tqdm gives to its length
-
     return Bar
 
 
-def _from_web(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
-    """One GET. Raises FetchFailed for a refusal that stays, Passing for what may be over soon."""
-    import pooch
-    import requests
+def _from_either(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
+    """From the address, or where that fails from the second one. Raises what the first one gave."""
+    try:
+        _from_web(where.url, to, bar)
+    except FetchFailed as failure:
+        if not where.second_url:
+            raise
+        try:
+            _from_web(where.second_url, to, bar)
+        except FetchFailed:
+            raise failure from None
+
+
+def _from_web(url: str, to: Path, bar: type[tqdm[Any]]) -> None:
+    """One GET. Raises FetchFailed for a refusal that stays, Passing for what may be over soon, OSError where the disk refuses."""
+    from huggingface_hub import get_session
 
     headers = {"User-Agent": "sentence-bench", "Accept-Encoding": "identity"}
-    name = where.url.rsplit("/", 1)[-1]
+    options: Any = {"headers": headers, "timeout": TIMEOUT, "follow_redirects": True}
     try:
-        with bar(desc=name, unit="B", unit_scale=True, leave=False, disable=None) as shown:
-            get = pooch.HTTPDownloader(
-                progressbar=shown, chunk_size=BLOCK, timeout=TIMEOUT, headers=headers
-            )
-            get(where.url, str(to), None)
-    except requests.HTTPError as error:
-        assert error.response is not None
-        raise refusal(where, error.response.status_code, error.response.headers) from None
-    except requests.RequestException as error:
-        raise unreachable(where, error) from None
+        with get_session().stream("GET", url, **options) as answer:
+            if not answer.is_success:
+                raise refusal(Site(url), answer.status_code, answer.headers)
+            total = int(answer.headers.get("Content-Length", 0)) or None
+            name = url.rsplit("/", 1)[-1]
+            with (
+                bar(
+                    desc=name, total=total, unit="B", unit_scale=True, leave=False, disable=None
+                ) as shown,
+                to.open("wb") as file,
+            ):
+                for block in answer.iter_bytes(BLOCK):
+                    shown.update(len(block))
+                    file.write(block)
+    except FetchFailed:
+        raise
+    except Exception as error:  # the client's own HTTP library has errors of its own
+        if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # the disk's
+            raise
+        raise unreachable(url, error) from None
 
 
 def _from_hub(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
@@ -276,7 +303,7 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
             raise refusal(where, cause.response.status_code, cause.response.headers) from None
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise unreachable(where, error) from None
+        raise unreachable(where.url, error) from None
 
 
 def retry(call: Callable[[], T], say: Say) -> T:
@@ -306,14 +333,14 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
 
 def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
     """Raises FetchFailed, in one line, where none of these servers answers a request for its front page, whatever it answers."""
-    import requests
+    from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
     for parts in dict.fromkeys(urllib.parse.urlsplit(url)[:2] for url in urls):
         try:
-            requests.head("{}://{}/".format(*parts), timeout=seconds).close()
+            get_session().head("{}://{}/".format(*parts), timeout=seconds)
             return
-        except requests.RequestException as error:
+        except Exception as error:  # the client's own HTTP library has errors of its own
             problems[parts[1]] = innermost(error)
     if problems:
         reason = next(iter(problems.values()))
