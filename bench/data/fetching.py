@@ -25,7 +25,7 @@ from bench.base.files import file_sha256, lock
 from bench.base.text import list_names
 
 if TYPE_CHECKING:
-    from huggingface_hub.hf_api import DatasetInfo
+    from huggingface_hub.hf_api import DatasetInfo, ModelInfo
     from tqdm import tqdm
 
 T = TypeVar("T")
@@ -40,20 +40,24 @@ LONGEST_WAIT = 120.0
 """Seconds that a server's Retry-After may ask for; beyond that the command ends."""
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+"""What a write to the disk fails with, which names no file."""
 BLOCK = 1 << 18
 NO_NETWORK = (
     "check the network, and HF_ENDPOINT, BENCH_MIRROR, SSL_CERT_FILE or a proxy where they are set; "
     "then run the command again"
 )
+REFUSED_TOKEN = "the hub refuses your token: asking without it (remove HF_TOKEN, or log in again: hf auth login)"
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a file lies. ``repo``, ``revision`` and ``path`` are those of a data set of the hub; elsewhere ``url`` is all, and
-    ``second_url`` may have the same bytes."""
+    """Where a file lies. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are those of the hub; elsewhere ``url`` is
+    all, and ``second_url`` may have the same bytes."""
 
     url: str
+    kind: str = ""
     repo: str = ""
     revision: str = ""
     path: str = ""
@@ -86,8 +90,8 @@ def endpoint() -> str:
 
 
 def site(kind: str, repo: str, revision: str, path: str) -> Site:
-    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "github" or "web" (``repo`` is the address of its
-    folder; without one, ``path`` is the whole address).
+    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of its models, as a whole), "github" or
+    "web" (``repo`` is the address of its folder; without one, ``path`` is the whole address).
 
     $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server that keeps the other sites' files below their host
     names: MIRROR/raw.githubusercontent.com/owner/name/commit/path.
@@ -96,7 +100,9 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     if kind == "hub":
         commit = urllib.parse.quote(revision, safe="")
         url = f"{endpoint()}/datasets/{repo}/resolve/{commit}/{quoted}"
-        return Site(url, repo, revision, path)
+        return Site(url, "dataset", repo, revision, path)
+    if kind == "model":
+        return Site(f"{endpoint()}/{repo}/tree/{revision}", "model", repo, revision)
     if kind == "github":  # which answers some 60 requests an hour; jsDelivr serves the same files
         return Site(
             mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"),
@@ -121,6 +127,10 @@ def innermost(reason: object) -> str:
         reason = inner
     text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
     return " ".join(str(text).split())[:160]
+
+
+def of_the_disk(error: Exception) -> bool:
+    return isinstance(error, OSError) and (error.filename is not None or error.errno in DISK)
 
 
 def unreachable(url: str, error: Exception) -> Passing:
@@ -229,7 +239,7 @@ def _from_web(url: str, to: Path, bar: type[tqdm[Any]]) -> None:
     except FetchFailed:
         raise
     except Exception as error:  # the client's own HTTP library has errors of its own
-        if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # the disk's
+        if of_the_disk(error):
             raise
         raise unreachable(url, error) from None
 
@@ -257,33 +267,19 @@ def _from_hub(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
 # --- what a failure means, and how long to wait before the next try ---
 
 
-def dataset_info(repo: str, revision: str, say: Say = silent) -> DatasetInfo:
-    """What the hub says of a data set at a revision or name of one ("main"): its commit, files with their sizes, card.
+def repository_info(where: Site, say: Say = silent) -> DatasetInfo | ModelInfo:
+    """What the hub says of a data set or model at a revision or name of one ("main"): its commit, files with their sizes, card.
 
     Raises FetchFailed.
     """
     from huggingface_hub import HfApi
 
-    def call(token: str | bool | None) -> DatasetInfo:
+    def call(token: str | bool | None) -> DatasetInfo | ModelInfo:
         api = HfApi(endpoint=endpoint(), token=token)
-        return api.dataset_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+        get = api.dataset_info if where.kind == "dataset" else api.model_info
+        return get(where.repo, revision=where.revision, files_metadata=True, timeout=TIMEOUT)
 
-    return retry(lambda: on_hub(call, site("hub", repo, revision, ""), say), say)
-
-
-def without_refused_token(call: Callable[[str | bool | None], T], say: Say) -> T:
-    """The result of a call of the hub's client; where the hub refuses the token itself, also for public files, of one more without it."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    try:
-        return call(None)
-    except HfHubHTTPError as error:
-        if "Invalid credentials" not in str(error):
-            raise
-        say(
-            "the hub refuses your token: asking without it (remove HF_TOKEN, or log in again: hf auth login)"
-        )
-        return call(False)
+    return retry(lambda: on_hub(call, where, say), say)
 
 
 def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
@@ -294,14 +290,20 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return without_refused_token(call, say)
+        try:
+            return call(None)
+        except HfHubHTTPError as error:
+            if "Invalid credentials" not in str(error):
+                raise
+            say(REFUSED_TOKEN)
+            return call(False)
     except FetchFailed:
         raise
     except Exception as error:  # the client's own HTTP library has errors of its own
         cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
         if isinstance(cause, HfHubHTTPError) and cause.response is not None:
             raise refusal(where, cause.response.status_code, cause.response.headers) from None
-        if isinstance(error, OSError) and error.filename is not None:
+        if of_the_disk(error):
             raise
         raise unreachable(where.url, error) from None
 

@@ -15,13 +15,13 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed, one_line
 from bench.base.files import file_sha256, lock, write_whole
 from bench.base.text import plural
-from bench.data.fetching import Say, dataset_info, download, silent, site, unpack
+from bench.data.fetching import Say, download, repository_info, silent, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import (
     ANY,
@@ -156,13 +156,16 @@ class Fetcher:
         """The commit that "main" names now, for a source whose commit nobody wrote down."""
         if source.site != "hub" or source.pinned:
             return source.revision
-        return str(dataset_info(source.repo, source.revision, self.say).sha)
+        return str(self._listing(source, source.revision).sha)
+
+    def _listing(self, source: Source, revision: str) -> Any:
+        return repository_info(site("hub", source.repo, revision, ""), self.say)
 
     def _named(self, source: Source, revision: str, part: Part) -> Part:
         """The part with the names of its files, where ``*`` stands in them."""
         if "*" not in part.paths[0]:
             return part
-        listing = dataset_info(source.repo, revision, self.say).siblings or []
+        listing = self._listing(source, revision).siblings or []
         names = sorted(file.rfilename for file in listing if fnmatch(file.rfilename, part.paths[0]))
         if not names:
             raise FetchFailed(f"{source.where} has no {part.paths[0]}", None)
