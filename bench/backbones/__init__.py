@@ -234,8 +234,7 @@ def fetch(
             f"backbone '{name}' is not on this machine and {what} forbids fetching it",
             near + models_of_hub.bring_over(name),
         )
-    hint = near + "check the name and the network, or give a folder"
-    snapshot = models_of_hub.download(name, allow_pickle=allow_pickle, hint=hint, say=say)
+    snapshot = models_of_hub.download(name, allow_pickle=allow_pickle, near=near, say=say)
     path = _as_safetensors(snapshot, allow_pickle)
     check_folder(path)
     return replace(

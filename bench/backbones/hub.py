@@ -6,17 +6,15 @@ else the newest at the first fetch. What is here stays: a model that the cache h
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatch
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.backbones.folder import PICKLES, WEIGHTS, is_whole
-from bench.base.errors import NotAModel
-from bench.data.fetching import TIMEOUT, endpoint, without_refused_token
+from bench.base.errors import FetchFailed, NotAModel
+from bench.data.fetching import TIMEOUT, on_hub, repository_info, site
 from bench.data.sets.sources import ON_ITS_PAGE, Pending
 
 CANONICAL = {
@@ -43,8 +41,6 @@ NOT = (
     "training_args.bin",
     "optimizer*",
 )
-SPARE = 100_000_000  # bytes that a download leaves free on the disk
-LOGIN = "hf auth login"
 
 
 def split(name: str) -> tuple[str, str | None]:
@@ -79,122 +75,66 @@ def _snapshot(repo: str, revision: str) -> Path | None:
     return None
 
 
-def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], None]) -> Path:
+def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
     """Fetch a model; gives its snapshot folder, whose name is the commit. Cut downloads are resumed by the hub's client.
 
-    Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors, no space. ``hint`` is
-    what to try where the name may be wrong; ``say`` is told, in one line, what is fetched.
+    Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors, no space. ``near``: a name that may
+    be meant instead; ``say`` shows, in one line, what is fetched.
     """
-    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub import snapshot_download
     from huggingface_hub.utils import disable_progress_bars
 
     model, revision = split(name)
     repo = repositories(model)[0]
-    with _in_plain_words(name, repo, hint):
-        revision = revision or PINNED.get(repo, "main")
-        info = without_refused_token(
-            lambda token: HfApi(token=token).model_info(
-                repo, revision=revision, files_metadata=True, timeout=TIMEOUT
-            ),
-            say,
-        )
+    revision = revision or PINNED.get(repo, "main")
+    where = site("model", repo, revision, "")
+    try:
+        info = repository_info(where, say)
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         wanted = _wanted(name, repo, sizes, allow_pickle)
-        total = sum(wanted.values())
-        _check_space(name, total)
+        megabytes = sum(sizes[file] for file in wanted) / 1e6
         licence = getattr(info.card_data, "license", None) or "not stated"
-        say(
-            f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {total / 1e6:,.0f} MB, licence {licence}"
-        )
+        commit = str(info.sha)[:12]
+        say(f"fetching backbone {name}: {repo} at {commit}, {megabytes:,.0f} MB, licence {licence}")
         if not sys.stderr.isatty():
             disable_progress_bars()
-        return Path(
-            without_refused_token(
-                lambda token: snapshot_download(
-                    repo,
-                    revision=revision,
-                    allow_patterns=sorted(wanted),
-                    etag_timeout=TIMEOUT,
-                    token=token,
-                ),
-                say,
-            )
+        snapshot = partial(
+            snapshot_download,
+            repo,
+            revision=revision,
+            allow_patterns=wanted,
+            etag_timeout=TIMEOUT,
         )
+        return Path(on_hub(lambda token: snapshot(token=token), where, say))
+    except (FetchFailed, OSError) as failure:
+        hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
+        raise NotAModel(f"backbone '{name}': {failure}", near + hint) from None
 
 
-def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> dict[str, int]:
-    """Which files are fetched, with their sizes: of several copies of the weights only those that transformers takes.
+def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> list[str]:
+    """Which files are fetched: of several copies of the weights only those that transformers takes.
 
     Raises NotAModel where there are none, or only a pickle that nobody allowed.
     """
-    names = {Path(file).name for file in sizes}
+    from huggingface_hub.utils import filter_repo_objects
+
+    names = {Path(file).name for file in files}
     if not names.isdisjoint(WEIGHTS):
-        weights, parts = "*.safetensors", ("model.safetensors", "model-*-of-*.safetensors")
+        weights = ("model.safetensors", "model-*-of-*.safetensors")
     elif names.isdisjoint(PICKLES):
         raise NotAModel(
             f"'{name}' is no model that can be read here: {repo} has no model.safetensors",
             "give the name of a model of transformers or sentence-transformers",
         )
     elif allow_pickle:
-        weights, parts = "*.bin", ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
+        weights = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
     else:
         raise NotAModel(
             f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
             "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors",
         )
-
-    def is_wanted(file: str) -> bool:
-        if any(fnmatch(file, pattern) for pattern in NOT):
-            return False
-        name, patterns = (Path(file).name, parts) if fnmatch(file, weights) else (file, FILES)
-        return any(fnmatch(name, pattern) for pattern in patterns)
-
-    return {file: size for file, size in sizes.items() if is_wanted(file)}
-
-
-def _check_space(name: str, needed: int) -> None:
-    from huggingface_hub import constants
-
-    cache = Path(constants.HF_HUB_CACHE)
-    folder = next(parent for parent in (cache, *cache.parents) if parent.exists())
-    free = shutil.disk_usage(folder).free
-    if free < needed + SPARE:
-        raise NotAModel(
-            f"backbone '{name}' needs {needed / 1e6:,.0f} MB, and {cache} has {free / 1e6:,.0f} MB free",
-            "free some space, or set HF_HOME to a folder on another disk",
-        )
-
-
-@contextlib.contextmanager
-def _in_plain_words(name: str, repo: str, hint: str) -> Iterator[None]:
-    """What the hub's client raises -> one line that says what is wrong and what to do."""
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    try:
-        yield
-    except NotAModel:
-        raise
-    except Exception as error:  # the hub client raises many kinds
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if isinstance(error, GatedRepoError):
-            why = f"backbone '{name}' is gated: {repo} is open only to users who accepted its terms"
-            hint = f"accept them on its page of the hub, then: {LOGIN}"
-        elif isinstance(error, RevisionNotFoundError):
-            why = (
-                f"the hub has {repo}, but no revision '{split(name)[1] or PINNED.get(repo)}' of it"
-            )
-            hint = f"name another: {repo}@REVISION"
-        elif isinstance(error, RepositoryNotFoundError) or status in (401, 404):
-            why = f"the hub has no model '{repo}', or it is private and you are not logged in"
-            hint = f"{hint}; for a private one: {LOGIN}"
-        else:
-            reason = " ".join(str(error).split())[:160] or type(error).__name__
-            why = f"backbone '{name}' could not be fetched from the hub: {reason}"
-        raise NotAModel(why, hint) from None
+    patterns = [*FILES, *weights, *(f"*/{pattern}" for pattern in weights)]
+    return sorted(filter_repo_objects(files, allow_patterns=patterns, ignore_patterns=list(NOT)))
 
 
 LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
@@ -210,7 +150,7 @@ def describe_pending(name: str, sizes: Mapping[str, Any]) -> Pending:
         name=name,
         kind="backbone",
         where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
-        urls=(f"{endpoint()}/{repo}",),
+        urls=(site("model", repo, commit or "main", "").url,),
         bytes=4 * parameters(sizes) if sizes else None,
         licence=LICENCES[CANONICAL[model]] if model in CANONICAL else ON_ITS_PAGE,
     )

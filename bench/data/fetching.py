@@ -1,7 +1,7 @@
-"""Files from the network, whole and checked or not at all: those of the Hugging Face hub by its own client, all others by pooch.
+"""Files from the network, whole and checked or not at all: all by the Hugging Face hub's client.
 
-Both clients take proxies and certificates from the environment, and draw their progress bars on a terminal. Knows nothing of data sets
-or models.
+So proxies (SOCKS too) and certificates are the same for data and for models: those that the environment names. Knows nothing of
+data sets or models.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.base.files import file_sha256, lock
 from bench.base.text import list_names
 
 if TYPE_CHECKING:
-    from huggingface_hub.hf_api import DatasetInfo
+    from huggingface_hub.hf_api import DatasetInfo, ModelInfo
     from tqdm import tqdm
 
 T = TypeVar("T")
@@ -40,22 +40,28 @@ LONGEST_WAIT = 120.0
 """Seconds that a server's Retry-After may ask for; beyond that the command ends."""
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+"""What a write to the disk fails with, which names no file."""
 BLOCK = 1 << 18
 NO_NETWORK = (
-    "check the network, and HF_ENDPOINT, BENCH_MIRROR, REQUESTS_CA_BUNDLE or a proxy where they are set; "
+    "check the network, and HF_ENDPOINT, BENCH_MIRROR, SSL_CERT_FILE or a proxy where they are set; "
     "then run the command again"
 )
+REFUSED_TOKEN = "the hub refuses your token: asking without it (remove HF_TOKEN, or log in again: hf auth login)"
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a file lies. ``repo``, ``revision`` and ``path`` are those of a data set of the hub; elsewhere ``url`` is all."""
+    """Where a file lies. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are those of the hub; elsewhere ``url`` is
+    all, and ``second_url`` may have the same bytes."""
 
     url: str
+    kind: str = ""
     repo: str = ""
     revision: str = ""
     path: str = ""
+    second_url: str = ""
 
 
 class Passing(FetchFailed):
@@ -84,8 +90,8 @@ def endpoint() -> str:
 
 
 def site(kind: str, repo: str, revision: str, path: str) -> Site:
-    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "github" or "web" (``repo`` is the address of its
-    folder; without one, ``path`` is the whole address).
+    """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of its models, as a whole), "github" or
+    "web" (``repo`` is the address of its folder; without one, ``path`` is the whole address).
 
     $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server that keeps the other sites' files below their host
     names: MIRROR/raw.githubusercontent.com/owner/name/commit/path.
@@ -94,13 +100,21 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     if kind == "hub":
         commit = urllib.parse.quote(revision, safe="")
         url = f"{endpoint()}/datasets/{repo}/resolve/{commit}/{quoted}"
-        return Site(url, repo, revision, path)
-    if kind == "github":
-        url = f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"
-    else:
-        url = f"{repo}/{quoted}" if repo else path
+        return Site(url, "dataset", repo, revision, path)
+    if kind == "model":
+        return Site(f"{endpoint()}/{repo}/tree/{revision}", "model", repo, revision)
+    if kind == "github":  # which answers some 60 requests an hour; jsDelivr serves the same files
+        return Site(
+            mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"),
+            second_url=mirrored(f"https://cdn.jsdelivr.net/gh/{repo}@{revision}/{quoted}"),
+        )
+    return Site(mirrored(f"{repo}/{quoted}" if repo else path))
+
+
+def mirrored(url: str) -> str:
+    """The address on $BENCH_MIRROR, where that is set."""
     mirror = (os.environ.get("BENCH_MIRROR") or "").rstrip("/")
-    return Site(f"{mirror}/{url.split('://', 1)[1]}" if mirror else url)
+    return f"{mirror}/{url.split('://', 1)[1]}" if mirror else url
 
 
 def host(url: str) -> str:
@@ -115,8 +129,12 @@ def innermost(reason: object) -> str:
     return " ".join(str(text).split())[:160]
 
 
-def unreachable(where: Site, error: Exception) -> Passing:
-    return Passing(f"{host(where.url)} cannot be reached ({innermost(error)})")
+def of_the_disk(error: Exception) -> bool:
+    return isinstance(error, OSError) and (error.filename is not None or error.errno in DISK)
+
+
+def unreachable(url: str, error: Exception) -> Passing:
+    return Passing(f"{host(url)} cannot be reached ({innermost(error)})")
 
 
 # --- one file ---
@@ -141,7 +159,7 @@ def download(
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return sha256
-            get = _from_hub if where.repo else _from_web
+            get = _from_hub if where.repo else _from_either
             retry(lambda: get(where, arriving, bar_of(where, most_bytes), say), say)
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
@@ -181,30 +199,49 @@ def bar_of(where: Site, most_bytes: int | None) -> type[tqdm[Any]]:
             self.arrived = 0
             super().reset(total)
 
-        def __bool__(self) -> bool:
-            return True  # pooch tests for a bar by its truth, which tqdm gives to its length
-
     return Bar
 
 
-def _from_web(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
-    """One GET. Raises FetchFailed for a refusal that stays, Passing for what may be over soon."""
-    import pooch
-    import requests
+def _from_either(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
+    """From the address, or where that fails from the second one. Raises what the first one gave."""
+    try:
+        _from_web(where.url, to, bar)
+    except FetchFailed as failure:
+        if not where.second_url:
+            raise
+        try:
+            _from_web(where.second_url, to, bar)
+        except FetchFailed:
+            raise failure from None
+
+
+def _from_web(url: str, to: Path, bar: type[tqdm[Any]]) -> None:
+    """One GET. Raises FetchFailed for a refusal that stays, Passing for what may be over soon, OSError where the disk refuses."""
+    from huggingface_hub import get_session
 
     headers = {"User-Agent": "sentence-bench", "Accept-Encoding": "identity"}
-    name = where.url.rsplit("/", 1)[-1]
+    options: Any = {"headers": headers, "timeout": TIMEOUT, "follow_redirects": True}
     try:
-        with bar(desc=name, unit="B", unit_scale=True, leave=False, disable=None) as shown:
-            get = pooch.HTTPDownloader(
-                progressbar=shown, chunk_size=BLOCK, timeout=TIMEOUT, headers=headers
-            )
-            get(where.url, str(to), None)
-    except requests.HTTPError as error:
-        assert error.response is not None
-        raise refusal(where, error.response.status_code, error.response.headers) from None
-    except requests.RequestException as error:
-        raise unreachable(where, error) from None
+        with get_session().stream("GET", url, **options) as answer:
+            if not answer.is_success:
+                raise refusal(Site(url), answer.status_code, answer.headers)
+            total = int(answer.headers.get("Content-Length", 0)) or None
+            name = url.rsplit("/", 1)[-1]
+            with (
+                bar(
+                    desc=name, total=total, unit="B", unit_scale=True, leave=False, disable=None
+                ) as shown,
+                to.open("wb") as file,
+            ):
+                for block in answer.iter_bytes(BLOCK):
+                    shown.update(len(block))
+                    file.write(block)
+    except FetchFailed:
+        raise
+    except Exception as error:  # the client's own HTTP library has errors of its own
+        if of_the_disk(error):
+            raise
+        raise unreachable(url, error) from None
 
 
 def _from_hub(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
@@ -230,33 +267,19 @@ def _from_hub(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
 # --- what a failure means, and how long to wait before the next try ---
 
 
-def dataset_info(repo: str, revision: str, say: Say = silent) -> DatasetInfo:
-    """What the hub says of a data set at a revision or name of one ("main"): its commit, files with their sizes, card.
+def repository_info(where: Site, say: Say = silent) -> DatasetInfo | ModelInfo:
+    """What the hub says of a data set or model at a revision or name of one ("main"): its commit, files with their sizes, card.
 
     Raises FetchFailed.
     """
     from huggingface_hub import HfApi
 
-    def call(token: str | bool | None) -> DatasetInfo:
+    def call(token: str | bool | None) -> DatasetInfo | ModelInfo:
         api = HfApi(endpoint=endpoint(), token=token)
-        return api.dataset_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+        get = api.dataset_info if where.kind == "dataset" else api.model_info
+        return get(where.repo, revision=where.revision, files_metadata=True, timeout=TIMEOUT)
 
-    return retry(lambda: on_hub(call, site("hub", repo, revision, ""), say), say)
-
-
-def without_refused_token(call: Callable[[str | bool | None], T], say: Say) -> T:
-    """The result of a call of the hub's client; where the hub refuses the token itself, also for public files, of one more without it."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    try:
-        return call(None)
-    except HfHubHTTPError as error:
-        if "Invalid credentials" not in str(error):
-            raise
-        say(
-            "the hub refuses your token: asking without it (remove HF_TOKEN, or log in again: hf auth login)"
-        )
-        return call(False)
+    return retry(lambda: on_hub(call, where, say), say)
 
 
 def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
@@ -267,16 +290,22 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return without_refused_token(call, say)
+        try:
+            return call(None)
+        except HfHubHTTPError as error:
+            if "Invalid credentials" not in str(error):
+                raise
+            say(REFUSED_TOKEN)
+            return call(False)
     except FetchFailed:
         raise
     except Exception as error:  # the client's own HTTP library has errors of its own
         cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
         if isinstance(cause, HfHubHTTPError) and cause.response is not None:
             raise refusal(where, cause.response.status_code, cause.response.headers) from None
-        if isinstance(error, OSError) and error.filename is not None:
+        if of_the_disk(error):
             raise
-        raise unreachable(where, error) from None
+        raise unreachable(where.url, error) from None
 
 
 def retry(call: Callable[[], T], say: Say) -> T:
@@ -306,14 +335,14 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
 
 def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
     """Raises FetchFailed, in one line, where none of these servers answers a request for its front page, whatever it answers."""
-    import requests
+    from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
     for parts in dict.fromkeys(urllib.parse.urlsplit(url)[:2] for url in urls):
         try:
-            requests.head("{}://{}/".format(*parts), timeout=seconds).close()
+            get_session().head("{}://{}/".format(*parts), timeout=seconds)
             return
-        except requests.RequestException as error:
+        except Exception as error:  # the client's own HTTP library has errors of its own
             problems[parts[1]] = innermost(error)
     if problems:
         reason = next(iter(problems.values()))

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hub import StandInHub
 
@@ -220,6 +222,68 @@ def test_the_first_copy_is_trusted_and_every_later_one_is_held_against_it(
     assert state.status == "damaged" and "was fetched" in state.problems[0]
 
 
+@pytest.mark.parametrize("text", [TEXT, TEXT[: TEXT.index(b"third")]])
+def test_sentences_come_out_of_a_parquet_file_where_the_text_itself_is_not_there(
+    hub: StandInHub,
+    fetcher: Callable[..., Fetcher],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: bytes,
+) -> None:
+    out = io.BytesIO()
+    table = pyarrow.table({"text": text.decode().splitlines()})
+    pyarrow.parquet.write_table(table, out)
+    files = {"README.md": b"#", "data/train-0.parquet": out.getvalue()}
+    revision = hub.add("dataset", "owner/second", files)
+    part = Part(paths=("*.parquet",), conversion="parquet text")
+    about = {"form": "any", "sets": ("corp",), "files": {"corp.txt": part}}
+    second = _source("second", "hub", "owner/second", "main", "train", **about)
+    monkeypatch.setattr("bench.data.sets.fetch.sources_of", lambda *_: [FIRST, second])
+    lines: list[str] = []
+    fetcher(lines.append).get(CORPUS)
+    path = tmp_path / "data/train/corp.txt"
+    assert path.read_bytes() == text
+    receipt = read_receipt(path.with_name("second.receipt.json"))
+    assert receipt and receipt.revision == revision
+    assert receipt.downloads == {"data/train-0.parquet": sha(out.getvalue()), "corp.txt": sha(text)}
+    shorter = "2 rows, where 3 were expected"
+    assert receipt.warnings == ({} if text == TEXT else {"corp.txt": shorter})
+    assert any("warning: corp" in line for line in lines) is (text != TEXT)
+    assert DataFolder(tmp_path / "data").check(CORPUS).status == "found"
+    path.write_bytes(text + b"more\n")
+    assert "was fetched" in DataFolder(tmp_path / "data").check(CORPUS).problems[0]
+
+
+def test_a_table_without_text_is_one_line(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for data in (b"no parquet", b""):
+        with pytest.raises(DataDamaged, match="no parquet file with a column 'text'"):
+            CONVERSIONS["parquet text"]([data])
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"sentence": ["a"]}), out)
+    with pytest.raises(DataDamaged, match="no parquet file with a column 'text'"):
+        CONVERSIONS["parquet text"]([out.getvalue()])
+
+
+def test_an_archive_is_fetched_once_whatever_is_damaged_in_it(
+    hub: StandInHub,
+    fetcher: Callable[..., Fetcher],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sets = {name: replace(ONE, name=name) for name in ("ONE", "TWO")}
+    archive = replace(ARCHIVE, sets=tuple(sets))
+    monkeypatch.setattr("bench.data.sets.fetch.data_set", sets.__getitem__)
+    monkeypatch.setattr("bench.data.sets.fetch.sources_of", lambda *_: [archive])
+    hub.add("dataset", "owner/data", {"one.tar": tar({**TOKENISED, "A/two.txt": b"cut"})})
+    one = fetcher()
+    for wanted in sets.values():
+        with pytest.raises(DataDamaged, match="no source has it as it should be"):
+            one.get(wanted)
+    assert len({request.path for request in hub.asked("one.tar", "GET")}) == 1
+
+
 def test_a_copy_that_the_user_brought_has_no_receipt_and_only_its_rows_are_checked(
     known: None, tmp_path: Path
 ) -> None:
@@ -345,7 +409,7 @@ def test_every_source_is_of_sets_that_exist_and_gives_files_that_they_have() -> 
         assert all(
             len(part.sha256) == len(part.paths)
             for part in source.files.values()
-            if part.conversion != "as is"
+            if part.conversion != "as is" and "*" not in part.paths[0]
         )
         if source.site == "github":
             assert len(source.revision) == 40
@@ -436,8 +500,13 @@ def test_labelled_nli_is_built_from_the_two_archives(
     known = replace(source, files={name: replace(part, sha256=hashes)})
     module = importlib.import_module("bench.data.sets.sources")
     monkeypatch.setattr(module, "sources", lambda: {source.name: known})
-    with pytest.raises(DataDamaged, match="3 rows found, 942,069 expected"):
-        Fetcher(tmp_path).get(wanted)
+    lines: list[str] = []
+    Fetcher(tmp_path, lines.append).get(wanted)
+    counted = "3 rows, where 942,069 were expected"
+    assert lines[-1] == f"warning: nli-labelled: {name} has {counted}; it is used as it is"
+    receipt = read_receipt(tmp_path / "train" / f"{name}.receipt.json")
+    assert receipt and receipt.warnings == {name: counted}
+    assert DataFolder(tmp_path).check(wanted).status == "found"
     few = replace(wanted, files=(replace(wanted.files[0], rows=3),))
     Fetcher(tmp_path).get(few)
     corpus = open_corpus(tmp_path / "train" / name, cache=tmp_path / "cache")

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
+import shutil
+import socket
+import ssl
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import argv
 from hub import StandInHub
 
 from bench.base.errors import DataDamaged, FetchFailed
@@ -121,7 +129,7 @@ def test_what_may_pass_is_tried_again_after_the_wait_that_is_asked_for(
         download(web, tmp_path / "other.bin")
 
 
-def test_no_server(tmp_path: Path, waits: list[float]) -> None:
+def test_no_server(hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
     with pytest.raises(FetchFailed, match=r"127.0.0.1:9 cannot be reached \(.*refused"):
         download(Site("http://127.0.0.1:9/data.bin"), tmp_path / "data.bin")
 
@@ -131,10 +139,100 @@ def test_whether_there_is_a_network(hub: StandInHub, monkeypatch: pytest.MonkeyP
         check_network(["http://127.0.0.1:9/a", "http://localhost:9/b", "http://localhost:9/c"])
     check_network(["http://127.0.0.1:9/a", hub.url])
     check_network([])
-    monkeypatch.setenv("http_proxy", hub.url)
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name)
-    check_network(["http://nowhere.invalid/a"])  # what goes through a proxy is where the proxy is
+
+
+def in_a_new_process(url: str, to: Path, **environment: str) -> str:
+    """The hub's client reads proxies and certificates when it is first used. Gives what the download printed as its error."""
+    code = (
+        "import sys; from pathlib import Path; from bench.data import fetching;"
+        "fetching.WAITS = ();"
+        "fetching.check_network([sys.argv[1]]);"
+        "fetching.download(fetching.Site(sys.argv[1]), Path(sys.argv[2]))"
+    )
+    plain = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    done = subprocess.run(
+        [sys.executable, "-c", code, url, str(to)],
+        env={**plain, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stderr
+
+
+def test_what_goes_through_a_proxy_is_where_the_proxy_is(hub: StandInHub, tmp_path: Path) -> None:
+    hub.serve("data.bin", DATA)
+    error = in_a_new_process("http://nowhere.invalid/data.bin", tmp_path / "a")
+    assert "nowhere.invalid cannot be reached" in error
+    assert (
+        in_a_new_process("http://nowhere.invalid/data.bin", tmp_path / "b", http_proxy=hub.url)
+        == ""
+    )
+    assert (tmp_path / "b").read_bytes() == DATA
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate by openssl")
+def test_a_certificate_of_ones_own_is_named_by_ssl_cert_file(
+    hub: StandInHub, tmp_path: Path
+) -> None:
+    made = argv("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost")
+    made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(made, cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "data.bin").write_bytes(DATA)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("localhost", 0), handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"https://localhost:{server.server_address[1]}/data.bin"
+        assert "certificate verify failed" in in_a_new_process(url, tmp_path / "a").lower()
+        bundle = str(tmp_path / "cert.pem")
+        assert in_a_new_process(url, tmp_path / "b", SSL_CERT_FILE=bundle) == ""
+        server.shutdown()
+    assert (tmp_path / "b").read_bytes() == DATA
+
+
+@pytest.mark.parametrize("broken", [ssl.SSLError(1, "bad record mac"), OSError(101, "unreachable")])
+def test_a_network_that_breaks_in_mid_file_is_tried_again(
+    web: Site,
+    hub: StandInHub,
+    tmp_path: Path,
+    waits: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    broken: OSError,
+) -> None:
+    hub.fault("data.bin", slow=0.01, times=None)
+    receive, blocks = socket.socket.recv, iter(range(1000))
+
+    def breaking(self: socket.socket, *most: int) -> bytes:
+        is_answer = threading.current_thread() is threading.main_thread()
+        if is_answer and next(blocks) == 5:
+            raise broken
+        return receive(self, *most)
+
+    monkeypatch.setattr(socket.socket, "recv", breaking)
+    assert download(web, tmp_path / "data.bin", sha256=SHA) == SHA
+    assert len(waits) == 1
+
+
+def test_a_file_of_github_comes_from_the_second_address_where_the_first_refuses(
+    hub: StandInHub, tmp_path: Path, waits: list[float]
+) -> None:
+    where = site("github", "o/n", "c0ffee", "a/data.bin")
+    raw = hub.serve("raw.githubusercontent.com/o/n/c0ffee/a/data.bin", DATA)
+    second = hub.serve("cdn.jsdelivr.net/gh/o/n@c0ffee/a/data.bin", DATA)
+    assert (where.url, where.second_url) == (raw, second)
+    fault = hub.fault("/n/c0ffee/a/data.bin", status=429, times=None)
+    for status in (429, 403, 404):
+        fault.status = status
+        to = tmp_path / f"{status}"
+        assert download(where, to, sha256=SHA) == SHA and to.read_bytes() == DATA
+    assert waits == []
+    fault.path, fault.status = "data.bin", 429
+    with pytest.raises(FetchFailed, match="^127.0.0.1:[0-9]+ answered 429"):
+        download(where, tmp_path / "data.bin")
+    assert waits == [1.0, 2.0, 4.0]
 
 
 def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from bench.data.corpora.rows import (
     read_records,
     row_of,
 )
-from bench.data.fetching import Say, dataset_info, download, silent, site
+from bench.data.fetching import Say, download, repository_info, silent, site
 
 PREFIX = "hub:"
 FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
@@ -113,7 +113,7 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     """Fill ``folder``. Each file of the data set becomes a part; what an earlier, interrupted try made is taken as it is."""
     earlier = folder / "revision.txt"  # of an earlier try, whose parts are here
     asked = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
-    listing = dataset_info(name.repo, asked, say)
+    listing = repository_info(site("hub", name.repo, asked, ""), say)
     revision = str(listing.sha)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in listing.siblings or []}
     chosen = data_files(name, list(sizes))

@@ -11,18 +11,24 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
-from bench.base.errors import DataDamaged, DataMissing, FetchFailed
+from bench.base.errors import DataDamaged, DataMissing, FetchFailed, one_line
 from bench.base.files import file_sha256, lock, write_whole
-from bench.data.fetching import Say, dataset_info, download, silent, site, unpack
+from bench.base.text import plural
+from bench.data.fetching import Say, download, repository_info, silent, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import (
     ANY,
     DataFile,
     DataSet,
     Receipt,
+    count_rows,
     data_set,
     read_receipt,
     receipt_path,
@@ -35,11 +41,20 @@ WORK = ".fetching"
 """Folder for what is on its way, inside the data folder (so that a finished file is only renamed)."""
 
 
+class Item(NamedTuple):
+    """One file of ours that is not here yet, and how it comes out of a source."""
+
+    wanted: DataSet
+    file: DataFile
+    part: Part
+
+
 class Fetcher:
     """Fills one data folder. What is there and whole is not fetched again; two processes that want the same take turns."""
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
+        self._unpacked = set[str]()  # archives, of which all that is right is here
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """The set in a text form ("any": tokenised where there are forms), from the first source that has it.
@@ -47,7 +62,8 @@ class Fetcher:
         Raises DataMissing where no source is known, FetchFailed or DataDamaged where none of them gave it.
         """
         problems: list[FetchFailed | DataDamaged] = []
-        for source in sources_of(wanted, text):
+        known = sources_of(wanted, text)
+        for source in known:
             if self.has(wanted, text):
                 return
             for problem in problems[-1:]:
@@ -61,6 +77,8 @@ class Fetcher:
         if problems:
             first = problems[0]
             raise type(first)(f"{wanted.name}: {first.message}", first.hint) from None
+        if known:
+            raise DataDamaged(f"{wanted.name}: no source has it as it should be", wanted.get)
         raise DataMissing(f"{wanted.name}: no source to fetch it from is known", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
@@ -71,33 +89,16 @@ class Fetcher:
     def _from(self, source: Source, wanted: DataSet) -> None:
         """What the source has of the set (an archive: of all its sets) and is not here yet; all of it is checked before the first file
         is moved to its place."""
+        if source.name in self._unpacked:
+            return
         place, work = self.store / source.into, self.store / WORK / source.name
-        ready = work / "ready"
         try:
-            ready.mkdir(parents=True, exist_ok=True)
+            work.mkdir(parents=True, exist_ok=True)
             with lock(work.with_suffix(".lock")):
                 if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
                     return  # another process was faster, or it is there in another form
                 self.say(f"fetching {wanted.name} from {source.where} into {place}")
-                receipt = read_receipt(receipt_path(place, source.name))
-                known = receipt.downloads if receipt else {}
-                revision = receipt.revision if receipt else self._revision(source)
-                fetch = self._fetch_archive if source.archive else self._fetch_files
-                downloads = fetch(source, wanted, revision, ready, known)
-                now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-                write_receipt(
-                    receipt_path(place, source.name),
-                    Receipt(
-                        source=source.name,
-                        url=source.address(revision),
-                        revision=revision,
-                        fetched=now,
-                        downloads=downloads,
-                    ),
-                    work,
-                )
-                for path in [path for path in ready.rglob("*") if path.is_file()]:
-                    _move(path, place / path.relative_to(ready))
+                self._fetch(source, wanted, place, work)
                 shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
             raise FetchFailed(
@@ -105,77 +106,108 @@ class Fetcher:
                 "check the disk's free space and the folder's permissions",
             ) from None
 
+    def _fetch(self, source: Source, wanted: DataSet, place: Path, work: Path) -> None:
+        earlier = read_receipt(receipt_path(place, source.name))
+        known = earlier.downloads if earlier else {}
+        revision = earlier.revision if earlier else self._revision(source)
+        items = [
+            Item(set_, file, self._named(source, revision, part))
+            for set_ in ([data_set(name) for name in source.sets] if source.archive else [wanted])
+            for file in set_.files
+            if (part := source.part(file))
+            and not _is_right(set_, file, place / file.path, source.form)
+        ]
+        get = self._unpack if source.archive else self._download
+        contents, downloads = get(source, revision, known, items, work)
+        made, warnings = dict[str, Path](), dict[str, str]()
+        for item in items:
+            path, name = item.file.path, item.wanted.name
+            try:
+                made[path] = _made(source, item, contents, work)
+            except DataDamaged as problem:
+                if not source.archive:
+                    raise
+                self.say(f"{source.name} has another {path}: {problem.message}")
+                continue
+            if item.file.first_use:
+                downloads[path] = file_sha256(made[path])  # what later copies are held against
+                rows = count_rows(item.wanted, item.file, made[path])
+                if rows != item.file.rows:
+                    warnings[path] = (
+                        f"{plural(rows, 'row')}, where {item.file.rows:,} were expected"
+                    )
+                    self.say(f"warning: {name}: {path} has {warnings[path]}; it is used as it is")
+        receipt = Receipt(
+            source=source.name,
+            url=" and ".join(source.urls),
+            revision=revision,
+            fetched=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            downloads=downloads,
+            warnings=warnings,
+        )
+        write_receipt(receipt_path(place, source.name), receipt, work)
+        for path, file in made.items():
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(file, place / path)
+        if source.archive:
+            self._unpacked.add(source.name)
+
     def _revision(self, source: Source) -> str:
         """The commit that "main" names now, for a source whose commit nobody wrote down."""
         if source.site != "hub" or source.pinned:
             return source.revision
-        return str(dataset_info(source.repo, source.revision, self.say).sha)
+        return str(self._listing(source, source.revision).sha)
 
-    def _fetch_files(
-        self, source: Source, wanted: DataSet, revision: str, ready: Path, known: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Every file of the set that is missing, into ``ready``. Gives path in the source -> sha256."""
-        downloads: dict[str, str] = {}
-        for file in wanted.files:
-            part, here = source.part(file), self.store / source.into / file.path
-            if part is None or _is_right(wanted, file, here, source.form):
-                continue
-            if not _is_right(wanted, file, ready / file.path, source.form):
-                downloads |= self._fetch_file(source, wanted, file, part, revision, ready, known)
-            elif part.conversion == "as is":
-                downloads[part.paths[0]] = file_sha256(ready / file.path)
-        return downloads
+    def _listing(self, source: Source, revision: str) -> Any:
+        return repository_info(site("hub", source.repo, revision, ""), self.say)
 
-    def _fetch_file(
+    def _named(self, source: Source, revision: str, part: Part) -> Part:
+        """The part with the names of its files, where ``*`` stands in them."""
+        if "*" not in part.paths[0]:
+            return part
+        listing = self._listing(source, revision).siblings or []
+        names = sorted(file.rfilename for file in listing if fnmatch(file.rfilename, part.paths[0]))
+        if not names:
+            raise FetchFailed(f"{source.where} has no {part.paths[0]}", None)
+        return replace(part, paths=tuple(names))
+
+    def _download(
         self,
         source: Source,
-        wanted: DataSet,
-        file: DataFile,
-        part: Part,
         revision: str,
-        ready: Path,
         known: Mapping[str, str],
-    ) -> dict[str, str]:
-        """One file of ours into ``ready``: downloaded, converted and checked."""
-        expected = file.forms.get(source.form) or file.forms[ANY]
-        recorded = known.get(part.paths[0]) if file.first_use else expected.sha256
-        most = source.most_bytes
-        if not file.first_use:
-            most = 2 * (part.bytes or expected.bytes) + 1_000_000
-        contents = [ready.parent / f"{i}-{file.name}" for i in range(len(part.paths))]
-        downloads = {
-            path: download(
-                site(source.site, source.repo, revision, path),
-                to,
-                sha256=sha256,
-                most_bytes=most,
-                say=self.say,
-            )
-            for path, to, sha256 in zip(
-                part.paths, contents, part.sha256 or (recorded,), strict=True
-            )
-        }
-        arrived = contents[0]
-        if part.conversion != "as is":
-            arrived = ready.parent / f"converted-{file.name}"
-            convert = CONVERSIONS[part.conversion]
-            write_whole(arrived, convert([content.read_bytes() for content in contents]))
-        recognise(wanted, file, arrived)
-        sha256 = file_sha256(arrived)
-        if file.first_use:
-            downloads[file.path] = sha256  # what later copies are held against
-        elif sha256 != expected.sha256:
-            problem = f"{wanted.name}: {file.name} is not the {source.form} text that is known"
-            raise DataDamaged(problem, None)
-        _move(arrived, ready / file.path)
-        return downloads
+        items: Sequence[Item],
+        work: Path,
+    ) -> tuple[dict[str, Path], dict[str, str]]:
+        """The source's files, one by one: path in the source -> where it is, and its sha256. What an earlier try got is not fetched again."""
+        contents, downloads = dict[str, Path](), dict[str, str]()
+        for _, file, part in items:
+            form = file.forms.get(source.form) or file.forms[ANY]
+            expected = part.sha256 or [
+                known.get(path) if file.first_use else form.sha256 for path in part.paths
+            ]
+            for path, sha256 in zip(part.paths, expected, strict=True):
+                contents[path] = work / quote(path, safe="")
+                downloads[path] = download(
+                    site(source.site, source.repo, revision, path),
+                    contents[path],
+                    sha256=sha256,
+                    most_bytes=source.most_bytes,
+                    say=self.say,
+                )
+        return contents, downloads
 
-    def _fetch_archive(
-        self, source: Source, wanted: DataSet, revision: str, ready: Path, known: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Every file of every set that the archive has and that is what the set's manifest knows, into ``ready``."""
+    def _unpack(
+        self,
+        source: Source,
+        revision: str,
+        known: Mapping[str, str],
+        items: Sequence[Item],
+        work: Path,
+    ) -> tuple[dict[str, Path], dict[str, str]]:
+        """The same out of the source's archive, whose sha256 it is."""
         assert source.archive is not None
-        packed, unpacked = ready.parent / source.archive, ready.parent / "unpacked"
+        packed = work / source.archive
         digest = download(
             site(source.site, source.repo, revision, source.archive),
             packed,
@@ -183,29 +215,30 @@ class Fetcher:
             most_bytes=source.most_bytes,
             say=self.say,
         )
-        files = {
-            part.paths[0]: (set_, file)
-            for set_ in map(data_set, source.sets)
-            for file in set_.files
-            if (part := source.part(file))
-        }
+        places = {item.part.paths[0]: work / "unpacked" / item.file.path for item in items}
 
         def target(name: str) -> Path | None:
-            ends = (path for path in files if f"/{name}".endswith(f"/{path}"))
-            return next((unpacked / files[path][1].path for path in ends), None)
+            ends = (to for path, to in places.items() if f"/{name}".endswith(f"/{path}"))
+            return next(ends, None)
 
         unpack(packed, target, most_bytes=source.most_bytes)
-        for set_, file in files.values():
-            new, here = unpacked / file.path, self.store / source.into / file.path
-            if not new.exists():
-                self.say(f"{set_.name}: {source.name} has no {file.path}")
-            elif not _is_right(set_, file, here, source.form):
-                try:
-                    recognise(set_, file, new)
-                    _move(new, ready / file.path)
-                except DataDamaged as problem:
-                    self.say(f"{source.name} has another {file.path}: {problem.message}")
-        return {source.archive: digest}
+        return places, {source.archive: digest}
+
+
+def _made(source: Source, item: Item, contents: Mapping[str, Path], work: Path) -> Path:
+    """A file of ours out of the source's files, checked. Raises DataDamaged."""
+    wanted, file, part = item
+    paths = [contents[path] for path in part.paths]
+    if not all(path.is_file() for path in paths):
+        raise DataDamaged(f"{wanted.name}: there is none in the archive", None)
+    arrived = paths[0]
+    if part.conversion != "as is":
+        arrived = work / f"converted-{file.name}"
+        write_whole(arrived, CONVERSIONS[part.conversion]([path.read_bytes() for path in paths]))
+    if not file.first_use and recognise(wanted, file, arrived).form not in (ANY, source.form):
+        problem = f"{wanted.name}: {file.name} is not the {source.form} text that is known"
+        raise DataDamaged(problem, None)
+    return arrived
 
 
 def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
@@ -213,11 +246,6 @@ def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
     with contextlib.suppress(DataDamaged):
         return path.is_file() and recognise(wanted, file, path).form in (ANY, form)
     return False
-
-
-def _move(old: Path, new: Path) -> None:
-    new.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(old, new)
 
 
 # --- from a source's own files to the files that the harness reads; each is checked by the manifest's checksum afterwards ---
@@ -239,6 +267,17 @@ def json_lines(data: Sequence[bytes]) -> bytes:
     (file,) = data
     rows = [json.loads(line) for line in _lines(file)]
     return _joined([f"{row['cluster']}\t{row['text'].strip()}" for row in rows])
+
+
+def parquet_text(data: Sequence[bytes]) -> bytes:
+    """The column ``text`` of parquet files, a line each."""
+    import pyarrow.parquet
+
+    try:
+        tables = [pyarrow.parquet.read_table(io.BytesIO(file), columns=["text"]) for file in data]
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataDamaged(f"no parquet file with a column 'text' ({one_line(error)})") from None
+    return _joined([text.rstrip("\r\n") for table in tables for text in table["text"].to_pylist()])
 
 
 def text_and_labels(data: Sequence[bytes]) -> bytes:
@@ -299,6 +338,7 @@ def labelled_nli(data: Sequence[bytes]) -> bytes:
 CONVERSIONS: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {
     "labelled lines": labelled_lines,
     "JSON lines": json_lines,
+    "parquet text": parquet_text,
     "text and labels": text_and_labels,
     "first 2 columns": partial(first_columns, 2),
     "first 7 columns": partial(first_columns, 7),

@@ -15,7 +15,6 @@ from __future__ import annotations
 import csv
 import functools
 import hashlib
-import io
 import json
 import lzma
 from collections.abc import Mapping
@@ -265,35 +264,31 @@ def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
 
 
 def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
-    """The file's sha256, if it is the one that its receipt recorded and has the rows that it should have.
+    """The file's sha256, if it is one that a receipt recorded.
 
-    A copy that was not fetched by this package has no receipt: then only the rows are checked. Raises DataDamaged.
+    A copy that was not fetched by this package has no receipt: then its rows are counted. Raises DataDamaged.
     """
-    try:
-        sha256 = file_sha256(path)
-        rows = _rows(path, file.encoding) - file.header
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise damaged_file(wanted, f"cannot read {path} ({error})") from None
-    if rows != file.rows:
+    receipts = map(read_receipt, path.parent.glob("*.receipt.json"))
+    known = {receipt.downloads.get(file.path) for receipt in receipts if receipt} - {None}
+    if not known and (rows := count_rows(wanted, file, path)) != file.rows:
         raise damaged_file(wanted, f"{rows:,} rows found, {file.rows:,} expected in {path}")
-    receipt = read_receipt(receipt_path(path.parent, path.name))
-    expected = receipt.downloads.get(file.path) if receipt else None
-    if expected is not None and sha256 != expected:
-        raise damaged_file(
-            wanted, f"sha256 {sha256[:12]} found, {expected[:12]} was fetched, in {path}"
-        )
+    sha256 = file_sha256(path)
+    if known and sha256 not in known:
+        fetched = " or ".join(str(hash_)[:12] for hash_ in known)
+        raise damaged_file(wanted, f"sha256 {sha256[:12]} found, {fetched} was fetched, in {path}")
     return sha256
 
 
-def _rows(path: Path, encoding: str) -> int:
-    """Rows of a CSV file (its fields may hold line ends), lines of any other."""
-    with path.open("rb") as raw:
-        if path.suffix == ".csv":
-            return sum(1 for row in csv.reader(io.TextIOWrapper(raw, encoding, newline="")) if row)
-        count, last = 0, b"\n"
-        while block := raw.read(1 << 20):
-            count, last = count + block.count(b"\n"), block[-1:]
-        return count + (last != b"\n")
+def count_rows(wanted: DataSet, file: DataFile, path: Path) -> int:
+    """Data rows of a CSV file (its fields may hold line ends), lines of any other. Raises DataDamaged."""
+    try:
+        with path.open(
+            encoding=file.encoding, newline="" if path.suffix == ".csv" else "\n"
+        ) as text:
+            lines = (row for row in csv.reader(text) if row) if path.suffix == ".csv" else text
+            return sum(1 for _ in lines) - file.header
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise damaged_file(wanted, f"cannot read {path} ({error})") from None
 
 
 # --- receipts: what was fetched, from where, which revision and which bytes; a small file beside the data, so that it travels with it ---
@@ -309,6 +304,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
     """Date and time, UTC, ISO 8601."""
     downloads: dict[str, str]
     """Path in the source -> sha256 of what was downloaded."""
+    warnings: dict[str, str] = {}
+    """Path of a file of ours -> what is not as it was expected."""
 
 
 def receipt_path(folder: Path, source: str) -> Path:
@@ -332,6 +329,10 @@ def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> No
     """Add this fetch to what is known; what was known of other files of the same revision stays. ``aside``: a folder to write in, of whoever
     removes what a killed process leaves there. Raises OSError."""
     before = read_receipt(path)
-    known = before.downloads if before and before.revision == receipt.revision else {}
-    content = msgspec.structs.replace(receipt, downloads=known | receipt.downloads)
-    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n", aside)
+    if before and before.revision == receipt.revision:
+        receipt = msgspec.structs.replace(
+            receipt,
+            downloads=before.downloads | receipt.downloads,
+            warnings=before.warnings | receipt.warnings,
+        )
+    write_whole(path, msgspec.json.format(msgspec.json.encode(receipt), indent=1) + b"\n", aside)

@@ -28,11 +28,10 @@ class Part:
     """How one file of ours comes out of a source."""
 
     paths: tuple[str, ...]
-    """In the source, or in its archive."""
+    """In the source, or in its archive; ``*`` stands for any characters in the name of a file of the hub."""
     conversion: str = "as is"
     sha256: tuple[str, ...] = ()
     """Of the source's own files, where they are converted."""
-    bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +76,6 @@ class Source:
             )
         place = f"{'hub data set' if self.site == 'hub' else 'github.com'} {self.repo}"
         return f"{place} (commit {self.revision[:12]})" if self.pinned else place
-
-    def address(self, revision: str) -> str:
-        """That of its folder or archive at a commit; of several folders, all in one line."""
-        return (
-            site(self.site, self.repo, revision, self.archive or "").url
-            if self.repo
-            else self.where
-        )
 
     @property
     def urls(self) -> tuple[str, ...]:
