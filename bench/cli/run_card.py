@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, print_facts, print_grid, say
 from bench.cli.options import json_text
 from bench.compare.formatting import visible
@@ -33,8 +32,6 @@ COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory",
 def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) -> None:
     """A screenful of one run, or every table of it. ``runs`` is the folder, where one was given."""
     store = RunsFolder(runs)
-    if reference in store.without_record():
-        raise BenchError(f"{reference} {NO_RECORD}", "run its command again")
     file = store.record_file(reference)
     record = as_it_stands(read_record(file), RunsFolder(file.parent.parent))
     if as_json:

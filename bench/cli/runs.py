@@ -66,7 +66,7 @@ def runs(
         if state not in states:
             raise UnknownName("status", state, states)
     records, damaged = store.records()
-    others = {*store.without_record(), *queue} - {record.run_id for record in records}
+    others = queue.keys() - {record.run_id for record in records}
     records = [*records, *map(placeholder_record, sorted(others))]
     chosen = [
         record

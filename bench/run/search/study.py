@@ -18,6 +18,7 @@ import msgspec
 from msgspec import structs
 
 from bench.base.errors import BenchError, RunFailed, UnknownName
+from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
@@ -37,7 +38,6 @@ from bench.runs.searches import (
     Searched,
     Study,
     best_trial,
-    write_result,
 )
 
 UNEQUAL_STEPS = (
@@ -270,7 +270,9 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
         "[search]",
         *toml_lines(search_facts(search, method)),
     ]
-    return write_result(folder, f"{method}.toml", ("\n".join(lines) + "\n").encode())
+    path = folder / f"{method}.toml"
+    write_or_fail(path, ("\n".join(lines) + "\n").encode())
+    return path
 
 
 def _corpus(label: str) -> str:

@@ -27,6 +27,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from bench.base.errors import Interrupted, RunFailed
+from bench.base.files import write_or_fail
 from bench.method import seed_for
 from bench.run.executors.local import VECTORS, execute
 from bench.run.plan import PlannedRun
@@ -39,11 +40,11 @@ from bench.runs.searches import (
     PRUNED,
     RECIPE,
     RUNNING,
+    SUMMARY,
     Search,
     Study,
     Trial,
     read_search,
-    write_search,
 )
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Worker:
         folder.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(folder / ".lock")
         with self.lock:
-            before = read_search(folder)
+            before = read_search(folder / SUMMARY)
             self.study = continued(before.study, study, folder) if before else study
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL), lock))
@@ -128,7 +129,7 @@ class Worker:
             for method, study in self.studies.items()
         }
         search = Search(study=self.study, trials=trials)
-        write_search(self.folder, search)
+        write_or_fail(self.folder / SUMMARY, search.encode())
         return search
 
     def order(self) -> list[tuple[str, int]]:
