@@ -75,8 +75,8 @@ def runs(
         if state not in states:
             raise UnknownName("status", state, states)
     records, damaged = store.records()
-    begun = {record.run_id for record in records}
-    records += [placeholder_record(run_id) for run_id in sorted(queue.keys() - begun)]
+    others = queue.keys() - {record.run_id for record in records}
+    records = [*records, *map(placeholder_record, sorted(others))]
     chosen = [
         record
         for record in (as_it_stands(record, store, queue) for record in records)

@@ -118,11 +118,10 @@ def _encoder(
     from bench.run.plugins import discover
     from bench.verify.reencode import Encoder
 
-    registry = discover(plugins)
-    for warning in registry.warnings:
+    for warning in discover(plugins).warnings:
         warn(f"warning: {warning}")
     sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
-    return Encoder(registry, sets, devices.choose_device(device), offline).compare
+    return Encoder(plugins, sets, devices.choose_device(device), offline).compare
 
 
 def _summary(reports: Sequence[RunReport]) -> str:

@@ -23,7 +23,6 @@ from bench.publish.versions import PLAN, Version
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
 from bench.runs.run import Run
-from bench.runs.searches import search_bytes
 from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages.board import changes_grid
 from bench.show.pages.board import render as render_board
@@ -55,7 +54,7 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
     }
     files = {path: text.encode() for path, text in texts.items()}
     files |= {f"assets/{name}": (TEMPLATES / name).read_bytes() for name in ASSETS}
-    files |= {search_file(one.name): search_bytes(one) for one in board.searches}
+    files |= {search_file(one.name): one.encode() for one in board.searches}
     return files if board.plan is None else files | {PLAN: board.plan}
 
 

@@ -22,7 +22,7 @@ from bench.runs.intact import CURVE
 from bench.runs.packed import Packed
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.run import Run
-from bench.runs.searches import SUMMARY, Search, read_search_file, search_of
+from bench.runs.searches import SUMMARY, Search, read_search, search_of
 from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
 from bench.score.suites.from_predictions import reduce_predictions
 from bench.verify.scores import check_average, check_hash, check_score
@@ -191,7 +191,7 @@ def searches(
     known: dict[str, Search] = {}
     for file in files:
         with contextlib.suppress(BenchError):
-            if (search := read_search_file(file)) is not None:
+            if (search := read_search(file)) is not None:
                 known.setdefault(search.name, search)
     fitting = [
         known[name]

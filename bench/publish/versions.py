@@ -18,7 +18,7 @@ from msgspec import Struct
 from bench.base.errors import BenchError, DataDamaged, one_line
 from bench.base.files import file_sha256
 from bench.runs.packed import MANIFEST, NAME
-from bench.runs.record import RunRecord, loads
+from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder
 from bench.verify.findings import DIFFERS, Finding, RunReport
 from bench.verify.identity import check_manifest
@@ -86,7 +86,7 @@ def read_version(folder: Path) -> Version:
     """Raises DataDamaged."""
     path = folder / "tables.json"
     try:
-        version = msgspec.convert(loads(path.read_bytes()), Version)
+        version = msgspec.json.decode(path.read_bytes(), type=Version)
     except (OSError, ValueError, msgspec.ValidationError, RecursionError) as error:
         hint = "a published version never changes: restore it (git checkout)"
         raise DataDamaged(f"{path} cannot be read: {one_line(error)}", hint) from None

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 import lzma
-import math
 import os
 import re
 import zipfile
 import zlib
 from collections.abc import Container
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.runs.packed import DEPTH, read_packed
@@ -100,34 +96,7 @@ def _shared(path: Path, sha256: str, only: Container[str] | None) -> dict[str, n
 
 def _array(data: bytes, name: str) -> np.ndarray:
     """A member of the file, unpacked. Raises ValueError for anything but an array of plain values that is wholly there."""
-    size = {b"\x01\x00": 2, b"\x02\x00": 4}.get(data[6:8])
-    if size is None or data[:6] != npy.MAGIC_PREFIX:
-        raise ValueError(
-            f"{name}: an array of format {tuple(data[6:8])}"
-            if data[:6] == b"\x93NUMPY"
-            else f"{name} is no array"
-        )
-    end = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
-    shape, by_column, dtype = _header(data[:end])
-    if dtype.hasobject:
-        raise ValueError(f"{name} holds Python objects")
-    if any(length < 0 for length in shape):
-        raise ValueError(f"{name}: an array of shape {shape}")
-    count = math.prod(shape)
-    if count * max(dtype.itemsize, 1) > len(data):  # rows of text without letters take no bytes
-        raise ValueError(f"{name}: an array of {count:,} values in {len(data):,} bytes")
-    if dtype.itemsize == 0:
-        return np.zeros(shape, dtype)
-    values = np.frombuffer(data, dtype, count, end).copy()
-    return values.reshape(shape, order="F" if by_column else "C")
-
-
-@lru_cache(maxsize=256)
-def _header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """(shape, stored column by column, type of the values): the same few headers stand in thousands of files."""
-    stream = io.BytesIO(data)
-    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[
-        npy.read_magic(stream)
-    ]
-    shape, by_column, dtype = read(stream)
-    return shape, by_column, dtype
+    array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    if array.size > len(data):  # rows of text without letters take no bytes
+        raise ValueError(f"{name}: an array of {array.size:,} values in {len(data):,} bytes")
+    return array

@@ -9,7 +9,6 @@ step at a time by ``UPGRADES``; a newer one is refused.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -325,8 +324,15 @@ class RunRecord(
 
     @classmethod
     def decode(cls, data: bytes) -> RunRecord:
-        """The record in JSON of this schema, three times as fast. Raises msgspec.DecodeError where ``from_json`` might say why."""
-        return _DECODER.decode(data)._checked()
+        """The record in JSON. Raises RecordDamaged, naming the path of the first field that does not fit."""
+        try:
+            return _DECODER.decode(data)._checked()
+        except (msgspec.DecodeError, OverflowError, RecursionError):  # an older schema, or damaged
+            pass
+        try:
+            return cls.from_json(msgspec.json.decode(data))
+        except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+            raise RecordDamaged(f"not JSON: {error}") from None
 
     def _checked(self) -> RunRecord:
         first: dict[tuple[Any, ...], int] = {}
@@ -507,50 +513,13 @@ def read_record(path: Path) -> RunRecord:
             raise RecordDamaged("not a file")
         if facts.st_size > LARGEST:
             raise RecordDamaged(f"{facts.st_size:,} bytes are too many for a record")
-        data = path.read_bytes()
-        with contextlib.suppress(msgspec.DecodeError):
-            if not _has_long_number(data):
-                return RunRecord.decode(data)
-        return RunRecord.from_json(loads(data))  # an older schema, or damaged: this says where
+        return RunRecord.decode(path.read_bytes())
     except RecordDamaged as error:
         what, hint = error.message, error.hint
-    except (ValueError, RecursionError) as error:
-        what, hint = f"not JSON: {error}", None
     except OSError as error:
         what, hint = str(error.strerror), None
     # the message may quote what a damaged file holds: nothing in it may move the cursor
     raise RecordDamaged(printable(f"{path}: {what}"), hint)
-
-
-_DIGITS = bytes(ord("0") if chr(i).isdecimal() and i < 128 else ord(".") for i in range(256))
-
-
-def _has_long_number(data: bytes) -> bool:
-    """Whether a number may be too long for a float; looking at each number takes three times as long as reading the record."""
-    return b"0" * 300 in data.translate(_DIGITS)
-
-
-def loads(text: str | bytes) -> Any:
-    """JSON, without numbers that would be infinite or that nobody could print. Raises ValueError, RecursionError."""
-    words = text if isinstance(text, str) else text.decode()
-    return json.loads(words, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value - value != 0:
-        raise ValueError(f"{text[:20]} is no finite number")
-    return value
-
-
-def _whole(text: str) -> int:
-    if len(text) > 300:  # more than a float can hold
-        raise ValueError(f"{text[:20]}... has {len(text)} digits")
-    return int(text)
 
 
 # --- what determines a run's result, and the hash that names it ---

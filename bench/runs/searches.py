@@ -15,7 +15,6 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError
-from bench.base.files import write_or_fail
 from bench.base.text import plural
 from bench.runs.record import RecipeValue, RunRecord
 
@@ -100,6 +99,10 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def name(self) -> str:
         return self.study.name
 
+    def encode(self) -> bytes:
+        """The content of a file that ``read_search`` reads."""
+        return msgspec.json.encode(self) + b"\n"
+
     def of(self, record: RunRecord) -> bool:
         """Whether the record's values can be of this search: by its name, and by what it says of it."""
         facts, study = search_of(record), self.study
@@ -107,34 +110,15 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return record.method in self.trials and mine.items() <= {**facts}.items()
 
 
-def write_result(folder: Path, name: str, data: bytes) -> Path:
-    """A file in the search's folder, written whole or not at all."""
-    write_or_fail(folder / name, data)
-    return folder / name
-
-
-def read_search(folder: Path) -> Search | None:
-    """The search in its folder; None where there is none. Raises BenchError where the file is damaged."""
-    return read_search_file(folder / SUMMARY, "remove it, and begin another search with --name NEW")
-
-
-def read_search_file(path: Path, hint: str = "restore it: git checkout") -> Search | None:
-    """What ``search_bytes`` wrote; None where there is no file. Raises BenchError where it is damaged."""
+def read_search(file: Path) -> Search | None:
+    """The search in a file ``search.json``; None where there is no file. Raises BenchError where it is damaged."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Search)
+        return msgspec.json.decode(file.read_bytes(), type=Search)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path} is damaged: {error}", hint) from None
-
-
-def search_bytes(search: Search) -> bytes:
-    """The search as the content of a file."""
-    return msgspec.json.encode(search) + b"\n"
-
-
-def write_search(folder: Path, search: Search) -> None:
-    write_result(folder, SUMMARY, search_bytes(search))
+    except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
+        hint = "restore it, or begin another search with --name NEW"
+        raise BenchError(f"{file} is damaged: {error}", hint) from None
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:

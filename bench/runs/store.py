@@ -14,12 +14,12 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
-from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.base.errors import BenchError, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import ELSEWHERE, is_free, write_or_fail
 from bench.base.text import list_names
 from bench.runs.record import RUN_ID, RunRecord, read_record
@@ -71,17 +71,13 @@ class RunsFolder:
         try:
             content = record.to_json()
             RunRecord.from_json(content)  # names the place of what does not fit
-            text = _in_lines(content)
+            text = json.dumps(content, indent=1, allow_nan=False)
         except (ValueError, RecordDamaged) as error:
             raise RecordDamaged(
                 f"the record of {record.run_id} cannot be written: {error}"
             ) from None
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:  # a lone surrogate, from a file name that is not UTF-8
-            data = _in_lines(content, ascii_only=True).encode()
         path = self.folder(record.run_id) / RECORD
-        write_or_fail(path, data + b"\n")
+        write_or_fail(path, text.encode() + b"\n")
         return path
 
     def read(self, run_id: str) -> RunRecord:
@@ -237,15 +233,6 @@ class RunsFolder:
         except OSError:
             return None
 
-    def without_record(self) -> list[str]:
-        """Runs that were begun, with a training state, and have no record: an older bench wrote it later."""
-        begun = {path.parent.parent for path in self.path.glob("*/state/step-*.pt")}
-        return sorted(
-            path.name
-            for path in begun
-            if _RUN_ID.search(path.name) and not (path / RECORD).exists()
-        )
-
     # --- predictions ---
 
     def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
@@ -286,41 +273,6 @@ class RunsFolder:
         path = self.predictions_path(run_id, task, text, suite)
         write_or_fail(path, buffer.getvalue())
         return path
-
-    def read_predictions(
-        self, run_id: str, task: str, text: str | None, suite: str = ""
-    ) -> dict[str, np.ndarray]:
-        """The arrays of one task. Raises DataMissing, or DataDamaged; nothing in the file is ever unpickled."""
-        from bench.runs.arrays import read_arrays
-
-        path = self.predictions_path(run_id, task, text, suite)
-        try:
-            return read_arrays(path)
-        except DataMissing as error:
-            raise DataMissing(
-                f"{run_id} has no predictions of {task}: {path}", error.hint
-            ) from None
-
-
-def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
-    """JSON with a line for each value of the recipe, each score, each fact: to read, to compare with ``diff``, and a fifth smaller than
-    with a line for everything. Raises ValueError for what is no number of JSON."""
-
-    def dumped(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
-
-    def lines(value: Any, depth: int) -> str:
-        if depth == 3 or not value or not isinstance(value, Mapping | list):
-            return dumped(value)
-        if isinstance(value, Mapping):
-            parts = [f"{dumped(key)}: {lines(item, depth + 1)}" for key, item in value.items()]
-        else:
-            parts = [lines(item, depth + 1) for item in value]
-        first, last = "{}" if isinstance(value, Mapping) else "[]"
-        inside, outside = "\n" + " " * depth, "\n" + " " * (depth - 1)
-        return f"{first}{inside}{(',' + inside).join(parts)}{outside}{last}"
-
-    return lines(content, 1)
 
 
 def _by_path(reference: str) -> Path | None:

@@ -15,6 +15,7 @@ from commands import bench, error_line, the_run, tree
 from hub import StandInHub
 
 from bench.runs import Run, RunsFolder
+from bench.runs.arrays import read_arrays
 from bench.runs.store import read_record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
@@ -85,7 +86,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     store = RunsFolder(finished[0])
     record = read_record(store.record_file("simcse"))
     score = record.scores[0]
-    stored = store.read_predictions(record.run_id, score.task, score.text, score.suite)
+    stored = read_arrays(store.predictions_path(record.run_id, score.task, score.text, score.suite))
     rng = np.random.default_rng(11)
     rows = [rng.integers(score.n, size=score.n) for _ in range(2000)]
     drawn = [spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows]

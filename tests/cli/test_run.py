@@ -17,6 +17,7 @@ from click.testing import Result
 from commands import argv, bench, error_line, the_run, tree
 
 from bench.runs import RunsFolder
+from bench.runs.arrays import read_arrays
 from methods.simcse import SimCSE
 
 
@@ -38,7 +39,7 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     assert trained is not None and (trained.steps, trained.sentences) == (8, 60)
     (score,) = record.scores
     assert (score.task, score.protocol, score.n) == ("captions", "check/2", 4742)
-    predictions = RunsFolder(runs).read_predictions(folder.name, "captions", None)
+    predictions = read_arrays(RunsFolder(runs).predictions_path(folder.name, "captions", None))
     from scipy.stats import spearmanr
 
     rank = spearmanr(predictions["prediction"], predictions["gold"]).statistic
@@ -66,7 +67,9 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
     method.load(the_run(runs) / "checkpoint")
     loaded = suite("check").tasks[0].load(None, "tokenised").data
-    wanted = RunsFolder(runs).read_predictions(the_run(runs).name, "captions", None)["prediction"]
+    wanted = read_arrays(RunsFolder(runs).predictions_path(the_run(runs).name, "captions", None))[
+        "prediction"
+    ]
     for row in (0, 17, 4741):
         with torch.no_grad():
             a, b = (

@@ -73,7 +73,7 @@ def ask(tiny: str, tmp_path: Path) -> Any:
 
 
 def trials(tmp_path: Path, method: str = "made", name: str = "one") -> list[Trial]:
-    search = read_search(tmp_path / "runs" / name)
+    search = read_search(tmp_path / "runs" / name / "search.json")
     return [] if search is None else list(search.trials[method])
 
 

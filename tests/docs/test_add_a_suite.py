@@ -15,6 +15,7 @@ from commands import bench
 
 from bench.base.files import file_sha256
 from bench.runs import RunsFolder
+from bench.runs.arrays import read_arrays
 from bench.score import suites
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
@@ -62,7 +63,7 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
     assert len(names) == 2
     for name in names:
         (score,) = store.read(name).scores
-        stored = store.read_predictions(name, "MyPairs", None)
+        stored = read_arrays(store.predictions_path(name, "MyPairs", None))
         assert (score.task, score.protocol, score.n) == ("MyPairs", "my-pairs/1", 5)
         assert stored["gold"].tolist() == ratings
         assert score.value == pytest.approx(100 * spearmanr(stored["prediction"], ratings)[0])
@@ -102,7 +103,7 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
         record = store.read(name)
         (score,) = record.scores
         assert (score.task, score.protocol, score.n) == ("Odd", "odd-cosine/1", 4)
-        stored = store.read_predictions(name, "Odd", None)
+        stored = read_arrays(store.predictions_path(name, "Odd", None))
         assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
         made_by = record.provenance.execution.suites["odd"]
         assert made_by.sha256 == file_sha256(Path("odd.py"))

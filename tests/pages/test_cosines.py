@@ -10,6 +10,7 @@ from made_runs import made_run
 from scipy.stats import gaussian_kde
 
 from bench.runs import Run, RunsFolder
+from bench.runs.arrays import read_arrays
 from bench.show.pages.drawings import FEWEST, RIDGE, cosines, density
 
 
@@ -17,7 +18,7 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     record = made_run(tmp_path, "simcse", 1)
     drawn = cosines(Run(record, tmp_path / record.run_id))
     assert drawn is not None
-    stored = RunsFolder(tmp_path).read_predictions(record.run_id, "STS-B", "tokenised")
+    stored = read_arrays(RunsFolder(tmp_path).predictions_path(record.run_id, "STS-B", "tokenised"))
     for ridge in drawn["ridges"]:
         low = int(ridge["label"][0])
         inside = [

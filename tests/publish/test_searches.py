@@ -8,8 +8,9 @@ import pytest
 from commands import bench
 from made_runs import HOSTILE, made_run
 
+from bench.base.files import write_or_fail
 from bench.publish.build import publish
-from bench.runs.searches import Search, Searched, Study, Trial, read_search_file, write_search
+from bench.runs.searches import Search, Searched, Study, Trial, read_search
 from bench.verify.identity import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
@@ -62,7 +63,7 @@ def made_search(
         for method, scores in DEV.items()
     }
     search = Search(study=study, trials=trials)
-    write_search(runs / name, search)
+    write_or_fail(runs / name / "search.json", search.encode())
     return search
 
 
@@ -89,7 +90,7 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
     folder = publish(runs=runs, out=tmp_path / "boards").folder
     assert folder is not None
     file = folder / "searches" / "search-1a2b3c4d.json"
-    found = read_search_file(file)
+    found = read_search(file)
     assert (
         found is not None
         and {method: tuple(trial.score for trial in own) for method, own in found.trials.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from copy import deepcopy
 from importlib.resources import files
 from typing import Any
 
@@ -193,11 +194,13 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
             parent = parent[key]
         action = data.draw(st.sampled_from(["change", "change", "remove", "add"]))
         if action == "change" or path == ("root",):
-            parent[path[-1]] = data.draw(ODD)
+            parent[path[-1]] = deepcopy(data.draw(ODD))
         elif action == "remove":
             del parent[path[-1]]
         elif isinstance(parent, dict):
-            parent[data.draw(st.sampled_from(["extra", "value", "std", "note"]))] = data.draw(ODD)
+            parent[data.draw(st.sampled_from(["extra", "value", "std", "note"]))] = deepcopy(
+                data.draw(ODD)
+            )
         if not isinstance(content["root"], dict):
             break
     assert accepted(copy.deepcopy(content["root"])) == VALIDATOR.is_valid(content["root"])

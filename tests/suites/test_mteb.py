@@ -15,6 +15,7 @@ from commands import bench, error_line, the_run
 
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
+from bench.runs.arrays import read_arrays
 from bench.score.suites import RunPlace, Task
 
 mteb = pytest.importorskip("mteb")
@@ -103,7 +104,7 @@ def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny, shared, tmp
     assert about == ("mteb", "STS16", "mteb/2", 1186)
     assert list(record.provenance.data) == ["mteb/STS16"]
     assert (record.cost.encode_sentences_per_second or 0) > 0
-    kept = store.read_predictions(folder.name, "STS16", None, "mteb")
+    kept = read_arrays(store.predictions_path(folder.name, "STS16", None, "mteb"))
     files = {str(path.relative_to(folder / "predictions")) for path in folder.rglob("*.npz")}
     assert files == {"mteb/STS16.npz"}
     wanted = 100 * scipy.stats.spearmanr(kept["prediction"], kept["gold"]).statistic

@@ -15,6 +15,7 @@ from msgspec import structs
 from scored_run import finished_run, predictions
 
 from bench.runs import RunsFolder
+from bench.runs.arrays import read_arrays
 
 
 @pytest.fixture
@@ -35,7 +36,11 @@ def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: 
     away = [structs.replace(score, suite="theirs", task=task) for task in ("A", "B", "Avg.")]
     for task in ("A", "B"):
         store.write_predictions(
-            other.run_id, task, None, store.read_predictions(other.run_id, "CHECK", None), "theirs"
+            other.run_id,
+            task,
+            None,
+            read_arrays(store.predictions_path(other.run_id, "CHECK", None)),
+            "theirs",
         )
     data = structs.replace(other.provenance, data={"A": "d" * 64, "B": "d" * 64})
     store.write(structs.replace(other, scores=tuple(away), provenance=data))

@@ -35,6 +35,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
+from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.data.sets.sts import STS_TASKS
@@ -61,8 +62,6 @@ from bench.runs.searches import (
     Trial,
     best_trial,
     read_search,
-    write_result,
-    write_search,
 )
 
 if TYPE_CHECKING:
@@ -307,7 +306,7 @@ class Worker:
         folder.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(folder / ".lock")
         with self.lock:
-            before = read_search(folder)
+            before = read_search(folder / SUMMARY)
             self.study = continued(before.study, study, folder) if before else study
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL), lock))
@@ -330,7 +329,7 @@ class Worker:
             for method, study in self.studies.items()
         }
         search = Search(study=self.study, trials=trials)
-        write_search(self.folder, search)
+        write_or_fail(self.folder / SUMMARY, search.encode())
         return search
 
     def order(self) -> list[tuple[str, int]]:
@@ -527,7 +526,9 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
         "[search]",
         *toml_lines(search_facts(search, method)),
     ]
-    return write_result(folder, f"{method}.toml", ("\n".join(lines) + "\n").encode())
+    path = folder / f"{method}.toml"
+    write_or_fail(path, ("\n".join(lines) + "\n").encode())
+    return path
 
 
 def _corpus(label: str) -> str:

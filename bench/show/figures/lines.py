@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bench.base.errors import BenchError
+from bench.base.files import write_or_fail
 from bench.compare.formatting import visible
 from bench.compare.statistics.table import Differs
 from bench.references import figure_runs, printed_points, results
 from bench.references.ours import meaning
 from bench.runs.intact import read_curve, series
-from bench.runs.searches import RECIPE, RUNNING, Study, Trial, expected_best, write_result
+from bench.runs.searches import RECIPE, RUNNING, Study, Trial, expected_best
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures.drawing import ACCENT, AT_END, QUIET, Figure, mark, rounded
 from bench.show.figures.points import Group, Point, short_name
@@ -261,8 +262,8 @@ def _printed(group: Group, method: str, key: str, task: str) -> dict[float, floa
 def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> None:
     """Draws what there is data for into the search's folder, with its data as CSV."""
     if figure := expected_best_figure(study, trials):
-        write_result(folder, f"{figure.name}.svg", figure.svg.encode())
-        write_result(folder, f"{figure.name}.csv", figure.csv.encode())
+        write_or_fail(folder / f"{figure.name}.svg", figure.svg.encode())
+        write_or_fail(folder / f"{figure.name}.csv", figure.csv.encode())
 
 
 def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
