@@ -205,10 +205,10 @@ class ConPVP(TorchMethod):
         The tokens that can be seen never see the others, so that a pass over them alone is the masked pass.
         """
         if self.recipe.debias == "prompt-mask":
-            seen = features["prompt_mask"]
+            seen, unseen = features["prompt_mask"], sum(self.anchor.specials)
         else:  # the empty template between [CLS] and [SEP]
-            seen = features["attention_mask"] - features["sentence_mask"]
-        bare = only(features, seen)
+            seen, unseen = features["attention_mask"] - features["sentence_mask"], 0
+        bare = only(features, seen, int(features["template_tokens"]) - unseen)
         return at_mask(self.hidden(bare), bare)
 
     def states(self, features: Features) -> Tensor:

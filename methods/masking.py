@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, BenchError, Features, Loss, Recipe, check_mlm_head
+from bench.method import Backbone, BenchError, Features, Loss, Recipe, check_mlm_head, constant
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
@@ -40,7 +40,7 @@ def decayed_weight(recipe: Recipe, step: int) -> float:
 
 def special_positions(ids_nT: Tensor, special_ids: Iterable[int]) -> Tensor:
     """(n, T) True where a special token stands (``tokenizer.all_special_ids``): padding and the unknown token among them."""
-    return torch.isin(ids_nT, torch.tensor(sorted(special_ids), dtype=ids_nT.dtype, device=ids_nT.device))
+    return torch.isin(ids_nT, constant(tuple(sorted(special_ids)), ids_nT.device))
 
 
 def mask_tokens(
@@ -59,17 +59,24 @@ def mask_tokens(
     return masked, ids_nT.masked_fill(~chosen, NOT_CHOSEN)
 
 
-def surprise_of_rows(logits_KV: Tensor, labels_nT: Tensor, texts: int = 1) -> tuple[Tensor, Tensor]:
+def places_of(labels_nT: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows (K,) and positions (K,) of what is to be guessed. A GPU is waited for: only it knows how many they are."""
+    rows_K, positions_K = (labels_nT != NOT_CHOSEN).nonzero(as_tuple=True)
+    return rows_K, positions_K
+
+
+def surprise_of_rows(
+    logits_KV: Tensor, labels_nT: Tensor, places: tuple[Tensor, Tensor], texts: int = 1
+) -> tuple[Tensor, Tensor]:
     """Cross-entropy, in nats, summed over the chosen positions of a row, and how many these are; in float32 at least.
 
-    ``logits`` are those of the K chosen positions, in their order. Rows of several ``texts`` behind one another, n / texts
+    ``logits`` are those of the K chosen positions, in the order of ``places`` (:func:`places_of`). Rows of several ``texts`` behind one another, n / texts
     each, are counted together: both results are (n / texts,).
     """
-    rows, positions = (labels_nT != NOT_CHOSEN).nonzero(as_tuple=True)
     logits = logits_KV if logits_KV.dtype == torch.float64 else logits_KV.float()
-    each_K = cross_entropy(logits, labels_nT[rows, positions], reduction="none")
-    sums_n = each_K.new_zeros(len(labels_nT)).index_add(0, rows, each_K)
-    counts_n = torch.zeros_like(sums_n).index_add(0, rows, torch.ones_like(each_K))
+    each_K = cross_entropy(logits, labels_nT[places], reduction="none")
+    sums_n = each_K.new_zeros(len(labels_nT)).index_add(0, places[0], each_K)
+    counts_n = torch.zeros_like(sums_n).index_add(0, places[0], torch.ones_like(each_K))
     return sums_n.view(texts, -1).sum(0), counts_n.view(texts, -1).sum(0)
 
 
@@ -86,9 +93,9 @@ def surprise_of_copies(
     ids_nT = features["input_ids"]
     spared_nT = special_positions(ids_nT, backbone.tokenizer.all_special_ids)
     masked_nT, labels_nT = mask_tokens(ids_nT, spared_nT, backbone.mask_id, len(backbone.tokenizer), probability)
-    states_nTH = states({**features, "input_ids": masked_nT})
+    states_nTH, places = states({**features, "input_ids": masked_nT}), places_of(labels_nT)
     # the vocabulary is computed for the chosen positions alone
-    return surprise_of_rows(lm_head(states_nTH[labels_nT != NOT_CHOSEN]), labels_nT, texts)
+    return surprise_of_rows(lm_head(states_nTH[places]), labels_nT, places, texts)
 
 
 def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:

@@ -38,7 +38,10 @@ class FrozenCopy(nn.Module):
 
 
 class Queue(nn.Module):
-    """The newest ``size`` vectors of D numbers, newest first. ``filled`` of them are there yet."""
+    """The newest ``size`` vectors of D numbers, newest first. ``filled`` of them are there yet.
+
+    ``count`` is ``filled`` as Python has it: to ask a GPU for it would be to wait.
+    """
 
     rows: Tensor
     filled: Tensor
@@ -47,14 +50,20 @@ class Queue(nn.Module):
         super().__init__()
         self.register_buffer("rows", torch.zeros(size, width))
         self.register_buffer("filled", torch.tensor(0))  # a tensor, so that it is part of the state to resume from
+        self.count = 0
+
+    def _load_from_state_dict(self, *args: Any, **named: Any) -> None:
+        super()._load_from_state_dict(*args, **named)
+        self.count = int(self.filled)
 
     def vectors(self) -> Tensor:
         """(filled, D)."""
-        return self.rows[: int(self.filled)]
+        return self.rows[: self.count]
 
     @torch.no_grad()
     def push(self, new_nD: Tensor) -> None:
         """The oldest make room. A new tensor each time: the loss of this step may still need the old one for its gradient."""
         size = len(self.rows)
         self.rows = torch.cat([new_nD.detach().to(self.rows.dtype), self.rows])[:size]
-        self.filled = (self.filled + len(new_nD)).clamp(max=size)
+        self.count = min(size, self.count + len(new_nD))
+        self.filled.fill_(self.count)

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, pad
+from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, constant, pad
 from methods.pooling import Head
 from methods.travels import FOLDER
 
@@ -87,7 +87,9 @@ def wrap(ids: Sequence[Ids], templates: Sequence[Template], backbone: Backbone, 
 
     Beside input_ids and attention_mask: mask_position (n,), where the template's mask stands; and (n, T): position_ids (a pad
     token inside the text would mislead RoBERTa's own), sentence_mask, prompt_mask (1 on the template's tokens, 0 on [CLS],
-    sentence, [SEP] and padding) and slot (k where the k-th learned vector stands, counted from 1, else 0).
+    sentence, [SEP] and padding) and slot (k where the k-th learned vector stands, counted from 1, else 0). For what would else be
+    asked of a GPU: template_tokens, those of the longest template; gaps, how many lengths the sentences have; and gap (n,), which
+    of these, in ascending order, a row has.
     """
     rooms = [backbone.max_tokens - len(template) for template in templates]
     cut = [row[: room if longest is None else min(longest, room)] for row, room in zip(ids, rooms, strict=True)]
@@ -100,6 +102,7 @@ def wrap(ids: Sequence[Ids], templates: Sequence[Template], backbone: Backbone, 
 
     place = torch.arange(features["input_ids"].shape[1])  # (T,)
     start, length = column([len(t.before) for t in templates]), column([len(row) for row in cut])
+    lengths_K, gap = length.squeeze(1).unique(return_inverse=True)
     opening, closing = column([t.specials[0] for t in templates]), column([t.specials[1] for t in templates])
     mask, slots = column([t.mask for t in templates]), column([t.slots for t in templates])
     mask = mask + length * (mask >= start)
@@ -113,6 +116,9 @@ def wrap(ids: Sequence[Ids], templates: Sequence[Template], backbone: Backbone, 
         "prompt_mask": (inside & ~sentence).long(),
         "slot": (place - mask + slots + 1) * in_slot,
         "mask_position": mask.squeeze(1),
+        "gap": gap,
+        "gaps": torch.tensor(len(lengths_K)),
+        "template_tokens": torch.tensor(max(map(len, templates), default=0)),
     }
 
 
@@ -121,9 +127,11 @@ def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
     return states_nTH[torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]]
 
 
-def only(features: Features, kept_nT: Tensor) -> Features:
-    """The tokens where ``kept_nT`` is 1, moved together; each keeps the position id that it had. The mask must be kept."""
-    width = int(kept_nT.sum(1).max())
+def only(features: Features, kept_nT: Tensor, width: int) -> Features:
+    """The tokens where ``kept_nT`` is 1, moved together; each keeps the position id that it had. The mask must be kept.
+
+    ``width`` is how many a row has at most.
+    """
     order = kept_nT.argsort(dim=1, descending=True, stable=True)[:, :width]  # (n, width): the kept ones first, in their order
     moved = {key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()}
     place = kept_nT.cumsum(1).gather(1, features["mask_position"].unsqueeze(1)) - 1
@@ -132,12 +140,13 @@ def only(features: Features, kept_nT: Tensor) -> Features:
 
 def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
     """The distinct lengths (K,) of the sentences in a template, and which of them each row (n,) has."""
-    return (features["attention_mask"].sum(1) - len(template)).unique(return_inverse=True)
+    lengths_n, gap_n = features["attention_mask"].sum(1) - len(template), features["gap"]
+    return lengths_n.new_zeros(int(features["gaps"])).scatter_(0, gap_n, lengths_n), gap_n
 
 
 def empty(template: Template, lengths_K: Tensor, first_position: int) -> Features:
     """The template with nothing in it, one row for each length: what follows the gap is shifted by that many positions."""
-    ids = torch.tensor(template.before + template.after, device=lengths_K.device)
+    ids = constant(template.before + template.after, lengths_K.device)
     place = torch.arange(len(template), device=lengths_K.device)
     rows = len(lengths_K)
     return {

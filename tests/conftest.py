@@ -54,6 +54,7 @@ NIGHTLY = (
     "publish/test_valid_html.py",
     "publish/test_versions_hostile.py",
     "publish/test_versions_older.py",
+    "standin/",
     "submit/",
     "suites/test_mteb.py",
     "suites/test_mteb_tasks.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+import tomllib
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType, SimpleNamespace
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 
+import methods
 from bench.base.errors import BenchError
 from bench.method import Method
-from bench.run.plugins import discover, from_file, source_hash
+from bench.run.plugins import BUILT_IN, discover, from_file, source_hash
 
 GOOD = """
     import numpy as np
@@ -189,3 +191,22 @@ def test_the_hash_changes_with_the_code_and_with_the_parts_it_shares(
     with (package / "mine.py").open("a") as file:
         file.write("# a word\n")
     assert hashed() not in (first, second)
+
+
+def test_the_hash_of_the_same_numbers_is_that_of_the_code_before(tmp_path: Path) -> None:
+    """Until the code changes again."""
+    file = plugin(tmp_path)
+    cls = from_file(file)[0].cls
+    first = source_hash(cls)
+    (tmp_path / "same_numbers.toml").write_text(f'{first} = "{"0" * 64}"\n')
+    assert source_hash(cls) == "0" * 64
+    with file.open("a") as changed:
+        changed.write("# a word\n")
+    assert source_hash(cls) not in (first, "0" * 64)
+
+
+def test_every_entry_of_the_same_numbers_is_a_method_of_today() -> None:
+    table = Path(methods.__file__).with_name("same_numbers.toml")
+    entries = tomllib.loads(table.read_text("utf-8"))
+    today = [plugin.sha256 for plugin in discover().plugins.values() if plugin.package == BUILT_IN]
+    assert sorted(entries.values()) == sorted(set(entries.values()) & set(today))

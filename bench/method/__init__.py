@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bench.backbones import check_mlm_head, load_backbone
     from bench.backbones.families import check_placed, check_prefix
     from bench.backbones.model import Backbone
-    from bench.method.features import Features, Ids, join, pad, widened
+    from bench.method.features import Features, Ids, constant, join, pad, widened
     from bench.method.torch_method import Batch, Loss, TorchMethod, UncorrectedAdamW, adamw
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "check_placed",
     "check_positive",
     "check_prefix",
+    "constant",
     "join",
     "load_backbone",
     "pad",
@@ -88,7 +89,7 @@ LAZY = {
     "bench.backbones": ("check_mlm_head", "load_backbone"),
     "bench.backbones.families": ("check_placed", "check_prefix"),
     "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "UncorrectedAdamW", "adamw"),
-    "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
+    "bench.method.features": ("Features", "Ids", "constant", "join", "pad", "widened"),
 }
 
 

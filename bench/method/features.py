@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from torch.utils.checkpoint import checkpoint
 
 Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
 # input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds: (n,) says something of a row, and what has
-# two dimensions or more of its tokens, (n, T, ...)
+# two dimensions or more of its tokens, (n, T, ...). One number, without a dimension, is of all rows: the largest of them. It stays
+# in main memory, so that a size that `collate` knows need not be asked of a GPU, for which the host would wait
 Features = dict[str, Tensor]
 
 
@@ -54,13 +56,14 @@ def join(parts: Sequence[Features], pad_id: int) -> Features:
     longest = max(part["input_ids"].shape[1] for part in parts)
 
     def joined(key: str) -> Tensor:
-        fill = pad_id if key == "input_ids" else 0
-        return torch.cat(
-            [
-                part[key] if part[key].ndim < 2 else widened(part[key], longest, fill)
-                for part in parts
+        values = [part[key] for part in parts]
+        if values[0].ndim == 0:
+            return torch.stack(values).max()
+        if values[0].ndim > 1:
+            values = [
+                widened(value, longest, pad_id if key == "input_ids" else 0) for value in values
             ]
-        )
+        return torch.cat(values)
 
     return {key: joined(key) for key in parts[0]}
 
@@ -73,10 +76,20 @@ def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
 
 def take(features: Features, rows: Tensor, length: int) -> Features:
     """Some rows of features, cut to their first ``length`` tokens."""
-    return {
-        key: value[rows] if value.ndim < 2 else value[rows, :length]
-        for key, value in features.items()
-    }
+    picked = of_rows(features, lambda value: value[rows])
+    return {key: value if value.ndim < 2 else value[:, :length] for key, value in picked.items()}
+
+
+def of_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
+    """Every tensor that has rows, changed; numbers of all rows as they are."""
+    return {key: change(value) if value.ndim else value for key, value in features.items()}
+
+
+@cache
+def constant(numbers: tuple[int, ...], device: torch.device) -> Tensor:
+    """Numbers that never change, as a tensor: copied to a device once, for a copy in each step would hold up the host."""
+    with torch.inference_mode(False):
+        return torch.tensor(numbers, device=device)
 
 
 PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
@@ -162,8 +175,6 @@ def rows_of(value: Tensor | dict[str, Tensor]) -> int:
 
 def cut(value: Any, start: int, stop: int) -> Any:
     """Rows ``start`` to ``stop`` of a tensor or of features."""
-    return (
-        value[start:stop]
-        if isinstance(value, Tensor)
-        else {key: tensor[start:stop] for key, tensor in value.items()}
-    )
+    if isinstance(value, Tensor):
+        return value[start:stop]
+    return of_rows(value, lambda tensor: tensor[start:stop])

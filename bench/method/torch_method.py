@@ -29,7 +29,17 @@ from bench.method.contract import (
     seed_for,
     write_json,
 )
-from bench.method.features import Features, Ids, by_length, by_rows, exact, pad, take, widened
+from bench.method.features import (
+    Features,
+    Ids,
+    by_length,
+    by_rows,
+    exact,
+    of_rows,
+    pad,
+    take,
+    widened,
+)
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
@@ -280,7 +290,7 @@ class TorchMethod(Method, nn.Module):
         self.eval()
 
         def embed(ids: list[Sequence[int]]) -> np.ndarray:
-            features = {key: value.to(device) for key, value in self.assemble(ids).items()}
+            features = of_rows(self.assemble(ids), lambda value: value.to(device))
             with (
                 torch.inference_mode(),
                 torch.autocast(device.type, enabled=False),
@@ -393,10 +403,20 @@ class UncorrectedAdamW(torch.optim.AdamW):
     rate^2 * decay.
     """
 
+    done: int | None = None  # updates; None: ask the state, for which the host waits
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        super().load_state_dict(state_dict)
+        self.done = None
+
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """torch's own update, with a rate, an eps and a decay that undo its corrections by 1 - beta^t."""
-        done = next((float(state["step"]) for state in self.state.values() if "step" in state), 0.0)
+        if self.done is None or getattr(self, "found_inf", None) is not None:
+            # in fp16 the scaler leaves updates out, and the device alone knows which
+            steps = (int(state["step"]) for state in self.state.values() if "step" in state)
+            self.done = next(steps, 0)
+        done, self.done = self.done, self.done + 1
         before = [(group["lr"], group["eps"], group["weight_decay"]) for group in self.param_groups]
         for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
             of_m, of_v = (1 - beta ** (done + 1) for beta in group["betas"])

@@ -13,6 +13,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,7 +162,10 @@ def _check(cls: type[Method]) -> None:
 
 
 def source_hash(cls: type[Method]) -> str:
-    """sha256 over the method's module and the modules of the same package that it names: what changes when the code does."""
+    """sha256 over the method's module and the modules of the same package that it names: what changes when the code does.
+
+    Where ``same_numbers.toml`` beside the module says that this code computes what earlier code did, it is the sha256 of that.
+    """
     module = sys.modules[cls.__module__]
     package = cls.__module__.partition(".")[0]
     modules = {module.__name__}
@@ -174,4 +178,6 @@ def source_hash(cls: type[Method]) -> str:
         file = getattr(sys.modules.get(name), "__file__", None)
         if file:
             digest.update(Path(file).read_bytes())
-    return digest.hexdigest()
+    now, table = digest.hexdigest(), Path(inspect.getfile(cls)).with_name("same_numbers.toml")
+    earlier = tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
+    return str(earlier.get(now, now))

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from bench.method import seed_for
-from bench.method.features import Features, widened
+from bench.method.features import Features, of_rows, widened
 from bench.method.torch_method import Batch, TorchMethod
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
     if batch.rows is None or len(positions) == len(batch.rows):
         return batch
     at = torch.from_numpy(positions)
-    views = tuple({key: value[at] for key, value in view.items()} for view in batch.columns)
+    views = tuple(of_rows(view, lambda value: value[at]) for view in batch.columns)
     return Batch(views, batch.step, rows=batch.rows[positions], tokens=batch.tokens)
 
 
@@ -132,13 +132,13 @@ def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) 
 
 def pin(batch: Batch) -> Batch:
     """The batch in page-locked memory, from which a GPU copies while the host goes on."""
-    return _each(batch, lambda view: {key: value.pin_memory() for key, value in view.items()})
+    return _each(batch, lambda view: of_rows(view, lambda value: value.pin_memory()))
 
 
 def move(batch: Batch, device: torch.device) -> Batch:
+    """Every tensor that has rows on the device."""
     return _each(
-        batch,
-        lambda view: {key: value.to(device, non_blocking=True) for key, value in view.items()},
+        batch, lambda view: of_rows(view, lambda value: value.to(device, non_blocking=True))
     )
 
 

@@ -15,6 +15,7 @@ from methods.masking import (
     NOT_CHOSEN,
     mask_tokens,
     mean_surprise,
+    places_of,
     special_positions,
     surprise_of_rows,
 )
@@ -74,7 +75,8 @@ def test_shares_are_15_percent_and_of_these_80_10_10() -> None:
 
 
 def mlm_loss(logits_nTV: torch.Tensor, labels_nT: torch.Tensor) -> torch.Tensor:
-    return mean_surprise(*surprise_of_rows(logits_nTV[labels_nT != NOT_CHOSEN], labels_nT))
+    places = places_of(labels_nT)
+    return mean_surprise(*surprise_of_rows(logits_nTV[places], labels_nT, places))
 
 
 def test_the_loss_is_the_authors(reference: dict[str, Any]) -> None:
@@ -109,7 +111,8 @@ def test_sums_and_counts_of_each_row_over_its_texts(texts: int) -> None:
         sums[i % n] += np.log(np.exp(logits[i, t]).sum()) - logits[i, t, labels[i, t]]
         counts[i % n] += 1
     given = torch.tensor(labels)
-    found = surprise_of_rows(torch.tensor(logits)[given != NOT_CHOSEN], given, texts)
+    places = places_of(given)
+    found = surprise_of_rows(torch.tensor(logits)[places], given, places, texts)
     for one, wanted in zip(found, (sums, counts), strict=True):
         np.testing.assert_allclose(one.numpy(), wanted, rtol=0, atol=1e-9)
 
