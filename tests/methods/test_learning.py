@@ -58,10 +58,11 @@ TRAINED = [
 
 
 def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
-    """Sentences of the package, or NLI triplets."""
+    """Sentences of the package, the rated pairs of STS-B train, or NLI triplets."""
     cls = REGISTRY[name].cls
-    if cls.needs(setting, merge(cls, None, "", {}, trained=True))[-1] == "sentences":
-        return "builtin"
+    kind = cls.needs(setting, merge(cls, None, "", {}, trained=True))[-1]
+    if kind in ("sentences", "graded"):
+        return {"sentences": "builtin", "graded": "stsb-train"}[kind]
     source = open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz")
     rows = itertools.islice(source.rows(), 1000)
     with open(folder / "triplets.csv", "w", newline="", encoding="utf-8") as file:

@@ -35,6 +35,8 @@ ANY = "any"
 # What a corpus is called on a command line and in recipes, where it is not called by its file.
 BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
 TARGET = "target"  # the name of the corpus of all sentences that are scored
+STSB_TRAIN = "stsb-train"  # of the pairs of STS-B's train split with their scores, 0 to 1
+MADE_HERE = (TARGET, STSB_TRAIN)  # corpora that are written from evaluation data
 RECIPE_CORPORA = {
     "wiki1m": "wiki1m_for_simcse.txt",
     "nli": "nli_for_simcse.csv",
