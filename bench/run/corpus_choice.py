@@ -16,7 +16,14 @@ from bench.data.corpora import KINDS, NUMBERS, Corpus, default_cache, open_corpu
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import silent, site
 from bench.data.sets import DataSet, NotFetchedYet, Pending, data_sets, sources_of
-from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA, STSB_TRAIN, TARGET
+from bench.data.sets.manifest import (
+    BY_HASH,
+    HUB_CORPORA,
+    MADE_HERE,
+    RECIPE_CORPORA,
+    STSB_TRAIN,
+    TARGET,
+)
 from bench.data.sets.sts import read_sts
 from bench.method import Recipe
 from bench.run.plugins import Plugin
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from bench.score.suites.known import KnownTask
 
 COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
-NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA)
+NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 
 class AbsentCorpus(Corpus):
@@ -72,7 +79,7 @@ class CorpusShelf:
         return corpus
 
     def _opened(self, name: str) -> Corpus:
-        later = self._data.later
+        later, name = self._data.later, HUB_CORPORA.get(name, name)
         if name == TARGET:
             absent = later is not None and later.pending
             return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(self._scored)

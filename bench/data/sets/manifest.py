@@ -44,6 +44,11 @@ RECIPE_CORPORA = {
     "stsb-10k": "stsbenchmark_train_10k_sents_random_sampled.txt",
 }
 """Name in recipes -> name of its file in ``train/``."""
+HUB_CORPORA = {
+    "syncse-partial": "hub:hkust-nlp/SynCSE-partial-NLI:sent0,sent1,hard_neg",
+    "syncse-scratch": "hub:hkust-nlp/SynCSE-scratch-NLI:sent0,sent1,hard_neg",
+}
+"""Short names of data sets of the hub."""
 
 _NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 
