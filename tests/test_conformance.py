@@ -61,6 +61,8 @@ def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
 NEEDS = {
     "dclr": {"teacher": "builtin"},
     "diffcse": {"generator": "none"},
+    "guided-simcse": {"guide": "builtin"},
+    "rankcse": {"teacher_1": "builtin"},
     "pretrained": {"pooling": "mlp"},
     "stored-prefix": {"pooling": "mlp"},
 }

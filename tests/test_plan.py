@@ -13,9 +13,10 @@ import pytest
 
 from bench.backbones import resolve, weights_hash
 from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
-from bench.data.sets import DataFolder
+from bench.data.sets import DataFolder, Later
 from bench.method import Method, Value
 from bench.run.config import RunConfig
+from bench.run.corpus_choice import CorpusShelf
 from bench.run.plan import PlannedRun, make, with_value
 from bench.run.plugins import Plugin, Registry, discover
 
@@ -347,3 +348,20 @@ def test_allow_pickle_holds_for_the_encoders_that_a_recipe_names(
     assert "--allow-pickle" in str(caught.value.hint)
     allowed = planned(registry, "dclr", allow_pickle=True, **values)
     assert allowed[0].determines["places"]["teacher"] == resolve(str(teacher)).revision
+
+
+def test_stsb_train_is_a_corpus_of_rated_pairs(shared: Path, tmp_path: Path) -> None:
+    """5,749 pairs with scores from 0 to 1, written once; a plan on a machine without STS-B knows as much."""
+    data = DataFolder(shared / "data")
+    made = CorpusShelf("stsb-train", data, [])._opened("stsb-train")
+    first = ("a plane is taking off .", "an air plane is taking off .", "1.0")
+    assert (made.name, made.kind, len(made), next(made.rows())) == (
+        "stsb-train",
+        "graded",
+        5749,
+        first,
+    )
+    assert {0 <= float(row[2]) <= 1 for row in made.rows()} == {True}
+    assert CorpusShelf("stsb-train", data, [])._opened("stsb-train").path == made.path
+    absent = CorpusShelf("stsb-train", DataFolder(None, fetcher=Later()), [])._opened("stsb-train")
+    assert (absent.kind, len(absent)) == ("graded", 5749)

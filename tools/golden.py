@@ -29,7 +29,12 @@ FINISHED = ("cls", "first-last-avg", "last-avg", "embedding-last-avg")
 STEPS = 20
 SHORT = {"max_steps": str(STEPS), "batch_size": "8", "max_seq_length": "16", "select_on": "last"}
 # what a method needs beside its recipe: a teacher or a generator that is here
-NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "builtin"}}
+NEEDS = {
+    "dclr": {"teacher": "builtin"},
+    "diffcse": {"generator": "builtin"},
+    "guided-simcse": {"guide": "builtin"},
+    "rankcse": {"teacher_1": "builtin"},
+}
 NOT_HERE = {
     ("consert", "supervised"),
     ("infersent", "supervised"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.base.text import one_value, seed_ranges
-from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET, data_sets
+from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.runs.record import AVERAGE, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
@@ -77,7 +77,7 @@ def _corpus(record: RunRecord) -> tuple[str, list[str]]:
     """(what --corpus takes, "" where nothing was trained: a name that bench can find or fetch, else the hash of the text; what one has
     to have)"""
     name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
-    if name is None or name in ("builtin", TARGET) or name.startswith("hub:"):
+    if name is None or name in ("builtin", *MADE_HERE) or name.startswith("hub:"):
         return name or "", []
     files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
     hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}

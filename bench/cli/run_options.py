@@ -113,7 +113,7 @@ OPTIONS = (
     option(
         WHAT,
         "--corpus",
-        help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, target), "
+        help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, stsb-train, syncse-partial, syncse-scratch, target), "
         "hub:OWNER/NAME:COLUMN, or sha256:HASH of a text that is here.  [default: the recipe's]",
     ),
     option(

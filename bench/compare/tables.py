@@ -15,6 +15,7 @@ from bench.compare.judge import Report, judge
 from bench.compare.printed import with_paper
 from bench.compare.statistics.summary import summarise, with_baseline
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
+from bench.data.overlap_counts import seen_tasks
 from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
@@ -39,7 +40,7 @@ def with_footnotes(
     all who differ. Rows that a suite has only under another protocol or text form, in another one
     of ``tables``, are named too.
     """
-    table = _with_differences(table, records)
+    table = _seen_in_training(_with_differences(table, records), records)
     return replace(
         table,
         footnotes=(*table.footnotes, *_elsewhere(table, tables)),
@@ -85,6 +86,20 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
         for row, row_marks in zip(table.rows, marks, strict=True)
     )
     return replace(table, rows=rows, footnotes=tuple(footnotes))
+
+
+def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    """The table with a footnote for each row that trained on text of which a tenth or more of a task's sentences are."""
+    footnotes, rows = list(table.footnotes), []
+    for row in table.rows:
+        overlaps = [records[run].provenance.corpus.overlap for run in row.runs]
+        tasks = dict.fromkeys(task for one in overlaps for task in seen_tasks(one, table.suite))
+        if tasks:
+            row = replace(row, footnotes=(*row.footnotes, len(footnotes)))
+            value = f"a tenth or more of the sentences of {list_names(tasks)}"
+            footnotes.append(Footnote("training text", value, row_name(row, table)))
+        rows.append(row)
+    return replace(table, rows=tuple(rows), footnotes=tuple(footnotes))
 
 
 def _some_of(seeds: Sequence[int | None], row: Row) -> str:

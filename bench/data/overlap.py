@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench.base.files import CacheEntry
-from bench.data.corpora import Corpus
+from bench.data.corpora import NUMBERS, Corpus
 from bench.data.overlap_counts import RULE, Overlap
 
 AT_ONCE = 10_000  # rows of the corpus that are looked up together
@@ -119,7 +119,7 @@ def _counted(
     index = NearIndex(list(words_by_key.values()))
     flags = {kind: bytearray(len(keys)) for kind in ("exact", "near")}
     rows = [0] * len(wanted)
-    columns = [i for i, name in enumerate(corpus.columns) if name != "label"]
+    columns = [i for i, name in enumerate(corpus.columns) if name not in NUMBERS]
     numbered = enumerate(corpus.rows(), start=1)
     while batch := list(itertools.islice(numbered, AT_ONCE)):
         cells = [(number, row[i], words_of(row[i])) for number, row in batch for i in columns]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
 
 
@@ -21,6 +23,26 @@ class Overlap:
     exact: int
     near: int
     rows: int
+
+
+MUCH = 0.1  # share of a task's sentences from which a row that trained on them is marked
+
+
+def overlaps_of(stored: Any) -> list[Overlap]:
+    """What a record keeps, which may be anything; empty where nothing was recorded, or in another version's form."""
+    try:
+        return msgspec.convert(stored["tasks"], list[Overlap])
+    except (TypeError, KeyError, msgspec.ValidationError):
+        return []
+
+
+def seen_tasks(stored: Any, suite: str) -> list[str]:
+    """The tasks of a suite of whose sentences a tenth or more stand in the corpus."""
+    return [
+        one.task
+        for one in overlaps_of(stored)
+        if one.suite == suite and one.exact + one.near >= MUCH * one.sentences > 0
+    ]
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:

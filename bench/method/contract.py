@@ -23,6 +23,7 @@ CORPORA = (
     "pairs",
     "triplets",
     "labelled",
+    "graded",
 )  # kinds of corpus, by their columns; see bench.data.corpora
 
 

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 class Batch:
     """Rows of the corpus as features, as :meth:`TorchMethod.collate` made them.
 
-    By default one entry a column: (sentence,), (anchor, positive[, hard negative]), or (anchor, other, {"labels": (n,)}).
+    By default one entry a column: (sentence,), (anchor, positive[, hard negative]), or (anchor, other, {"labels": (n,)}), or
+    (first, second, {"scores": (n,)}).
     """
 
     columns: tuple[Features, ...]
@@ -158,12 +159,15 @@ class TorchMethod(Method, nn.Module):
         neither a resumed training nor another batch size changes it.
         """
         length = self.recipe.max_seq_length
-        return tuple(
-            {"labels": torch.tensor([int(row[0]) for row in ids])}
-            if name == "label"
-            else self.assemble(ids, length)
-            for name, ids in columns.items()
-        )
+
+        def features(name: str, cells: Sequence[Any]) -> Features:
+            if name == "label":
+                return {"labels": torch.tensor([int(cell[0]) for cell in cells])}
+            if name == "score":
+                return {"scores": torch.tensor([float(cell[0]) for cell in cells])}
+            return self.assemble(cells, length)
+
+        return tuple(features(name, cells) for name, cells in columns.items())
 
     @property
     def pad_id(self) -> int:

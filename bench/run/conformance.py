@@ -191,6 +191,8 @@ class Case:
         columns = dict(zip(COLUMNS[kind], shifted, strict=False))
         if kind == "labelled":
             columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
+        if kind == "graded":
+            columns["score"] = [[i % 3 / 2] for i in range(len(SENTENCES))]
         return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
 
 

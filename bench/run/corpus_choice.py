@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,11 +12,19 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_whole
-from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
+from bench.data.corpora import KINDS, NUMBERS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import silent, site
 from bench.data.sets import DataSet, NotFetchedYet, Pending, data_sets, sources_of
-from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
+from bench.data.sets.manifest import (
+    BY_HASH,
+    HUB_CORPORA,
+    MADE_HERE,
+    RECIPE_CORPORA,
+    STSB_TRAIN,
+    TARGET,
+)
+from bench.data.sets.sts import read_sts
 from bench.method import Recipe
 from bench.run.plugins import Plugin
 from bench.run.recipe_file import Entry
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
     from bench.score.suites.known import KnownTask
 
 COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
-NAMES = ("builtin", TARGET, *RECIPE_CORPORA)
+NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 
 class AbsentCorpus(Corpus):
@@ -34,7 +44,7 @@ class AbsentCorpus(Corpus):
         self.name, self.columns, self._facts = name, columns, ("unknown", rows)
 
     def only(self, column: str | None) -> AbsentCorpus:
-        texts = [name for name in self.columns if name != "label"]
+        texts = [name for name in self.columns if name not in NUMBERS]
         return AbsentCorpus(
             self.name, ("sentence",), len(self) * (len(texts) if column == "all" else 1)
         )
@@ -69,10 +79,12 @@ class CorpusShelf:
         return corpus
 
     def _opened(self, name: str) -> Corpus:
-        later = self._data.later
+        later, name = self._data.later, HUB_CORPORA.get(name, name)
         if name == TARGET:
             absent = later is not None and later.pending
             return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(self._scored)
+        if name == STSB_TRAIN:
+            return self._stsb_train()
         if name.startswith(PREFIX):
             return self._of_hub(name)
         if name.startswith(BY_HASH):
@@ -82,6 +94,20 @@ class CorpusShelf:
         if name not in RECIPE_CORPORA and self._requested:
             raise DataMissing(f"no corpus at {name}", f"--corpus FILE, or {', '.join(NAMES)}")
         return self._of_recipes(RECIPE_CORPORA.get(name, name))
+
+    def _stsb_train(self) -> Corpus:
+        """The pairs of STS-B's train split, their scores divided by 5 as the hub has them."""
+        try:
+            pairs = read_sts(self._data, "STS-B", text="any", split="train")
+        except NotFetchedYet:
+            return AbsentCorpus(STSB_TRAIN, COLUMNS_OF["graded"], 5_749)
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(COLUMNS_OF["graded"])
+        writer.writerows(
+            zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True)
+        )
+        return written_corpus(STSB_TRAIN, ".csv", table.getvalue())
 
     def _of_hub(self, name: str) -> Corpus:
         data = self._data
@@ -142,9 +168,13 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
     """
     texts = [getattr(task.task, "original", task.task.sentences) for task in scored]
     sentences = dict.fromkeys(" ".join(s.split()) or " " for of_task in texts for s in of_task)
-    text = "".join(f"{s}\n" for s in sentences).encode()
-    cache = default_cache()
-    path = cache / "target" / f"{hashlib.sha256(text).hexdigest()[:16]}.txt"
+    return written_corpus(TARGET, ".txt", "".join(f"{s}\n" for s in sentences))
+
+
+def written_corpus(name: str, suffix: str, text: str) -> Corpus:
+    """A text as a corpus of that name: a file in the cache."""
+    content, cache = text.encode(), default_cache()
+    path = cache / name / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     if not path.exists():
-        write_whole(path, text)
-    return Corpus(path, TARGET, cache)
+        write_whole(path, content)
+    return Corpus(path, name, cache)

@@ -18,7 +18,7 @@ from bench.backbones.families import own_dropout, shape
 from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.files import file_sha256
-from bench.data.sets.manifest import TARGET, data_sets
+from bench.data.sets.manifest import STSB_TRAIN, TARGET, data_sets
 from bench.data.sets.sources import NotFetchedYet
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Recipe, Value
@@ -270,6 +270,8 @@ class _Planner:
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name == TARGET:
             notes.append("transductive: trained on the text of the sets that are scored")
+        if corpus is not None and corpus.name == STSB_TRAIN:
+            notes.append("trained on rated pairs whose sentences the STS sets share")
         absent |= isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
         dev = None
         if trained and setting != NOT_TRAINED:

@@ -18,6 +18,7 @@ import torch
 
 from bench.base.errors import RunFailed
 from bench.base.files import write_whole
+from bench.data.corpora import NUMBERS
 from bench.method import Context, TrainReport, seed_for
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
@@ -305,9 +306,11 @@ def _text(value: Any, name: str, method: TorchMethod) -> str:
     """A cell as text: ids go back through the tokenizer, where there is one."""
     if isinstance(value, str):
         return value
+    if name in NUMBERS:
+        return str(value[0])
     ids = [int(number) for number in value]
     decode = getattr(method.backbone.tokenizer, "decode", None)
-    return " ".join(map(str, ids)) if name == "label" or decode is None else str(decode(ids))
+    return " ".join(map(str, ids)) if decode is None else str(decode(ids))
 
 
 # --- ``curve.jsonl`` as it is written: a line added at a time, and taken back to a step when a training goes on from there ---

@@ -49,7 +49,9 @@ def test_a_method_works_on_a_family_or_refuses_before_anything_starts(
 
 
 def test_the_table_of_the_docs_is_what_the_tests_found(models: Models) -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "reference" / "backbones.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "reference" / "backbones.md").read_text(
+        encoding="utf-8"
+    )
     assert table(models) in docs, "python tests/works.py prints the table as it is now"
 
 

@@ -1,10 +1,12 @@
-"""Labels, one column of a wider corpus, and text that is kept as text."""
+"""Labels, scores, one column of a wider corpus, and text that is kept as text."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -50,6 +52,73 @@ def test_labels_are_tokenised_as_their_number(tmp_path: Path) -> None:
     )
     assert [ids.tolist() for ids in ready.column(2).rows([0, 1, 2])] == [[0], [2], [1]]
     assert [ids.tolist() for ids in ready.column(0).rows([0, 1])] == [[7, 7, 7], [7]]
+
+
+GRADED = {
+    "g.csv": 'sentence1,sentence2,score\na b,c,0.25\n"d, e",f,1\n',
+    "g.tsv": "sent0\tscore\tsent1\na b\t0.25\tc\nd, e\t 1e0\tf\n",
+    "g.jsonl": '{"sentence1": "a b", "sentence2": "c", "score": 0.25, "genre": "x"}\n'
+    '{"sentence1": "d, e", "sentence2": "f", "score": "1"}\n',
+}
+
+
+def same_graded(made: Corpus, cache: Path) -> None:
+    assert (made.columns, made.kind) == (("sent0", "sent1", "score"), "graded")
+    assert list(made.rows()) == [("a b", "c", "0.25"), ("d, e", "f", "1.0")]
+    ready = tokenise(made, lambda texts: [[7] * len(t) for t in texts], "7", 8, cache=cache)
+    assert [row.tolist() for row in ready.column(2).rows([0, 1])] == [[0.25], [1.0]]
+    again = tokenise(made, lambda texts: [[0]], "7", 8, cache=cache)
+    assert [row.tolist() for row in again.column(2).rows([1, 0])] == [[1.0], [0.25]], (
+        "from the cache"
+    )
+    assert [row[0] for row in made.only("all").rows()] == ["a b", "c", "d, e", "f"]
+
+
+@pytest.mark.parametrize("name", GRADED)
+def test_scores_are_numbers(tmp_path: Path, name: str) -> None:
+    same_graded(corpus(tmp_path, name, GRADED[name]), tmp_path / "cache")
+
+
+def parquet(tmp_path: Path, **columns: list[object]) -> Corpus:
+    path = tmp_path / "g.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=1)
+    return open_corpus(path, cache=tmp_path / "cache")
+
+
+def test_a_parquet_file_is_a_corpus(tmp_path: Path) -> None:
+    columns = {"sentence1": ["a b", "d, e"], "sentence2": ["c", "f"], "score": [0.25, 1.0]}
+    made = parquet(tmp_path, split=["x", None], **columns)
+    same_graded(made, tmp_path / "cache")
+    assert list(made.unchanged_rows()) == list(made.rows())
+    sha256 = made.sha256
+    again = parquet(tmp_path, **(columns | {"score": [0.25, 0.5]}))
+    assert again.sha256 != sha256 and len(again) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"text": ["a", "b\0c"]}, "row 2 has a NUL"),
+        ({"text": ["a", b"\xff"]}, "no parquet file|expected a string|has the columns"),
+        ({"sent0": ["a"], "sent1": [3]}, "line 1: 'sent1' is 3, expected a string"),
+        ({"sent0": ["a"], "sent1": ["b"], "score": [None]}, "line 1 has the score None"),
+        ({"vector": [[1.0, 2.0]]}, "has the columns 'vector'"),
+        ({"text": ["", None]}, "no row has any text"),
+    ],
+)
+def test_a_parquet_file_that_is_no_corpus_is_one_line(tmp_path, columns, problem) -> None:
+    if any(isinstance(cell, bytes) for cell in columns.get("text", ())):
+        columns = {"text": [cell if isinstance(cell, bytes) else b"a" for cell in columns["text"]]}
+    with pytest.raises(CorpusError, match=problem) as caught:
+        len(parquet(tmp_path, **columns))
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("score", ["", "high", "nan", "inf", "1,5", "-"])
+def test_a_row_without_a_score_is_named(tmp_path: Path, score: str) -> None:
+    made = corpus(tmp_path, "g.tsv", f"sent0\tsent1\tscore\na\tb\t0\nc\td\t{score}\n")
+    with pytest.raises(CorpusError, match=r"line 3 has the score '.*'; expected a number"):
+        len(made)
 
 
 def test_one_column_of_a_wider_corpus(tmp_path: Path) -> None:

@@ -113,6 +113,12 @@ def test_columns_are_known_by_name_or_taken_in_order() -> None:
         == name_columns(("premise", "hypothesis", "label"))
         == ("sent0", "sent1", "label")
     )
+    assert (
+        name_columns(("a", "b", "score"))
+        == name_columns(("text1", "text2", "label=score"))
+        == name_columns(("sentence1", "sentence2", "score"))
+        == ("sent0", "sent1", "score")
+    )
     assert name_columns(("title",)) == ("sentence",)
 
 

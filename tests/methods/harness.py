@@ -31,6 +31,7 @@ def views(
     rows: Sequence[int] | None = None,
     epoch: int = 0,
     labels: Sequence[int] = (),
+    scores: Sequence[float] = (),
 ) -> tuple[Features, ...]:
     """The features of texts, column by column, as the training loop has them made."""
     names = ("sentence",) if len(columns) == 1 else ("sent0", "sent1", "hard_neg")
@@ -39,6 +40,8 @@ def views(
         given[name] = list(texts) if method.trains_on == "text" else method.backbone.ids(texts)
     if labels:
         given["label"] = [[label] for label in labels]
+    if scores:
+        given["score"] = [[score] for score in scores]
     numbers = np.arange(len(columns[0])) if rows is None else np.array(rows)
     return method.collate(given, numbers, epoch)
 

@@ -52,8 +52,10 @@ class Case:
 
     def batch(self, method: TorchMethod) -> Any:
         labelled = self.name == "sbert" or "classifier" in self.values
-        texts = TEXTS[: 1 if self.setting == U else 2 if labelled else 3]
-        return batch_of(method, *texts, labels=[0, 1, 2] * 2 if labelled else [])
+        graded = self.name in ("cosent", "angle", "claif")
+        texts = TEXTS[: 1 if self.setting == U else 2 if labelled or graded else 3]
+        scores = [0, 0.5, 1] * 2 if graded else []
+        return batch_of(method, *texts, labels=[0, 1, 2] * 2 if labelled else [], scores=scores)
 
 
 BACKBONE = object()
@@ -89,6 +91,23 @@ EVERY_CASE = [
     Case("consert, joint", "encoder classifier", "encoder", S, JOINT),
     Case("ct", "encoder second", "encoder"),
     Case("dclr", "encoder head", "encoder", U, {"teacher": BACKBONE}, ("teacher.",)),
+    Case(
+        "rankcse",
+        "encoder head",
+        "encoder",
+        U,
+        {"teacher_1": BACKBONE, "teacher_2": BACKBONE},
+        ("teachers.",),
+    ),
+    Case(
+        "guided-simcse",
+        "encoder head",
+        "encoder head",
+        S,
+        {"guide": BACKBONE, "phi": 2.0},
+        ("guide.",),
+    ),
+    *(Case(name, "encoder", "encoder", S) for name in ("cosent", "angle", "claif")),
     Case("diffcse", "encoder head discriminator classifier", "encoder", frozen=("generator.",)),
     Case("is-bert", "encoder convolutions", values={"channels": 8}),
     Case(

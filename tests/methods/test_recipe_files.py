@@ -75,7 +75,9 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
         expect = dict(entry.expect)
         assert expect.pop("suite") == "sts" and expect.pop("task") == "Avg." and expect["source"]
         if "paper, table" not in expect["source"]:  # printed in a repository, not in a paper
-            assert f"Avg. {expect['value']}" in notes
+            assert f"Avg. {expect['value']}" in notes or (
+                expect["value"] in printed_since_2022(shared, (name, entry.variant), entry.backbone)
+            )
             continue
         paper, _, table = expect["source"].partition(" paper, table ")
         about = {"task": "Avg.", "metric": "spearman", "paper": paper.lower()}
@@ -88,6 +90,16 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
             if row.variant != "reproduced" and ours and row.table == table and setting:
                 found.append(row.value)
         assert found == [expect["value"]], entry
+
+
+def printed_since_2022(shared: Path, names: tuple[str, str], backbone: str) -> list[float]:
+    """The averages that papers and repositories print of a method of METHODS-C, of which one may be a variant here."""
+    text = (shared / "reference" / "paper_results_c.json").read_text(encoding="utf-8")
+    return [
+        row["value"]
+        for row in json.loads(text)
+        if row["method"] in names and (row["backbone"], row["task"]) == (backbone, "Avg.")
+    ]
 
 
 def recipes_json(shared: Path) -> list[dict[str, Any]]:

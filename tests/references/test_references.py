@@ -123,7 +123,9 @@ def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> 
     assert all(bool(one.why) is (one.how == "no") for one in every)
     lines = [
         line
-        for line in (ROOT / "docs" / "reference" / "printed.md").read_text(encoding="utf-8").splitlines()
+        for line in (ROOT / "docs" / "reference" / "printed.md")
+        .read_text(encoding="utf-8")
+        .splitlines()
         if line.startswith("| ")
     ]
     listed = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]

@@ -325,3 +325,27 @@ def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
         one = record("simcse", seed, backbone="bert-base-uncased", scores=scores)
         (table,) = compare_runs(nowhere(one), TableOptions(with_paper=True))
         assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
+
+
+@pytest.mark.parametrize(("share", "marked"), [(0.099, False), (0.1, True), (1.0, True)])
+def test_a_row_that_trained_on_a_tenth_of_the_scored_sentences_is_marked(
+    tmp_path: Path, share: float, marked: bool
+) -> None:
+    """Even where all rows of the table did; ``--strict`` refuses it."""
+    seen = {"suite": "sts", "text": "tokenised", "sentences": 1000, "near": 0, "rows": 9}
+    tasks = [
+        seen | {"task": "STS12", "exact": round(1000 * share)},
+        seen | {"task": "STS13", "exact": 99},
+        seen | {"task": "Other", "suite": "cxc", "exact": 1000},
+    ]
+    one = record("cosent", setting="supervised")
+    corpus = structs.replace(one.provenance.corpus, overlap={"rule": "overlap/1", "tasks": tasks})
+    one = structs.replace(one, provenance=structs.replace(one.provenance, corpus=corpus))
+    runs = of(tmp_path, [one])
+    (table,) = compare_runs(runs, TableOptions(statistics="no"))
+    wanted = "training text: a tenth or more of the sentences of STS12 in cosent"
+    assert [str(note) for note in table.footnotes] == [wanted] * marked
+    assert table.rows[0].footnotes == (0,) * marked
+    if marked:
+        with pytest.raises(BenchError, match="--strict: 1 difference"):
+            compare_runs(runs, TableOptions(statistics="no", strict=True))

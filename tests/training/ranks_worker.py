@@ -33,9 +33,16 @@ COLUMNS = {
     "sentences": ("sentence",),
     "triplets": ("sent0", "sent1", "hard_neg"),
     "labelled": ("sent0", "sent1", "label"),
+    "graded": ("sent0", "sent1", "score"),
 }
 SHARES = {"uneven": 5, "one row": 1}
-PLACES = ("teacher", "generator")  # recipe keys that name a second model
+PLACES = (
+    "teacher",
+    "generator",
+    "teacher_1",
+    "teacher_2",
+    "guide",
+)  # recipe keys that name a second model
 DROPS = ("dropout", "prefix_dropout", "drophead")
 
 
@@ -61,7 +68,11 @@ def columns_of(method: TorchMethod, kind: str, count: int) -> dict[str, Any]:
     if method.trains_on == "text":
         return dict(texts)
     ids = {name: method.token_ids(column) for name, column in texts.items()}
-    return ids | ({"label": [[i % 3] for i in range(count)]} if "label" in ids else {})
+    numbers = {
+        "label": [[i % 3] for i in range(count)],
+        "score": [[i % 3 / 2] for i in range(count)],
+    }
+    return ids | {name: numbers[name] for name in ids if name in numbers}
 
 
 def batch_of(method: TorchMethod, columns: dict[str, Any], rows: np.ndarray, whole: int) -> Batch:

@@ -28,9 +28,12 @@ COLUMNS = {
     "pairs": ("sent0", "sent1"),
     "triplets": ("sent0", "sent1", "hard_neg"),
     "labelled": ("sent0", "sent1", "label"),
+    "graded": ("sent0", "sent1", "score"),
 }
 VALUES: dict[str, dict[str, Any]] = {
     "dclr": {"teacher": "builtin"},
+    "rankcse": {"teacher_1": "builtin"},
+    "guided-simcse": {"guide": "builtin"},
     "sg-opt": {"head_width": 24},
     "esimcse": {"queue_size": 11},
 }
@@ -75,6 +78,8 @@ def batch_of(method: TorchMethod, setting: str, n: int, seed: int = 0) -> Batch:
         columns[name] = texts if method.trains_on == "text" else method.backbone.ids(texts)
     if kind == "labelled":
         columns["label"] = [[i % 3] for i in range(n)]
+    if kind == "graded":
+        columns["score"] = [[i % 3 / 2] for i in range(n)]
     return Batch(method.collate(columns, np.arange(n), 0), step=seed)
 
 

@@ -13,12 +13,10 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import BertConfig, BertModel
 
-from bench.backbones import Reference, resolve
+from bench.backbones import Reference
 from bench.data.corpora import open_corpus
-from bench.method import Context
-from bench.method.torch_method import TorchMethod, build_method
-from bench.run.estimates import FROZEN, PROCESS, estimate
-from bench.run.plan import PlannedRun, learns
+from bench.run.estimates import PROCESS, estimate
+from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 

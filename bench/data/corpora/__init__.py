@@ -21,13 +21,17 @@ from bench.data.corpora.rows import (
     COMPRESSED,
     FORMATS,
     KINDS,
+    NUMBERS,
+    PARQUET,
     Row,
     Table,
     read_lines,
+    read_parquet,
+    read_records,
     read_table,
 )
 
-__all__ = ["COLUMNS", "KINDS", "Corpus", "default_cache", "open_corpus"]
+__all__ = ["COLUMNS", "KINDS", "NUMBERS", "Corpus", "default_cache", "open_corpus"]
 
 
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
@@ -45,9 +49,9 @@ class Corpus:
         self._cache = cache
         suffix = path.suffix.lower()
         self.format = Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
-        if self.format not in FORMATS:
+        if self.format not in (*FORMATS, PARQUET):
             raise CorpusError(
-                f"{path}: unknown format '{path.suffix}'; expected {', '.join(FORMATS)}, plain or with .gz or .xz behind it",
+                f"{path}: unknown format '{path.suffix}'; expected {', '.join(FORMATS)}, plain or with .gz or .xz behind it, or {PARQUET}",
                 "give it the suffix of what it is: .txt for one sentence a line",
             )
         self.columns, rows = self._table()
@@ -58,7 +62,7 @@ class Corpus:
 
     @property
     def kind(self) -> str:
-        """ "sentences", "pairs", "triplets" or "labelled"."""
+        """ "sentences", "pairs", "triplets", "labelled" or "graded"."""
         return KINDS[self.columns]
 
     def only(self, column: str | None) -> Corpus:
@@ -66,7 +70,7 @@ class Corpus:
 
         Raises CorpusError where the file has no such column, or None and several.
         """
-        texts = [name for name in self.columns if name != "label"]
+        texts = [name for name in self.columns if name not in NUMBERS]
         if column is None and len(self.columns) == 1:
             return self
         if column not in (*texts, "all"):
@@ -112,13 +116,18 @@ class Corpus:
         return self._survey()[0]
 
     def _table(self, seen: Callable[[bytes], object] | None = None) -> Table:
-        columns, rows = read_table(str(self.path), self.format, read_lines(self.path, seen))
+        where = str(self.path)
+        if self.format == PARQUET:
+            records = read_parquet(where, self.path, seen)
+        else:
+            records = read_records(where, self.format, read_lines(self.path, seen))
+        columns, rows = read_table(where, self.format, records)
         if self.column is None:
             return columns, rows
         places = [
             i
             for i, name in enumerate(columns)
-            if name == self.column or (self.column == "all" and name != "label")
+            if name == self.column or (self.column == "all" and name not in NUMBERS)
         ]
         return columns, ((row[i],) for row in rows for i in places)
 
@@ -159,6 +168,6 @@ def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
     if not path.is_file():
         raise CorpusError(
             f"{path} is no regular file, and a corpus is read more than once",
-            "give one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz",
+            "give one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz, or .parquet",
         )
     return Corpus(path, path.name, cache)

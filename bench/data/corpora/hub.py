@@ -24,15 +24,18 @@ from bench.data.corpora.rows import (
     COLUMNS,
     COMPRESSED,
     FORMATS,
+    NUMBERS,
+    PARQUET,
     Record,
     read_lines,
+    read_parquet,
     read_records,
     row_of,
 )
 from bench.data.fetching import Say, download, repository_info, silent, site
 
 PREFIX = "hub:"
-FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
+FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
 NAME = re.compile(
     r"hub:(?P<repo>[^/:@]+/[^/:@]+)(@(?P<revision>[^/:]+))?(/(?P<path>[^:]*))?"
     r"(:(?P<columns>[^#]*)(#(?P<limit>0*[1-9][0-9]*))?)?"
@@ -51,6 +54,11 @@ class HubName:
     path: str  # a folder or file of the data set; "" for all of it
     columns: tuple[str, ...]
     limit: int | None  # rows at most
+
+    @property
+    def theirs(self) -> list[str]:
+        """The columns as the data set calls them."""
+        return [column.partition("=")[0] for column in self.columns]
 
     @classmethod
     def of(cls, text: str) -> HubName:
@@ -195,11 +203,10 @@ def _join(parts: list[Path], whole: Path) -> None:
 # --- the rows of one file of a hub data set: the columns that were asked for, under the names that corpora have here ---
 
 SUFFIXES = {
-    ".parquet",
+    PARQUET,
     *FORMATS,
     *(f"{suffix}{packed}" for suffix in FORMATS for packed in COMPRESSED),
 }
-BATCH = 10_000  # rows of a parquet file that are in memory at once
 
 
 def suffix_of(file: str) -> str:
@@ -209,12 +216,14 @@ def suffix_of(file: str) -> str:
 
 
 def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """What the columns of a data set are called here: by their names where all are known, else by their order."""
-    known = tuple(ALSO.get(column, column) for column in columns)
+    """What the columns of a data set are called here: as ``label=score`` says, by their names where all are known, else by
+    their order."""
+    renamed = [column.rpartition("=")[2] for column in columns]
+    known = tuple(ALSO.get(column, column) for column in renamed)
     if any(sorted(known) == sorted(parts) for parts in COLUMNS):
         return known
-    if len(columns) == 3 and known[2] == "label":
-        return COLUMNS[3]
+    if len(columns) == 3 and known[2] in NUMBERS:
+        return ("sent0", "sent1", known[2])
     return COLUMNS[len(columns) - 1]
 
 
@@ -222,43 +231,32 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
     """The rows of a file that lies at ``path`` and is called ``file`` in its data set; rows without a gold label (-1) are left
     out. Raises CorpusError where it has no such columns, or they hold no text."""
     where, suffix = f"{name.text}: {file}", suffix_of(file)
-    if suffix == ".parquet":
-        records = _parquet(path, where, name)
+
+    def chosen(there: Sequence[str]) -> Sequence[str]:
+        check_columns(name, where, there)
+        return name.theirs
+
+    if suffix == PARQUET:
+        records = read_parquet(where, path, choose=chosen)
     else:
         records = read_records(where, f".{suffix.split('.')[1]}", read_lines(path))
     for i, (number, record) in enumerate(records):
         if not i:
-            check_columns(name, where, list(record))
+            chosen(list(record))
         ours = name_columns(name.columns)
-        cells = {column: record.get(column) for column in name.columns}
-        row = dict(zip(ours, cells.values(), strict=True))
+        row = {our: record.get(theirs) for our, theirs in zip(ours, name.theirs, strict=True)}
         if row.get("label") in (-1, "-1", "-"):
             continue
-        row_of(where, number, row, ours, labelled=ours[-1] == "label")
+        row_of(where, number, row, ours, ours)
         yield row
 
 
 def check_columns(name: HubName, where: str, there: Sequence[str]) -> None:
     """Raises CorpusError where a column is not ``there``, or none was named."""
-    missing = [column for column in name.columns if column not in there]
+    missing = [column for column in name.theirs if column not in there]
     if missing or not name.columns:
         problem = f"no column '{missing[0]}'" if missing else "its columns were not named"
         raise CorpusError(
             f"{where}: {problem}; it has {' '.join(', '.join(there).split())}",
             f"for example hub:{name.repo}:{there[0] if there else 'text'}",
         )
-
-
-def _parquet(path: Path, where: str, name: HubName) -> Iterator[tuple[int, Record]]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as table:
-            check_columns(name, where, table.schema_arrow.names)
-            batches = table.iter_batches(batch_size=BATCH, columns=list(name.columns))
-            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise CorpusError(
-            f"{where} is no parquet file that can be read: {' '.join(str(error).split())[:120]}"
-        ) from None

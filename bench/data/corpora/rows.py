@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import lzma
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,16 +20,18 @@ COLUMNS = (
     ("sent0", "sent1"),
     ("sent0", "sent1", "hard_neg"),
     ("sent0", "sent1", "label"),
+    ("sent0", "sent1", "score"),
 )
+NUMBERS = ("label", "score")  # columns that hold no text
 KINDS = dict(
-    zip(COLUMNS, ("sentences", "pairs", "triplets", "labelled"), strict=True)
+    zip(COLUMNS, ("sentences", "pairs", "triplets", "labelled", "graded"), strict=True)
 )  # what a method says that it needs
 LABELS = {
     "entailment": 0,
     "neutral": 1,
     "contradiction": 2,
 }  # and their ids in the hub's SNLI and MNLI
-# other people's names: sentence-transformers', and those of SNLI and MNLI on the hub
+# other people's names: sentence-transformers', those of SNLI, MNLI, STS-B, AnglE's and CLAIF's data on the hub
 ALSO = {
     "text": "sentence",
     "anchor": "sent0",
@@ -36,56 +39,69 @@ ALSO = {
     "negative": "hard_neg",
     "premise": "sent0",
     "hypothesis": "sent1",
+    "sentence1": "sent0",
+    "sentence2": "sent1",
+    "text1": "sent0",
+    "text2": "sent1",
+    "text_a": "sent0",
+    "text_b": "sent1",
     "gold_label": "label",
 }
 
-FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".json")
+FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".json")  # of lines
+PARQUET = ".parquet"
 Row = tuple[str, ...]
 Table = tuple[tuple[str, ...], Iterator[Row]]
 Record = dict[str, Any]
 """The cells of a row by the names of their columns."""
 
 
-def read_table(where: str, kind: str, lines: Iterator[str]) -> Table:
-    """Which of COLUMNS a text has, and its rows. ``kind`` is one of FORMATS; ``where`` is what messages call the text.
+def read_table(where: str, kind: str, numbered: Iterator[tuple[int, Record]]) -> Table:
+    """Which of COLUMNS some records have, and their rows. ``kind`` is one of FORMATS or PARQUET; ``where`` is what messages call
+    the text.
 
-    Keys of JSON that are no column are ignored; CSV and TSV have no further columns. Raises CorpusError, later ones while rows are read.
+    Keys of JSON and Parquet that are no column are ignored; CSV and TSV have no further columns. Raises CorpusError, later ones
+    while rows are read.
     """
-    numbered = read_records(where, kind, lines)
     head = next(numbered, None)
     if head is None:
         raise CorpusError(f"{where}: empty: it has no rows", "expected one sentence a line")
     names = list(head[1])
     known = [ALSO.get(name.strip().lower(), name.strip().lower()) for name in names]
-    ours = [name for name in known if "json" not in kind or name in set().union(*COLUMNS)]
+    named = "json" in kind or kind == PARQUET
+    ours = [name for name in known if not named or name in set().union(*COLUMNS)]
     columns = next((one for one in COLUMNS if sorted(one) == sorted(ours)), None)
     if columns is None:
         listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
         raise CorpusError(
-            f"{where}: line 1 has the columns {listed}; expected sentence, or sent0,sent1, or sent0,sent1,hard_neg, or sent0,sent1,label",
+            f"{where}: line 1 has the columns {listed}; expected sentence, or sent0,sent1, or these two with hard_neg, label or score",
             "rename or drop columns",
         )
     keys = [names[known.index(column)] for column in columns]
-    labelled = columns[-1] == "label"
     rows = itertools.chain([head], numbered)
-    return columns, (row_of(where, number, record, keys, labelled) for number, record in rows)
+    return columns, (row_of(where, number, record, keys, columns) for number, record in rows)
 
 
-def row_of(where: str, number: int, record: Record, keys: Sequence[str], labelled: bool) -> Row:
-    """The texts of a record in the order of ``keys``. A missing cell, or one of white space only, is one space, as in the training scripts
-    of SimCSE and PromCSE; a label, which stands last, is its word. Raises CorpusError, naming the line."""
+def row_of(
+    where: str, number: int, record: Record, keys: Sequence[str], columns: Sequence[str]
+) -> Row:
+    """The texts of a record in the order of ``keys``, the record's names of ``columns``. A missing cell, or one of white space
+    only, is one space, as in the training scripts of SimCSE and PromCSE; a label is its word, a score its number as Python
+    writes it. Raises CorpusError, naming the line."""
     row = []
-    for key in keys:
+    for key, column in zip(keys, columns, strict=True):
         if key not in record:
             raise CorpusError(
                 f"{where}: line {number} has no '{key}', which line 1 has", "null is a missing cell"
             )
         text = record[key]
-        if labelled and key == keys[-1]:
+        if column == "label":
             text = _label(where, number, text)
+        elif column == "score":
+            text = _score(where, number, text)
         elif not (text is None or isinstance(text, str)):
             raise CorpusError(
-                f"{where}: line {number}: '{key}' is {json.dumps(text)[:40]}, expected a string or null"
+                f"{where}: line {number}: '{key}' is {json.dumps(text, default=str)[:40]}, expected a string or null"
             )
         row.append(" " if not text or text.isspace() else text)
     return tuple(row)
@@ -100,9 +116,23 @@ def _label(where: str, number: int, value: Any) -> str:
         listed = ", ".join(f"{label} ({i})" for label, i in LABELS.items())
         raise CorpusError(
             f"{where}: line {number} has the label {value!r}; expected {listed}",
-            "drop rows without a gold label",
+            "drop rows without a gold label; a column of graded scores is called score",
         )
     return label
+
+
+def _score(where: str, number: int, value: Any) -> str:
+    """A score as a finite number. Raises CorpusError, naming the line, for anything that is none."""
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise CorpusError(
+            f"{where}: line {number} has the score {value!r}; expected a number",
+            "drop rows without a score",
+        )
+    return repr(score)
 
 
 def read_records(where: str, kind: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
@@ -164,6 +194,36 @@ def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
         yield number, record
 
 
+def read_parquet(
+    where: str,
+    path: Path,
+    seen: Callable[[bytes], object] | None = None,
+    choose: Callable[[list[str]], Sequence[str]] = list,
+) -> Iterator[tuple[int, Record]]:
+    """(number of the row, record) for each row of a Parquet file, with those of its columns that ``choose`` takes.
+
+    ``seen`` is called with every block of the file's bytes. Raises CorpusError.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        if seen is not None:
+            with path.open("rb") as file:
+                while block := file.read(BLOCK):
+                    seen(block)
+        with pyarrow.parquet.ParquetFile(path) as table:
+            columns = list(choose(table.schema_arrow.names))
+            batches = table.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns)
+            for number, record in enumerate((r for b in batches for r in b.to_pylist()), start=1):
+                if not _is_text(record):
+                    raise CorpusError(f"{where}: row {number} has a NUL character")
+                yield number, record
+    except (pyarrow.ArrowException, OSError) as error:
+        problem = " ".join(str(error).split())[:120]
+        raise CorpusError(f"{where} is no parquet file that can be read: {problem}") from None
+
+
 def _is_text(record: Record) -> bool:
     """Whether no string has half of a surrogate pair or a NUL, which no tokenizer takes and only an escape can make."""
     texts = "".join(value for value in record.values() if isinstance(value, str))
@@ -173,6 +233,7 @@ def _is_text(record: Record) -> bool:
 # --- a file of text, plain or compressed, as checked lines: streamed, so that its size does not matter ---
 
 BLOCK = 1 << 20  # bytes read at once
+ROWS_AT_ONCE = 10_000  # of a Parquet file
 LONGEST_LINE = (
     1 << 20
 )  # bytes; a longer line is not one sentence, and would be held in memory whole

@@ -4,6 +4,7 @@ One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
 
     meta.json          what it was made from; sha256 of each file
     <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to 65,536) or uint32
+                       label: the number of the label; score: the number itself, little-endian float64
     <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 from bench.base.errors import BenchError
 from bench.base.files import build_folder, default_cache, file_sha256, write_whole
 from bench.data.corpora import Corpus
-from bench.data.corpora.rows import LABELS
+from bench.data.corpora.rows import LABELS, NUMBERS
 
 LAYOUT = 3
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more
@@ -133,8 +134,10 @@ def as_text(
     )
 
 
-def _dtype(vocab_size: int) -> np.dtype:
-    """The narrowest type that holds every id."""
+def _dtype(vocab_size: int, column: str) -> np.dtype:
+    """The narrowest type that holds every id; of a score float64."""
+    if column == "score":
+        return np.dtype("<f8")
     return next(
         np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max
     )
@@ -147,7 +150,7 @@ def _build(
     about: dict[str, Any],
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    dtype, total = _dtype(about["vocab_size"]), len(corpus)
+    total = len(corpus)
     names = [f"{name}.{part}" for name in corpus.columns for part in ("ids", "offsets")]
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context((folder / name).open("wb")) for name in names}
@@ -157,12 +160,14 @@ def _build(
         rows, done = corpus.unchanged_rows(), 0
         while chunk := list(itertools.islice(rows, CHUNK)):
             for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
-                ids, lengths = _encoded(
-                    list(texts), _label_ids if name == "label" else encode, about
-                )
+                if name in NUMBERS:
+                    ids, lengths = _numbers(name, texts), np.ones(len(texts), dtype=np.int64)
+                else:
+                    ids, lengths = _encoded(list(texts), encode, about)
                 offsets = ends[name] + np.cumsum(lengths)
                 ends[name] = int(offsets[-1])
-                files[f"{name}.ids"].write(ids.astype(dtype).tobytes())
+                kind = _dtype(about["vocab_size"], name)
+                files[f"{name}.ids"].write(ids.astype(kind).tobytes())
                 files[f"{name}.offsets"].write(offsets.astype("<i8").tobytes())
             done += len(chunk)
             if progress is not None:
@@ -172,8 +177,10 @@ def _build(
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
 
 
-def _label_ids(labels: list[str]) -> list[list[int]]:
-    return [[LABELS[label]] for label in labels]
+def _numbers(column: str, cells: Sequence[str]) -> np.ndarray:
+    """(n,) the numbers of labels, or the scores."""
+    number_of: Callable[[str], float] = LABELS.__getitem__ if column == "label" else float
+    return np.array([number_of(cell) for cell in cells])
 
 
 def _encoded(
@@ -204,9 +211,9 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
             return None
         columns = []
         for name in meta["columns"]:
-            ids = _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"]), meta)
+            ids = _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"], name), meta)
             offsets = _mapped(folder / f"{name}.offsets", np.dtype("<i8"), meta)
-            text = meta["tokenizer"] == AS_TEXT and name != "label"
+            text = meta["tokenizer"] == AS_TEXT and name not in NUMBERS
             columns.append(TokenisedColumn(ids, offsets, text=text))
         if any(len(column) != meta["rows"] for column in columns):
             return None

@@ -34,6 +34,8 @@ ANY = "any"
 # What a corpus is called on a command line and in recipes, where it is not called by its file.
 BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
 TARGET = "target"  # the name of the corpus of all sentences that are scored
+STSB_TRAIN = "stsb-train"  # of the pairs of STS-B's train split with their scores, 0 to 1
+MADE_HERE = (TARGET, STSB_TRAIN)  # corpora that are written from evaluation data
 RECIPE_CORPORA = {
     "wiki1m": "wiki1m_for_simcse.txt",
     "nli": "nli_for_simcse.csv",
@@ -41,6 +43,11 @@ RECIPE_CORPORA = {
     "stsb-10k": "stsbenchmark_train_10k_sents_random_sampled.txt",
 }
 """Name in recipes -> name of its file in ``train/``."""
+HUB_CORPORA = {
+    "syncse-partial": "hub:hkust-nlp/SynCSE-partial-NLI:sent0,sent1,hard_neg",
+    "syncse-scratch": "hub:hkust-nlp/SynCSE-scratch-NLI:sent0,sent1,hard_neg",
+}
+"""Short names of data sets of the hub."""
 
 _NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 

@@ -37,7 +37,7 @@ from optuna.trial import FrozenTrial, TrialState
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET
+from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method import seed_for
 from bench.method.budget import STEPS, budget_of
@@ -534,4 +534,4 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
 def _corpus(label: str) -> str:
     """The corpus as ``--corpus`` takes it anywhere: by its name if recipes know it, else by its hash."""
     name, _, sha256 = label.rpartition("@")
-    return name if name in ("builtin", TARGET, *RECIPE_CORPORA) else f"{BY_HASH}{sha256}"
+    return name if name in ("builtin", *MADE_HERE, *RECIPE_CORPORA) else f"{BY_HASH}{sha256}"

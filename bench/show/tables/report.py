@@ -13,7 +13,7 @@ import msgspec
 from bench.base.text import duration, size
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
-from bench.data.overlap_counts import Overlap
+from bench.data.overlap_counts import overlaps_of
 from bench.runs.intact import read_curve, series
 from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
@@ -206,10 +206,7 @@ def _number(value: Any) -> str:
 def overlap_grid(overlap: Any) -> Grid:
     """Of what a record stores as ``provenance.corpus.overlap``, which may be anything. Tasks without any such sentence are named
     in one last row; no rows where nothing was recorded."""
-    try:
-        counts = msgspec.convert(overlap["tasks"], list[Overlap])
-    except (TypeError, KeyError, msgspec.ValidationError):  # nothing, or not of this version
-        counts = []
+    counts = overlaps_of(overlap)
     rows = [
         (
             f"{one.suite}: {one.task}{f' ({one.text})' if one.text else ''}",

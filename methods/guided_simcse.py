@@ -1,0 +1,136 @@
+"""Supervised SimCSE with a guide: a frozen, finished model says which negatives are none (MultiCSR, GIST).
+
+z = head(CLS) of premise, entailment and contradiction while training; the logits are cosines / tau, as in SimCSE's eq. 5.
+A candidate of anchor i that the guide finds too near is left out of the denominator; the own positive never is.
+
+* ``multicsr`` (Wang et al., NAACL 2024, arXiv 2310.10962): candidates are all positives and all contradictions; out is what the
+  guide finds above ``phi``, the own contradiction as well. The authors' code keeps such a pair with the logit 0 and takes the
+  binary cross-entropy of every entry, as DCLR's does (``faithful``), with the guide's dropout on.
+* ``gist`` (Solatorio 2024, arXiv 2402.16829): candidates are also the other anchors and, seen from the own positive, the
+  other positives; out is what the guide finds nearer than the own pair less ``margin``. The authors fine-tuned finished models
+  with it; no recipe of theirs starts from BERT.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+    check_positive,
+    join,
+)
+from methods.dclr import debiased, instance_weights
+from methods.losses import cosine_matrix
+from methods.pooling import Head, portable_of
+from methods.teachers import Teacher
+
+RUN = "MultiCSR README.md:122"
+GIST = "sentence-transformers GISTEmbedLoss"
+
+
+class GuidedSimCSE(TorchMethod):
+    name = "guided-simcse"
+    settings = ("supervised",)
+    summary = "supervised SimCSE without the negatives that a finished model finds too similar"
+    paper = "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv 2402.16829"
+    trains = "the whole encoder and the head; the guide is frozen"
+    places = ("guide",)
+    variants = {"gist": {"mask": "gist"}}
+    defaults = {
+        "guide": Value(
+            None,
+            "to be given: a run, a folder or a hub name of a finished model",
+            RUN + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, which has BERT's vocabulary",
+        ),
+        "mask": Value("multicsr", RUN, "multicsr or gist"),
+        "phi": Value(0.95, RUN, "cosine of the guide above which a candidate is left out; read by multicsr"),
+        "margin": Value(0.0, GIST + " default", "read by gist"),
+        "contrast_anchors": Value(True, GIST + " default", "the other anchors are candidates; read by gist"),
+        "contrast_positives": Value(True, GIST + " default", "the positives are compared, too; read by gist"),
+        "temperature": Value(0.05, "MultiCSR run.sh:35", GIST + " default: 0.01"),
+        "head_at_test": Value(True, "as SimCSE supervised", "MultiCSR run.sh prints both"),
+        "batch_size": Value(128, RUN),
+        "learning_rate": Value(5e-5, RUN),
+        "epochs": Value(3, "MultiCSR run.sh"),
+        "eval_steps": Value(25, RUN),
+        "faithful": Value(False, "left out of the denominator, as MultiCSR's README says", "true: multicsr as the authors' code"),
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_choice(recipe, "mask", ("multicsr", "gist"))
+        check_positive(recipe, "temperature")
+        if recipe.guide is None:
+            raise BenchError("guided-simcse needs a finished model", "--set guide=RUNS/simcse-..., a folder or a hub name")
+        if recipe.faithful and recipe.mask == "gist":
+            raise BenchError("faithful=true is about mask=multicsr", "--set faithful=false")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.head = Head(backbone.hidden_size)
+        self.guide = Teacher(recipe.guide, backbone, offline=self.context.offline, dropout=recipe.faithful)
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Anchor, positive[, hard negative] of the method, (n, H) each, and then of the guide, (n, its H) each."""
+        texts, many = join(batch.columns, self.pad_id), len(batch.columns)  # in one pass of each encoder
+        return *self.head(self.hidden(texts)[:, 0]).chunk(many), *self.guide(texts).chunk(many)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        recipe, half = self.recipe, len(views) // 2
+        z, guides = views[:half], views[half:]
+        if recipe.mask == "gist":
+            more = recipe.contrast_anchors, recipe.contrast_positives
+            kept = kept_by_gist(guides, recipe.margin, *more)
+            logits = candidates(z, *more) / recipe.temperature
+            own = torch.arange(len(logits), device=logits.device)
+            return Loss(cross_entropy(logits.masked_fill(~kept, float("-inf")), own))
+        weights = instance_weights(candidates(guides), recipe.phi)
+        form = "code" if recipe.faithful else "infonce"
+        return Loss(debiased(candidates(z), weights, form=form, temperature=recipe.temperature))
+
+    def embed(self, features: Features) -> Tensor:
+        cls = self.hidden(features)[:, 0]  # (n, H)
+        embedded: Tensor = self.head(cls) if self.recipe.head_at_test else cls
+        return embedded
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls", self.head if self.recipe.head_at_test else None)
+
+
+def candidates(z: tuple[Tensor, ...], anchors: bool = False, positives: bool = False) -> Tensor:
+    """(B, C) cosines of each anchor with its candidates: positives, [anchors, positives of the own positive,] hard negatives."""
+    first, positive, *hard = z
+    blocks = [cosine_matrix(first, positive)]
+    blocks += [cosine_matrix(first, first)] if anchors else []
+    blocks += [cosine_matrix(positive, positive)] if positives else []
+    return torch.cat(blocks + [cosine_matrix(first, negative) for negative in hard], dim=1)
+
+
+def kept_by_gist(guides: tuple[Tensor, ...], margin: float, anchors: bool = True, positives: bool = True) -> Tensor:
+    """(B, C) of :func:`candidates`: False where the guide finds one nearer than the own pair less ``margin``; the own pair stays.
+
+    No sentence is its own negative, even where anchor and positive are the same text.
+    Source: sentence-transformers GISTEmbedLoss; the authors' code, whose strict sign spares a sentence that is its own positive.
+    """
+    guide_BC = candidates(guides, anchors, positives)
+    B = len(guide_BC)
+    own = torch.arange(B, device=guide_BC.device)
+    kept = guide_BC <= guide_BC[own, own][:, None] - margin
+    for block in range(1, 1 + anchors + positives):
+        kept[own, own + block * B] = False
+    kept[own, own] = True
+    return kept

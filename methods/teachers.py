@@ -1,0 +1,39 @@
+"""Frozen teachers: finished encoders that judge how similar sentences are while another one is trained. They know no method.
+
+No gradient reaches a teacher, its dropout is off, and no checkpoint holds it: the recipe names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from bench.method import Backbone, BenchError, Features, load_backbone
+from methods.losses import cosine_matrix
+from methods.momentum import FrozenCopy
+
+
+class Teacher(nn.Module):
+    """CLS of the last layer of a model that a hub name, a folder or a run names. Its width may be another than the student's.
+
+    Raises BenchError where its vocabulary is not the student's, whose token ids it reads.
+    """
+
+    def __init__(self, name: str, student: Backbone, *, offline: bool = False, dropout: bool = False) -> None:
+        super().__init__()
+        model = load_backbone(name, offline=offline)
+        if model.tokenizer.get_vocab() != student.tokenizer.get_vocab():
+            raise BenchError(f"{model.name} and {student.name} have different vocabularies", "take a teacher of the same family")
+        self.encoder = FrozenCopy(model.encoder, dropout=dropout)
+
+    def forward(self, features: Features) -> Tensor:
+        cls: Tensor = self.encoder(**features).last_hidden_state[:, 0]
+        return cls.to(torch.promote_types(cls.dtype, torch.float32))  # (n, H of the teacher)
+
+
+def judged(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+    """(B, B) the weighted sum of several teachers' cosines, (B, H of each) of the same sentences."""
+    cosines = [weight * cosine_matrix(one, one) for one, weight in zip(vectors, weights, strict=True)]
+    return torch.stack(cosines).sum(0)
