@@ -76,6 +76,7 @@ EVERY_CASE = [
     ),
     Case("conpvp", "encoder prompt head", blind=(LAST_BIAS,)),
     Case("promptbert", "encoder head", blind=(LAST_BIAS,)),
+    Case("cot-bert", "encoder head", "encoder", blind=(LAST_BIAS,)),
     Case(
         "promptbert, supervised",
         "encoder head",
@@ -215,6 +216,7 @@ REFUSED = {
     "dcpcse": "mlm=true,shallow=true prompt_length=0 mlm_decay_steps=0 mlm_probability=0",
     "conpvp": "templates=mine temperature=0 debias=yes anchor={s} prompt_length=0 prototypes=all"
     " anchor_layout=",
+    "cot-bert": "anchor={m} negative={s} temperature=0 denoise=x",
     "promptbert": "template_1={m} template_2={s} temperature=0 head=mlp delta_positions=x",
     "sncse": "template_1={m} temperature=0 alpha=0.4 max_seq_length=10",
     "mirror-bert": "pooling=max drophead=1",
