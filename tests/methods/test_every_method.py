@@ -85,6 +85,7 @@ EVERY_CASE = [
         blind=(LAST_BIAS, "head.LayerNorm.bias", "head.2.bias"),
     ),
     Case("sncse", "encoder head", values={"max_seq_length": 64}),
+    Case("tsdae", "encoder cross lm_head lm_bias", "encoder"),
     Case("esimcse", "encoder head", "encoder", U, {}, ("momentum.",), ("momentum.", "queue.")),
     Case("consert, joint", "encoder classifier", "encoder", S, JOINT),
     Case("ct", "encoder second", "encoder"),
@@ -225,6 +226,7 @@ REFUSED = {
     "dclr": "teacher=none teacher=x,loss=bce teacher=x,noise_times=-1 teacher=x,temperature=0",
     "diffcse": "masking=0 masking=1.5 temperature=0",
     "flow": "levels=6 depth=0 pooling=mlp permutation=shuffled",
+    "tsdae": "deletion=1 deletion=-0.1",
     "whitening": "components=0 components=33 pooling=mlp",
 }
 
