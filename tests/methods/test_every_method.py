@@ -85,6 +85,7 @@ EVERY_CASE = [
         blind=(LAST_BIAS, "head.LayerNorm.bias", "head.2.bias"),
     ),
     Case("sncse", "encoder head", values={"max_seq_length": 64}),
+    Case("infocse", "encoder head extra lm_head", "encoder", frozen=("shallow.",)),
     Case("tsdae", "encoder cross lm_head lm_bias", "encoder"),
     Case("esimcse", "encoder head", "encoder", U, {}, ("momentum.",), ("momentum.", "queue.")),
     Case("consert, joint", "encoder classifier", "encoder", S, JOINT),
@@ -178,7 +179,7 @@ def test_what_is_scored_is_cls_and_the_head_only_where_the_recipe_says_so(
 
 
 GATHERED = ["simcse", "simcse+eh", "focal-infonce", "promcse", "promcse+eh", "dcpcse+mlm"]
-GATHERED += ["dcpcse+shallow", "conpvp", "promptbert", "sncse", "diffcse"]
+GATHERED += ["dcpcse+shallow", "conpvp", "promptbert", "sncse", "diffcse", "infocse"]
 
 
 @pytest.mark.parametrize("faithful", [False, True])
@@ -226,6 +227,7 @@ REFUSED = {
     "dclr": "teacher=none teacher=x,loss=bce teacher=x,noise_times=-1 teacher=x,temperature=0",
     "diffcse": "masking=0 masking=1.5 temperature=0",
     "flow": "levels=6 depth=0 pooling=mlp permutation=shuffled",
+    "infocse": "temperature=0 mlm_probability=0 extra_layers=0 token_states_from_layer=0",
     "tsdae": "deletion=1 deletion=-0.1",
     "whitening": "components=0 components=33 pooling=mlp",
 }
