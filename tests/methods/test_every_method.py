@@ -86,6 +86,16 @@ EVERY_CASE = [
     ),
     Case("sncse", "encoder head", values={"max_seq_length": 64}),
     Case("infocse", "encoder head extra lm_head", "encoder", frozen=("shallow.",)),
+    *(
+        Case(
+            name, parts, "encoder", U, {"predictor_blocks": 1}, ("target.",), ("target.", *buffers)
+        )
+        for name, parts, *buffers in (
+            ("unsee", "encoder predictor", "predictor."),
+            ("unsee+barlow", "encoder predictor scale", "predictor.", "scale."),
+        )
+    ),
+    Case("crop-documents", "encoder"),
     Case("tsdae", "encoder cross lm_head lm_bias", "encoder"),
     Case("esimcse", "encoder head", "encoder", U, {}, ("momentum.",), ("momentum.", "queue.")),
     Case("consert, joint", "encoder classifier", "encoder", S, JOINT),
@@ -228,6 +238,7 @@ REFUSED = {
     "diffcse": "masking=0 masking=1.5 temperature=0",
     "flow": "levels=6 depth=0 pooling=mlp permutation=shuffled",
     "infocse": "temperature=0 mlm_probability=0 extra_layers=0 token_states_from_layer=0",
+    "unsee": "loss=byol momentum=1.5",
     "tsdae": "deletion=1 deletion=-0.1",
     "whitening": "components=0 components=33 pooling=mlp",
 }
