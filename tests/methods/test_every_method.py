@@ -96,6 +96,8 @@ EVERY_CASE = [
         )
     ),
     Case("crop-documents", "encoder"),
+    Case("pcl", "encoder head peer", "encoder"),
+    Case("pcl, faithful", "encoder head peer peer_pooler", "encoder", values={"faithful": True}),
     Case("tsdae", "encoder cross lm_head lm_bias", "encoder"),
     Case("esimcse", "encoder head", "encoder", U, {}, ("momentum.",), ("momentum.", "queue.")),
     Case("consert, joint", "encoder classifier", "encoder", S, JOINT),
@@ -239,6 +241,7 @@ REFUSED = {
     "flow": "levels=6 depth=0 pooling=mlp permutation=shuffled",
     "infocse": "temperature=0 mlm_probability=0 extra_layers=0 token_states_from_layer=0",
     "unsee": "loss=byol momentum=1.5",
+    "pcl": "temperature=0 share=1",
     "tsdae": "deletion=1 deletion=-0.1",
     "whitening": "components=0 components=33 pooling=mlp",
 }
