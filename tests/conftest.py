@@ -154,6 +154,12 @@ def reference_b(shared: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
+def reference_c(shared: Path) -> dict[str, Any]:
+    """As ``reference``, for the methods of part C: vectors_c.json."""
+    return json.loads((shared / "reference" / "vectors_c.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
 def bf16() -> None:
     """For a test that computes in bfloat16 in this process. Some processors announce its matrices (AMX) and end the process at the
     first product of 64 rows, so a child process tries one first."""

@@ -22,7 +22,7 @@ from bench.base.errors import BenchError, PluginFailed, RunFailed, one_line
 from bench.base.findings import AGREES, DIFFERS, Finding
 
 DEPRECATED = r"bench\.(method|score\.suites)\b"
-"""How the text of a DeprecationWarning begins that is about the contract: docs/releasing.md."""
+"""How the text of a DeprecationWarning begins that is about the contract: docs/architecture.md."""
 
 
 class Failed(Exception):

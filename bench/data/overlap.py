@@ -1,4 +1,4 @@
-"""Which sentences of the evaluation sets stand in a training corpus, the same ones and nearly the same ones (docs/overlap.md).
+"""Which sentences of the evaluation sets stand in a training corpus, the same ones and nearly the same ones (docs/data.md).
 
 Counts per task: how many of its sentences stand in a corpus, and in how many rows of the corpus they stand.
 """

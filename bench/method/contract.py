@@ -240,7 +240,7 @@ class Method:
 
         Raises BenchError with the reason where there is none, as here, for who did not define it.
         """
-        hint = f"define {type(self).__name__}.portable(); docs/export.md shows how"
+        hint = f"define {type(self).__name__}.portable(); docs/evaluate.md shows how"
         raise BenchError(
             f"{self.name} does not say what computes its vectors without its own code", hint
         )

@@ -74,7 +74,7 @@ class CorpusShelf:
         if corpus.kind not in needed:
             raise BenchError(
                 f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; {corpus.name} has the columns {', '.join(corpus.columns)}",
-                "docs/corpora.md has the columns of each kind; --set corpus_column=all, or the name of a column, takes sentences of a wider file",
+                "docs/data.md has the columns of each kind; --set corpus_column=all, or the name of a column, takes sentences of a wider file",
             )
         return corpus
 

@@ -1,6 +1,6 @@
 """The run record: what one run was, what it scored, what it cost, where it came from, and how its checkpoint was chosen.
 
-See ``docs/run-record.md``. ``read_record`` reads one, whoever wrote it.
+See ``docs/architecture.md``. ``read_record`` reads one, whoever wrote it.
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a test holds them together); the
 first thing that does not fit is named by its path, such as ``scores[2].value``. A record of an older schema is brought up one

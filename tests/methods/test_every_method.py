@@ -79,6 +79,7 @@ EVERY_CASE = [
     ),
     Case("conpvp", "encoder prompt head", blind=(LAST_BIAS,)),
     Case("promptbert", "encoder head", blind=(LAST_BIAS,)),
+    Case("cot-bert", "encoder head", "encoder", blind=(LAST_BIAS,)),
     Case(
         "promptbert, supervised",
         "encoder head",
@@ -87,6 +88,20 @@ EVERY_CASE = [
         blind=(LAST_BIAS, "head.LayerNorm.bias", "head.2.bias"),
     ),
     Case("sncse", "encoder head", values={"max_seq_length": 64}),
+    Case("infocse", "encoder head extra lm_head", "encoder", frozen=("shallow.",)),
+    *(
+        Case(
+            name, parts, "encoder", U, {"predictor_blocks": 1}, ("target.",), ("target.", *buffers)
+        )
+        for name, parts, *buffers in (
+            ("unsee", "encoder predictor", "predictor."),
+            ("unsee+barlow", "encoder predictor scale", "predictor.", "scale."),
+        )
+    ),
+    Case("crop-documents", "encoder"),
+    Case("pcl", "encoder head peer", "encoder"),
+    Case("pcl, faithful", "encoder head peer peer_pooler", "encoder", values={"faithful": True}),
+    Case("tsdae", "encoder cross lm_head lm_bias", "encoder"),
     Case("esimcse", "encoder head", "encoder", U, {}, ("momentum.",), ("momentum.", "queue.")),
     Case("consert, joint", "encoder classifier", "encoder", S, JOINT),
     Case("ct", "encoder second", "encoder"),
@@ -197,7 +212,7 @@ def test_what_is_scored_is_cls_and_the_head_only_where_the_recipe_says_so(
 
 
 GATHERED = ["simcse", "simcse+eh", "focal-infonce", "promcse", "promcse+eh", "dcpcse+mlm"]
-GATHERED += ["dcpcse+shallow", "conpvp", "promptbert", "sncse", "diffcse"]
+GATHERED += ["dcpcse+shallow", "conpvp", "promptbert", "sncse", "diffcse", "infocse"]
 
 
 @pytest.mark.parametrize("faithful", [False, True])
@@ -236,6 +251,7 @@ REFUSED = {
     "dcpcse": "mlm=true,shallow=true prompt_length=0 mlm_decay_steps=0 mlm_probability=0",
     "conpvp": "templates=mine temperature=0 debias=yes anchor={s} prompt_length=0 prototypes=all"
     " anchor_layout=",
+    "cot-bert": "anchor={m} negative={s} temperature=0 denoise=x",
     "promptbert": "template_1={m} template_2={s} temperature=0 head=mlp delta_positions=x",
     "sncse": "template_1={m} temperature=0 alpha=0.4 max_seq_length=10",
     "mirror-bert": "pooling=max drophead=1",
@@ -244,6 +260,10 @@ REFUSED = {
     "dclr": "teacher=none teacher=x,loss=bce teacher=x,noise_times=-1 teacher=x,temperature=0",
     "diffcse": "masking=0 masking=1.5 temperature=0",
     "flow": "levels=6 depth=0 pooling=mlp permutation=shuffled",
+    "infocse": "temperature=0 mlm_probability=0 extra_layers=0 token_states_from_layer=0",
+    "unsee": "loss=byol momentum=1.5",
+    "pcl": "temperature=0 share=1",
+    "tsdae": "deletion=1 deletion=-0.1",
     "whitening": "components=0 components=33 pooling=mlp",
 }
 

@@ -1,4 +1,4 @@
-"""Training text in a file: what it is called, what it holds, the hash that names its content. See docs/corpora.md.
+"""Training text in a file: what it is called, what it holds, the hash that names its content. See docs/data.md.
 
 It is streamed, surveyed once, and tokenised once into memory-mapped arrays:
 

@@ -1,4 +1,4 @@
-"""Training text out of a data set of the Hugging Face hub: ``hub:owner/name@revision/path:column,column#rows``. See docs/corpora.md.
+"""Training text out of a data set of the Hugging Face hub: ``hub:owner/name@revision/path:column,column#rows``. See docs/data.md.
 
 One file of the data set after the other is fetched (resumed after a cut, checked against the hub's checksum), the columns that
 are asked for are written as JSON lines, and the file goes again: neither memory nor disk ever holds more than one of them.

@@ -1,4 +1,4 @@
-"""Text to lines, lines to rows: a row is a tuple of one, two or three sentences. The rules and their reasons: docs/corpora.md."""
+"""Text to lines, lines to rows: a row is a tuple of one, two or three sentences. The rules and their reasons: docs/data.md."""
 
 from __future__ import annotations
 

@@ -78,6 +78,6 @@ SUITE = Suite(
     description="Do cosines rank pairs of captions as people do? A small sample inside the package: to see a method work, not a result.",
     tasks=(TASK,),
     average=None,
-    docs="suites/check.md",
+    docs="suites.md#check",
     earlier=(GENERATED,),
 )

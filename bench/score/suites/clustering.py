@@ -110,5 +110,5 @@ SUITE = Suite(
         for name in CLUSTERING_TASKS
     ),
     average=CLUSTERING_TASKS,
-    docs="suites/clustering.md",
+    docs="suites.md#clustering",
 )

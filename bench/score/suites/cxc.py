@@ -113,5 +113,5 @@ SUITE = Suite(
         for protocol in PROTOCOLS
     ),
     average=None,
-    docs="suites/cxc.md",
+    docs="suites.md#cxc",
 )

@@ -1,6 +1,6 @@
 """Few-shot transfer: 16 labelled examples a class, ten draws, a logistic regression each. Protocol ``senteval-fewshot/1``.
 
-ConPVP's Figure 7; what that paper leaves open is settled in docs/suites/fewshot.md. The value is mean accuracy x 100 over the
+ConPVP's Figure 7; what that paper leaves open is settled in docs/suites.md#fewshot. The value is mean accuracy x 100 over the
 draws, ``std`` their standard deviation. The draws are the same for every model, so that two models can be compared draw by draw.
 """
 
@@ -145,5 +145,5 @@ SUITE = Suite(
     description="What can be learned from 16 examples a class? The transfer sets, ten draws each, a logistic regression.",
     tasks=tuple(_task(name) for name in TRANSFER_TASKS),
     average=tuple(f"{name}-{SHOTS}" for name in TRANSFER_TASKS),
-    docs="suites/fewshot.md",
+    docs="suites.md#fewshot",
 )

@@ -221,5 +221,5 @@ SUITE = Suite(
         for name, n in ITEMS.items()
     ),
     average=None,
-    docs="suites/geometry.md",
+    docs="suites.md#geometry",
 )

@@ -569,7 +569,7 @@ def _suite(tasks: tuple[Task, ...]) -> Suite:
         description="Any text task or benchmark of mteb by name, scored by mteb's own code: --suite mteb:NAME,NAME.",
         tasks=tasks,
         average=None,
-        docs="suites/mteb.md",
+        docs="suites.md#mteb",
     )
 
 

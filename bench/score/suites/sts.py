@@ -296,5 +296,5 @@ SUITE = Suite(
     description="Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training on them.",
     tasks=tuple(_task(name) for name in STS_TASKS),
     average=STS_TASKS,
-    docs="suites/sts.md",
+    docs="suites.md#sts",
 )

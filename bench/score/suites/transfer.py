@@ -158,5 +158,5 @@ SUITE = Suite(
         transfer_task(name, name, "transfer", PROTOCOL, classify) for name in TRANSFER_TASKS
     ),
     average=TRANSFER_TASKS,
-    docs="suites/transfer.md",
+    docs="suites.md#transfer",
 )

@@ -49,5 +49,5 @@ SUITE = Suite(
         for name in TRANSFER_TASKS
     ),
     average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
-    docs="suites/transfer.md",
+    docs="suites.md#transfer",
 )

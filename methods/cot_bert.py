@@ -1,0 +1,200 @@
+"""CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought (Zhang et al., ICANN 2024).
+
+A template has two masks, one for each stage of a chain of thought: `The sentence of "x" means [MASK] , so it can be summarized as
+[MASK] .` The last layer's state h(x, T) at the SECOND one stands for the sentence. Three templates of one sentence make an
+anchor, a positive and, by a negated template, a negative:
+
+    z_k = head(h(x, T_k) - n_k(l))                                  k = 1 anchor, 2 positive, 3 negative
+    row i of the logits: [ cos(z1_i, z2_j) | cos(z1_i, z3_j) | cos(z2_i, z3_j) ] / tau, j over the batch; the target is column i
+
+n_k(l) is what the template says around nothing ("denoising"): the same state with l tokens of padding, which can be attended to,
+in the place of a sentence of l tokens. RoBERTa counts no position at padding, so that what stands behind it is not shifted there;
+`position` is PromptBERT's way, which leaves the gap empty and shifts the positions.
+
+The authors compute n_k for every length up to 80 tokens in every step; here sentences of one length share a row, which is the
+same distribution. What is scored is h(x, T_1) without head and denoising, with a full stop behind the sentence; dev has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Ids,
+    Loss,
+    Method,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+    check_placed,
+    check_positive,
+    join,
+)
+from methods.losses import cosine_matrix
+from methods.pooling import Head
+from methods.promptbert import ENDINGS
+from methods.templates import Template, at_mask, empty, gaps, portable_template, wrap
+
+CODE = "CoT-BERT code-for-BERT/train.py"
+MEANS = "means{m} , so it can be summarized as{m} ."
+TEMPLATES = ("anchor", "positive", "negative")  # recipe keys
+DENOISE = ("pad", "position", "none")
+
+
+class CoTBERT(TorchMethod):
+    name = "cot-bert"
+    settings = ("unsupervised",)
+    summary = "the second [MASK] of a template with two; two templates are a pair, a negated one makes hard negatives"
+    paper = (
+        "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought, ICANN 2024, "
+        "arXiv 2309.11143"
+    )
+    trains = "the whole encoder and the head"
+    training_only = ("head",)
+    defaults = {
+        "anchor": Value(f'The sentence of "{{s}}" {MEANS}', CODE, "the template of what is scored, too"),
+        "positive": Value(f'The sentence : "{{s}}" {MEANS}', CODE),
+        "negative": Value('The sentence : "{s}" does not mean{m} , so it cannot be summarized as{m} .', CODE),
+        "temperature": Value(0.05, CODE),
+        "denoise": Value("pad", "CoT-BERT models.py; the paper's table 6 has all three", ", ".join(DENOISE)),
+        "positive_to_negative": Value(True, "CoT-BERT models.py; the paper's table 4", "false: the logits have no third block"),
+        "append_full_stop_at_test": Value(True, "CoT-BERT evaluation.py", "not where the text ends in . ? \" or '; never at dev"),
+    }
+    variants = {
+        "without-positive-negative": {"positive_to_negative": False},
+        "no-denoise": {"denoise": "none"},
+        "position-denoise": {"denoise": "position"},
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_positive(recipe, "temperature")
+        check_choice(recipe, "denoise", DENOISE)
+        for key in TEMPLATES:
+            if str(recipe[key]).count("{s}") != 1 or "{m}" not in str(recipe[key]):
+                raise BenchError(
+                    f"{key}={recipe[key]}: no template",
+                    "write {s} for the sentence, once, and {m} for a mask token: the last one is read",
+                )
+        if recipe.denoise == "position":
+            check_placed(backbone, "subtracting a template's state", "--variant no-denoise")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.templates = [two_stage(recipe[key], backbone) for key in TEMPLATES]
+        # RoBERTa: a blank at a template's end is a token of the training's templates, and not of the test's; where a blank stands
+        # before the sentence, its first word has one at test alone
+        self.scored = two_stage(recipe.anchor.rstrip(" "), backbone)
+        self.blank = " " if recipe.anchor.partition("{s}")[0].endswith(" ") else ""
+        self.stop = "." if recipe.append_full_stop_at_test else ""
+        self.head = Head(backbone.hidden_size)
+        self.at_dev = False
+
+    def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """What is scored: the ids that a sentence has inside the filled template."""
+        stop = "" if self.at_dev else self.stop
+        return super().token_ids([self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop) for s in sentences])
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        return wrap(ids, [self.scored] * len(ids), self.backbone, max_length)
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        """The sentence in each of the three templates."""
+        (ids,) = columns.values()
+        return tuple(wrap(ids, [one] * len(ids), self.backbone, self.recipe.max_seq_length) for one in self.templates)
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """z1, z2, z3, (n, H) each."""
+        h = self.h(join(batch.columns, self.pad_id)).chunk(len(self.templates))  # one encoder pass
+        if self.recipe.denoise == "none":
+            return tuple(self.head(one) for one in h)
+        parts = zip(h, batch.columns, self.templates, strict=True)
+        return tuple(self.head(one - self.noise(features, template)) for one, features, template in parts)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return Loss(two_stage_loss(*views, temperature=self.recipe.temperature, third=self.recipe.positive_to_negative))
+
+    def h(self, features: Features) -> Tensor:
+        """(n, H): the last state of the last mask."""
+        return at_mask(self.hidden(features), features)
+
+    def noise(self, features: Features, template: Template) -> Tensor:
+        """(n, H): n_k(l) of each row, with a gradient. Sentences of one length share one row, and its dropout mask."""
+        lengths, row = gaps(features, template)
+        first = self.backbone.first_position
+        around_nothing = empty(template, lengths, first)
+        if self.recipe.denoise == "pad":
+            around_nothing = padded(template, lengths, self.pad_id, first)
+        return self.h(around_nothing)[row]
+
+    def embed(self, features: Features) -> Tensor:
+        return self.h(features)
+
+    def dev_score(self, score: Callable[[Method], float]) -> float:
+        self.at_dev = True
+        try:
+            return score(self)
+        finally:
+            self.at_dev = False
+
+    def portable(self) -> Portable:
+        return portable_template(self, self.scored, blank=self.blank, stop=self.stop, endings=ENDINGS)
+
+
+def two_stage(text: str, backbone: Backbone) -> Template:
+    """A template whose LAST mask stands for the sentence. Raises BenchError where it leaves the sentence no room."""
+    first, _, last = text.partition("{s}")
+    opening, closing = backbone.special_tokens()
+    before = (*opening, *backbone.ids([first.rstrip(" ")])[0])
+    after = (*backbone.ids([last.replace("{m}", str(backbone.tokenizer.mask_token))])[0], *closing)
+    if len(before) + len(after) >= backbone.max_tokens or backbone.mask_id not in after:
+        raise BenchError(
+            f"the template {text} has {len(before) + len(after)} tokens, and {backbone.name} takes {backbone.max_tokens}",
+            "take a shorter one, with a mask behind the sentence",
+        )
+    mask = len(before) + len(after) - 1 - after[::-1].index(backbone.mask_id)
+    return Template(before, after, mask, 0, (len(opening), len(closing)))
+
+
+def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: int) -> Features:
+    """The template around so many tokens of padding, which can be attended to: one row for each length.
+
+    Where positions begin behind the padding's (RoBERTa), padding stands at that one and counts no further.
+    """
+    whole = torch.tensor(template.before + template.after, device=lengths_K.device)
+    start, lengths = len(template.before), lengths_K.unsqueeze(1)  # (K, 1)
+    place = torch.arange(len(template) + int(lengths_K.max()), device=lengths_K.device)  # (T,)
+    gap = (place >= start) & (place < start + lengths)  # (K, T)
+    token = torch.where(place < start, place, place - lengths).clamp(0, len(template) - 1)
+    positions = (first_position + place).expand_as(gap)
+    if first_position > 0:
+        positions = torch.where(gap, first_position - 1, first_position + token)
+    return {
+        "input_ids": whole[token].masked_fill(gap, pad_id),
+        "attention_mask": (place < len(template) + lengths).long(),
+        "position_ids": positions.contiguous(),
+        "mask_position": template.mask + lengths_K,
+    }
+
+
+def two_stage_loss(z1_BH: Tensor, z2_BH: Tensor, z3_BH: Tensor, *, temperature: float, third: bool = True) -> Tensor:
+    """Surprise of each anchor's own positive among all positives and negatives: mean, in nats.
+
+    ``third``: the positives' similarities to all negatives stand in the denominator, too.
+    Source: CoT-BERT (Zhang et al. 2024), cl_forward of the authors' models.py.
+    """
+    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)] + ([cosine_matrix(z2_BH, z3_BH)] if third else [])
+    return cross_entropy(torch.cat(blocks, dim=1) / temperature, torch.arange(len(z1_BH), device=z1_BH.device))

@@ -1,0 +1,127 @@
+"""InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings (Wu et al., Findings of EMNLP 2022).
+
+Unsupervised SimCSE, whose [CLS] is also to help with guessing masked words that can hardly be guessed without it:
+
+    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1
+    [ CLS of the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head -> mean surprise of the masked tokens of both views
+    loss = InfoNCE of head(CLS) + mlm_weight * this
+
+The head is DiffCSE's, with batch normalisation, and serves training only. A weight of 1e-5 is what the authors' scripts have: Adam
+rescales it away for what gets only this gradient (new layers, LM head), and the encoder feels 1e-5 of it. The start of the
+printed scores is Condenser, which was pretrained in the same way, and not BERT. Its own two head layers are read by the authors'
+code from a local folder alone; here, as in their script, the layers begin at random.
+
+What is scored is CLS without the head.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_mlm_head,
+    check_positive,
+    join,
+)
+from methods.diffcse import batch_norm_head
+from methods.gather import across_ranks
+from methods.layers import attended, check_layered, fed_forward, new_layers, visible
+from methods.losses import info_nce
+from methods.masking import NOT_CHOSEN, mask_tokens, special_positions, surprise_of_rows, with_mlm
+from methods.momentum import FrozenCopy
+from methods.pooling import portable_of
+
+RUN = "InfoCSE/Infocse-bert-base.sh"
+
+
+class InfoCSE(TorchMethod):
+    name = "infocse"
+    settings = ("unsupervised",)
+    by_dropout = ("unsupervised",)
+    summary = "SimCSE, and masked words guessed from the sentence's vector and shallow states of the others"
+    paper = (
+        "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings, Findings of "
+        "EMNLP 2022, arXiv 2210.06432"
+    )
+    trains = "the whole encoder; while training also the head, two new layers and the LM head"
+    training_only = ("head", "shallow", "extra", "lm_head")
+    defaults = {
+        "learning_rate": Value(7e-6, RUN),
+        "batch_size": Value(64, RUN),
+        "epochs": Value(2, RUN),
+        "temperature": Value(0.05, RUN),
+        "mlm_weight": Value(1e-5, RUN),
+        "mlm_probability": Value(0.4, RUN, "share of the tokens; 0.3 in the large script"),
+        "extra_layers": Value(2, RUN),
+        "token_states_from_layer": Value(6, RUN, "of a backbone with fewer layers: its last"),
+        "frozen_dropout": Value(False, RUN + ": --mlm_eval", "true in the large script, which lacks the flag"),
+        "faithful": Value(
+            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+        ),
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_positive(recipe, "temperature")
+        if not 0 < recipe.mlm_probability <= 1:
+            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+        for key in ("extra_layers", "token_states_from_layer"):
+            if recipe[key] < 1:
+                raise BenchError(f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}")
+        check_layered(backbone, "infocse")
+        check_mlm_head(backbone)
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        check_layered(backbone.path, "infocse")
+        self.head = batch_norm_head(backbone.hidden_size)
+        first = copy.deepcopy(self.encoder)
+        first.encoder.layer = first.encoder.layer[: recipe.token_states_from_layer]
+        self.shallow = FrozenCopy(first, dropout=recipe.frozen_dropout)
+        self.extra = new_layers(self.encoder, recipe.extra_layers)
+        self.lm_head = backbone.mlm_head()
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """CLS of both views, (n, H) each; (n,) sums of the masked tokens' surprise, and (n,) how many these are."""
+        texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
+        cls = self.embed(texts)
+        return *cls.chunk(2), *self.guess(texts, cls)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        cls1, cls2, *guesses = views
+        h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
+        contrast = info_nce(*across_ranks(h.chunk(2), self.recipe.faithful), temperature=self.recipe.temperature)
+        return with_mlm(Loss(contrast), guesses, self.recipe.mlm_weight)
+
+    def guess(self, texts: Features, cls_nH: Tensor) -> tuple[Tensor, Tensor]:
+        """The MLM surprise of masked copies of both views, each masked on its own, and how many tokens were guessed, both (n,)."""
+        tokenizer, seen = self.backbone.tokenizer, texts["attention_mask"].bool()
+        spared = special_positions(texts["input_ids"], tokenizer.all_special_ids)
+        masked, labels = mask_tokens(
+            texts["input_ids"], spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability
+        )
+        shallow_nTH = self.shallow(input_ids=masked, attention_mask=texts["attention_mask"]).last_hidden_state
+        states_nTH = torch.cat([cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1)
+        mask = visible(seen[:, None, None], self.encoder, states_nTH.dtype)
+        for layer in self.extra:
+            states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
+        return surprise_of_rows(self.lm_head(states_nTH[labels != NOT_CHOSEN]), labels, texts=2)
+
+    def embed(self, features: Features) -> Tensor:
+        return self.hidden(features)[:, 0]  # (n, H)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls")

@@ -1,0 +1,53 @@
+"""An encoder's layers, one by one: what a decoder that shares them, or layers on top of it, needs. It knows no method.
+
+n rows, T tokens (padded), H hidden size.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bench.method import BenchError, read_json
+
+LAYERED = ("bert", "roberta", "xlm-roberta", "camembert")  # families whose layers are attention, intermediate and output
+
+
+def check_layered(backbone: Path | None, what: str) -> None:
+    """Raises BenchError where ``what`` cannot go through this backbone's layers. None: it is not here yet."""
+    if backbone is None or not (backbone / "config.json").is_file():
+        return
+    family = read_json(backbone / "config.json").get("model_type")
+    if family not in LAYERED:
+        raise BenchError(f"{what} goes through the layers of BERT, and those of '{family}' are others", "take BERT or RoBERTa")
+
+
+def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
+    """What a layer's attention takes as its mask, made of ``seen``: True where a query (dim -2) may look at a key (dim -1)."""
+    if encoder.config._attn_implementation == "sdpa":
+        return seen
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, torch.finfo(dtype).min)
+
+
+def attended(layer: Any, states_nTH: Tensor, mask: Tensor) -> Tensor:
+    """(n, T, H): a layer's self-attention, with its Add + LayerNorm. ``mask``: see :func:`visible`."""
+    states: Tensor = layer.attention(states_nTH, mask)[0]
+    return states
+
+
+def fed_forward(layer: Any, states_nTH: Tensor) -> Tensor:
+    """(n, T, H): a layer's second half."""
+    states: Tensor = layer.output(layer.intermediate(states_nTH), states_nTH)
+    return states
+
+
+def new_layers(encoder: Any, count: int) -> nn.ModuleList:
+    """``count`` layers of an encoder's kind with fresh weights, as its own were before pretraining: N(0, initializer_range)."""
+    config = copy.deepcopy(encoder.config)
+    config.num_hidden_layers = count
+    layers: nn.ModuleList = type(encoder)(config).encoder.layer
+    return layers

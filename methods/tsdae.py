@@ -1,0 +1,162 @@
+"""TSDAE: Transformer-based Sequential Denoising Auto-Encoder (Wang, Reimers and Gurevych, Findings of EMNLP 2021).
+
+A sentence is damaged, encoded into one vector, and has to be rebuilt from that vector alone:
+
+    x~ = x with each word deleted with probability `deletion`; one at least stays
+    s = CLS of the encoder's last layer for x~                                  no head
+    loss = - sum over t of log p(x_t+1 | x_1..x_t, s) / number of tokens        one mean over the tokens of the batch, [SEP] too
+
+The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens only, and each layer gets a
+cross-attention behind it. This one attends to ONE vector, so that its softmax is 1 whatever query and key are: they never get
+a gradient and are left out. What remains is output(value(s)) at every position, then Add + LayerNorm. The words are guessed by
+the pretrained MLM head, whose matrix is that of the word embeddings.
+
+Words are runs of letters and digits, and single other signs, where the authors take NLTK's: they differ in contractions. What is
+scored is CLS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout, linear
+
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_mlm_head,
+    rng_for,
+)
+from methods.layers import attended, check_layered, fed_forward, visible
+from methods.masking import NOT_CHOSEN, mean_surprise, surprise_of_rows
+from methods.pooling import portable_of
+
+SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/train_stsb_tsdae.py"
+
+
+class TSDAE(TorchMethod):
+    name = "tsdae"
+    settings = ("unsupervised",)
+    summary = "a damaged sentence's vector is all that a decoder has to write the whole sentence"
+    paper = (
+        "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising Auto-Encoder for Unsupervised Sentence "
+        "Embedding Learning, Findings of EMNLP 2021, arXiv 2104.06979"
+    )
+    trains = "the whole encoder, which is the decoder too; while training also cross-attentions and the LM head"
+    trains_on = "text"
+    training_only = ("cross", "lm_head", "lm_bias")
+    variants = {"deletion-40": {"deletion": 0.4}}
+    defaults = {
+        "deletion": Value(
+            0.6, "TSDAE section 4; DenoisingAutoEncoderDataset", "share of the words that go; ST's scripts since 2025: 0.4"
+        ),
+        "batch_size": Value(8, SCRIPT),
+        "max_seq_length": Value(75, SCRIPT),
+        "warmup_steps": Value(100, SCRIPT),
+        "faithful": Value(False, "ours", "true: the dropout of a softmax that is always 1, of each head and position"),
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        if not 0 <= recipe.deletion < 1:
+            raise BenchError(f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1", "--set deletion=0.6")
+        check_layered(backbone, "tsdae's decoder")
+        check_mlm_head(backbone)
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        check_layered(backbone.path, "tsdae's decoder")
+        self.cross = nn.ModuleList(CrossAttention(backbone.encoder.config, recipe.faithful) for _ in self.encoder.encoder.layer)
+        self.lm_head: Any = backbone.mlm_head()
+        self.lm_bias = nn.Parameter(self.lm_head.decoder.bias.detach().clone())
+        self.lm_head.decoder, self.lm_head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        """The damaged sentences, and the whole ones."""
+        (texts,) = columns.values()
+        damaged = [
+            without(text, self.recipe.deletion, rng_for(self.context.seed, "deletion", epoch, int(row)))
+            for text, row in zip(texts, rows, strict=True)
+        ]
+        length = self.recipe.max_seq_length
+        return self.assemble(self.backbone.ids(damaged), length), self.assemble(self.backbone.ids(texts), length)
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """(n,) sums over a sentence's tokens of their surprise, and (n,) how many these are."""
+        damaged, whole = batch.columns
+        ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
+        next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)
+        states_nTH = self.decode(ids_nT[:, :-1], self.embed(damaged))
+        return surprise_of_rows(self.logits(states_nTH[next_nT != NOT_CHOSEN]), next_nT)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return Loss(mean_surprise(*views))
+
+    def decode(self, ids_nT: Tensor, vectors_nH: Tensor) -> Tensor:
+        """(n, T, H): what the decoder knows behind each token, from it, those before it and the sentence's vector."""
+        T = ids_nT.shape[1]
+        states_nTH = self.encoder.embeddings(input_ids=ids_nT)
+        # padding is on the right, where nothing that counts looks
+        earlier = torch.ones(T, T, dtype=torch.bool, device=ids_nT.device).tril()[None, None]
+        mask = visible(earlier, self.encoder, states_nTH.dtype)
+        for layer, cross in zip(self.encoder.encoder.layer, self.cross, strict=True):
+            states_nTH = fed_forward(layer, cross(attended(layer, states_nTH, mask), vectors_nH))
+        return states_nTH
+
+    def logits(self, states_KH: Tensor) -> Tensor:
+        """(K, V)."""
+        return linear(self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias)
+
+    def embed(self, features: Features) -> Tensor:
+        return self.hidden(features)[:, 0]  # (n, H)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls")
+
+
+class CrossAttention(nn.Module):
+    """Attention to one vector: output(value(s)) at every position, Add, LayerNorm. Weights N(0, 0.02), biases 0."""
+
+    def __init__(self, config: Any, faithful: bool = False) -> None:
+        super().__init__()
+        self.value = nn.Linear(config.hidden_size, config.hidden_size)
+        self.output = nn.Linear(config.hidden_size, config.hidden_size)
+        for layer in (self.value, self.output):
+            nn.init.normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)
+        self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.heads = config.num_attention_heads
+        self.of_softmax = config.attention_probs_dropout_prob if faithful else 0.0
+
+    def forward(self, states_nTH: Tensor, vectors_nH: Tensor) -> Tensor:
+        value = self.value(vectors_nH).unsqueeze(1).expand_as(states_nTH)
+        if self.training and self.of_softmax > 0:
+            softmax_nTA = dropout(value.new_ones(*states_nTH.shape[:2], self.heads), self.of_softmax)
+            value = (value.unflatten(-1, (self.heads, -1)) * softmax_nTA.unsqueeze(-1)).flatten(-2)
+            return self.norm(states_nTH + self.dropout(self.output(value)))  # type: ignore[no-any-return]
+        return self.norm(states_nTH + self.dropout(self.output(value[:, :1]).expand_as(states_nTH)))  # type: ignore[no-any-return]
+
+
+def without(text: str, share: float, rng: np.random.Generator) -> str:
+    """The words of a text, joined by blanks, each left out with probability ``share``; one at least stays."""
+    words = re.findall(r"\w+|[^\w\s]", text)
+    if not words:
+        return text
+    stays = rng.random(len(words)) >= share
+    if not stays.any():
+        stays[rng.integers(len(words))] = True
+    return " ".join(word for word, here in zip(words, stays, strict=True) if here)
