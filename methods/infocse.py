@@ -40,7 +40,7 @@ from methods.diffcse import batch_norm_head
 from methods.gather import across_ranks
 from methods.layers import attended, check_layered, fed_forward, new_layers, visible
 from methods.losses import info_nce
-from methods.masking import NOT_CHOSEN, mask_tokens, special_positions, surprise_of_rows, with_mlm
+from methods.masking import mask_tokens, places_of, special_positions, surprise_of_rows, with_mlm
 from methods.momentum import FrozenCopy
 from methods.pooling import portable_of
 
@@ -118,7 +118,8 @@ class InfoCSE(TorchMethod):
         mask = visible(seen[:, None, None], self.encoder, states_nTH.dtype)
         for layer in self.extra:
             states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
-        return surprise_of_rows(self.lm_head(states_nTH[labels != NOT_CHOSEN]), labels, texts=2)
+        places = places_of(labels)
+        return surprise_of_rows(self.lm_head(states_nTH[places]), labels, places, texts=2)
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

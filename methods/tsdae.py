@@ -41,7 +41,7 @@ from bench.method import (
     rng_for,
 )
 from methods.layers import attended, check_layered, fed_forward, visible
-from methods.masking import NOT_CHOSEN, mean_surprise, surprise_of_rows
+from methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
 from methods.pooling import portable_of
 
 SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/train_stsb_tsdae.py"
@@ -80,9 +80,10 @@ class TSDAE(TorchMethod):
         super().build(backbone, recipe)
         check_layered(backbone.path, "tsdae's decoder")
         self.cross = nn.ModuleList(CrossAttention(backbone.encoder.config, recipe.faithful) for _ in self.encoder.encoder.layer)
-        self.lm_head: Any = backbone.mlm_head()
-        self.lm_bias = nn.Parameter(self.lm_head.decoder.bias.detach().clone())
-        self.lm_head.decoder, self.lm_head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
+        head: Any = backbone.mlm_head()
+        self.lm_bias = nn.Parameter(head.decoder.bias.detach().clone())
+        head.decoder, head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
+        self.lm_head = head
 
     def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
         """The damaged sentences, and the whole ones."""
@@ -100,7 +101,8 @@ class TSDAE(TorchMethod):
         ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
         next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)
         states_nTH = self.decode(ids_nT[:, :-1], self.embed(damaged))
-        return surprise_of_rows(self.logits(states_nTH[next_nT != NOT_CHOSEN]), next_nT)
+        places = places_of(next_nT)
+        return surprise_of_rows(self.logits(states_nTH[places]), next_nT, places)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         return Loss(mean_surprise(*views))

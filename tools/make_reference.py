@@ -285,7 +285,9 @@ def printed() -> str:
     )
     return (
         f"# Every printed table and figure\n\n{MADE}\nHow to run one again: [reproduce a paper](../reproduce.md).\n\n"
-        "| paper | part | shows | again | command, or why not |\n|---|---|---|---|---|\n" + rows + "\n"
+        "| paper | part | shows | again | command, or why not |\n|---|---|---|---|---|\n"
+        + rows
+        + "\n"
     )
 
 

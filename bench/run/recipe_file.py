@@ -160,7 +160,7 @@ def _sourced(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return values
 
 
-def fits(names: Names, name: str) -> bool:
+def fits(names: str | Sequence[str] | None, name: str) -> bool:
     """Is a table that has ``names`` as its setting, backbone or variant for ``name``?"""
     return names is None or name in ([names] if isinstance(names, str) else names)
 
