@@ -24,8 +24,6 @@ from bench.cli.options import (
     parse_seeds,
     plain_option,
     plugin_option,
-    precision_option,
-    recipe_options,
     runs_option,
     warn,
 )
@@ -69,7 +67,22 @@ from bench.show.figures.drawing import missing_library
     "--corpus",
     help="Training text of every run instead of the recipes' own: as bench run takes it.",
 )
-@recipe_options(" Then the run is a trial, no reproduction.")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a recipe value. May be repeated. Then the run is a trial, no reproduction.",
+)
+@click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    help="Optimiser steps at most (recipe key max_steps).",
+)
+@click.option(
+    "--budget",
+    help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.",
+)
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -82,7 +95,13 @@ from bench.show.figures.drawing import missing_library
     help="Text form of the sets that have several.",
 )
 @device_option
-@precision_option("Of training, as in bench run; scores are always float32.")
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
+    default="auto",
+    show_default=True,
+    help="Of training, as in bench run; scores are always float32.",
+)
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")
 @allow_pickle_option
 @click.option("--dry-run", is_flag=True, help="Show the plan: rows, runs, hours, what is fetched.")
