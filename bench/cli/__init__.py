@@ -11,7 +11,6 @@ import click
 
 from bench.base.errors import BenchError, UnknownName, printable
 from bench.base.package import __version__
-from bench.cli.hints import TYPED, repeat_options
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
@@ -56,6 +55,9 @@ with runs
   bench publish --preview  the same as a page, before it is published
 
 all commands: bench --help"""
+
+
+TYPED = "bench.typed"  # in click's meta: the words after "bench"
 
 
 class HelpfulGroup(click.Group):
@@ -163,7 +165,11 @@ def usage_error(error: click.UsageError) -> BenchError:
 
 def show_error(error: BenchError, label: str = "error") -> None:
     """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
-    hint = repeat_options(error.hint) if error.hint else ""
+    hint, context = error.hint or "", click.get_current_context(silent=True)
+    typed = {word.partition("=")[0] for word in context.meta.get(TYPED, ())} if context else set()
+    same = [name for name in ("--runs", "--plugin") if name in typed and name not in hint]
+    if same and "bench " in hint:
+        hint = f"{hint} (with the same {' and '.join(same)})"
     for name, text in ((label, error.message), ("try", hint)):
         if text:
             click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +74,6 @@ offline_option = click.option(
 backbone_offline_option = click.option(
     "--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error."
 )
-max_steps_option = click.option(
-    "--max-steps",
-    type=click.IntRange(min=1),
-    help="Optimiser steps at most (recipe key max_steps).",
-)
 allow_pickle_option = click.option(
     "--allow-pickle",
     is_flag=True,
@@ -86,52 +81,9 @@ allow_pickle_option = click.option(
 )
 
 
-def recipe_options(effect: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``--set``, ``--max-steps`` and ``--budget`` of every verb that trains; ``effect``: what else the help says of a changed value."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in (
-            click.option(
-                "--budget",
-                help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.",
-            ),
-            max_steps_option,
-            click.option(
-                "--set",
-                "pairs",
-                multiple=True,
-                metavar="KEY=VALUE",
-                help=f"Change a recipe value. May be repeated.{effect}",
-            ),
-        ):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def precision_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(
-        "--precision",
-        type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-        default="auto",
-        show_default=True,
-        help=words,
-    )
-
-
 def comma_list(text: str | None) -> tuple[str, ...]:
     """ "a,b" -> ("a", "b"); blanks and empty parts are dropped."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
-
-
-def check_commas(option: str, text: str | None) -> None:
-    """Raises BenchError for "a,,b", "a," and ",b": a name may be missing. Nothing at all is another mistake."""
-    names = comma_list(text)
-    if names and len(names) < len((text or "").split(",")):
-        raise BenchError(
-            f"{option} {text}: a name is missing next to a comma", f"{option} {','.join(names)}"
-        )
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

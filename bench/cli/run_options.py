@@ -12,13 +12,12 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.options import (
-    check_commas,
     comma_list,
     parse_overrides,
     parse_seeds,
     warn,
 )
-from bench.run.config import ELSEWHERE, Plan, RunConfig, read_plan, with_recipes
+from bench.run.config import RESOURCES, Plan, RunConfig, read_plan, with_recipes
 from bench.run.plugins import from_file
 from bench.score.suites import split_names, use_files
 
@@ -52,16 +51,6 @@ def hidden(*names: str, **more: Any) -> Callable[..., Any]:
     return click.option(*names, hidden=True, **more)
 
 
-def names_of(option: str) -> Callable[[str], tuple[str, ...]]:
-    """Reads the value of an option that takes names with commas between them."""
-
-    def read(text: str) -> tuple[str, ...]:
-        check_commas(option, text)
-        return comma_list(text)
-
-    return read
-
-
 def forms_of(text: str) -> str:
     return ",".join(comma_list(text))
 
@@ -79,7 +68,7 @@ OPTIONS = (
         WHAT,
         "--backbone",
         "backbones",
-        type=names_of("--backbone"),
+        type=comma_list,
         metavar="TEXT",
         help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER says what tables call it.  [default: builtin]",
     ),
@@ -204,7 +193,7 @@ OPTIONS = (
     ),
 )
 SAME = (
-    hidden("--method", "methods", type=names_of("--method"), help="The same as METHOD."),
+    hidden("--method", "methods", type=comma_list, help="The same as METHOD."),
     hidden("--plugin", "plugins", multiple=True, help="The same as FILE.py."),
     hidden("--recipe", "recipes", multiple=True, help="The same as RECIPE.toml."),
     hidden("--plain", is_flag=True),
@@ -215,20 +204,21 @@ SAME = (
 )
 """Options that mean what an argument means, and those of workers."""
 COUNT = click.IntRange(min=1)
+ON = "--on {on}"
 OLD: Mapping[str, tuple[dict[str, Any], str]] = {
     "--variant": ({}, "METHOD+VARIANT"),
     "--name": ({"type": comma_list}, "--backbone NAME=FOLDER"),
     "--max-steps": ({"type": COUNT}, "--set max_steps={value}, or --budget {value}steps"),
     "--auto-batch": ({"is_flag": True}, "--chunk auto"),
     "--compile": ({"is_flag": True}, "--set compile=true"),
-    "--executor": ({"type": click.Choice(["local", "torchrun", "slurm", "ray"])}, "--on {on}"),
-    "--gpus": ({"type": COUNT}, "--on {on}"),
-    "--cpus": ({"type": COUNT}, "--on {on}"),
-    "--memory": ({}, "--on {on}"),
-    "--parallel": ({"type": COUNT}, "--on {on}"),
-    "--retries": ({"type": click.IntRange(min=0)}, "--on {on}"),
-    "--slurm": ({"multiple": True}, "--on {on}"),
-    "--commands": ({"is_flag": False, "flag_value": "-"}, "--on {on}"),
+    "--executor": ({"type": click.Choice(["local", "torchrun", "slurm", "ray"])}, ON),
+    "--gpus": ({"type": COUNT}, ON),
+    "--cpus": ({"type": COUNT}, ON),
+    "--memory": ({}, ON),
+    "--parallel": ({"type": COUNT}, ON),
+    "--retries": ({"type": click.IntRange(min=0)}, ON),
+    "--slurm": ({"multiple": True}, ON),
+    "--commands": ({"is_flag": False, "flag_value": "-"}, ON),
 }
 """Options of the version before -> how click reads them, and what is typed now. They work in this version only."""
 
@@ -267,7 +257,6 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
             values[key] = files
     use_files([Path(file) for file in values.get("plugins", ())])
     if "suites" in typed:  # when the suites of plugin files are known
-        check_commas("--suite", typed["suites"])
         values["suites"] = split_names(typed["suites"])
     if methods := _methods(values.get("methods", ()), targets):
         values["methods"] = methods
@@ -285,7 +274,7 @@ def _methods(named: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
         if target.endswith(".py"):
             methods += [] if named else [plugin.name for plugin in from_file(Path(target))]
         elif not target.endswith(".toml"):
-            methods += names_of("METHOD")(target)
+            methods += comma_list(target)
     return tuple(methods)
 
 
@@ -306,34 +295,24 @@ def _backbones(names: Sequence[str]) -> dict[str, Any]:
 
 def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a RunConfig from options that have other names now; a line on standard error names the new one of each."""
-    values: dict[str, Any] = {}
-    if "name" in typed:
-        values["names"] = typed["name"]
+    values: dict[str, Any] = {"names": typed["name"]} if "name" in typed else {}
     if "auto_batch" in typed:
         values["chunk"] = "auto"
-    for name, (_, new) in OLD.items():
-        if (key := name[2:].replace("-", "_")) not in typed:
-            continue
-        if new == "--on {on}":
-            values["on"] = _target(typed)
-        if "LOCAL_RANK" not in os.environ:
-            now = new.format(value=typed[key], on=values.get("on"))
-            warn(f"{name}: now {now}; the old name works in this version only")
+    old = {name: name[2:].replace("-", "_") for name in OLD}
+    used = {name: typed[key] for name, key in old.items() if key in typed}
+    if any(OLD[name][1] == ON for name in used):
+        values["on"] = _target(typed)
+    for name, value in used.items() if "LOCAL_RANK" not in os.environ else ():
+        now = OLD[name][1].format(value=value, on=values.get("on"))
+        warn(f"{name}: now {now}; the old name works in this version only")
     return values
 
 
 def _target(typed: Mapping[str, Any]) -> str:
     """The value of --on that stands for options of the version before."""
     name = typed.get("executor", "here").replace("local", "here")
+    parts = [f"{key}={typed[key]}" for key in RESOURCES if key in typed]
     if "commands" in typed:
-        if name in ELSEWHERE:
-            raise BenchError(
-                f"--commands cannot be combined with --executor {name}", "--on commands"
-            )
         name = "commands"
-    numbers = ("gpus", "cpus", "memory", "parallel", "retries")
-    parts = [f"{key}={typed[key]}" for key in numbers if key in typed]
-    if typed.get("commands", "-") != "-":
-        parts.append(f"file={typed['commands']}")
-    parts += typed.get("slurm", ())
-    return f"{name}:{','.join(parts)}" if parts else name
+        parts += [f"file={typed['commands']}"] if typed["commands"] != "-" else []
+    return f"{name}:{','.join([*parts, *typed.get('slurm', ())])}".removesuffix(":")

@@ -23,13 +23,11 @@ MISTAKES = {
         run
         run simsce --suite check
         run nothing.py --suite check
-        run --method simcse,,promcse
         {RUN} simcse --backbone /nothing
         {RUN} simcse --backbone empty
         {RUN} simcse --backbone a:b
         {RUN} simcse --backbone nobody/nothing-of-that-name --offline
         {RUN} simcse --suite chek
-        {RUN} simcse --suite check,,sts
         {RUN} simcse --suite sts
         {RUN} simcse --variant energy
         {RUN} simcse+eh --variant mlm

@@ -1,52 +1,29 @@
-"""A hint's commands repeat --runs and --plugin of the command that was typed, where they take them."""
+"""A hint that names a command says which options of the typed command it needs, too."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 import pytest
-from commands import bench
 
-from bench.cli import main
-from bench.cli.hints import TYPED, repeat_options
+from bench.base.errors import BenchError
+from bench.cli import TYPED, main, show_error
 
 
 @pytest.mark.parametrize(
-    ("typed", "hint", "shown"),
+    ("typed", "hint", "ends"),
     [
-        ("compare x --runs my dir", "bench runs", "bench runs --runs my"),
-        (
-            "compare x --runs=r",
-            "bench runs RUN, or bench runs",
-            "bench runs --runs r RUN, or bench runs --runs r",
-        ),
-        (
-            "run --plugin a.py --plugin b.py --runs r",
-            "bench methods lists them",
-            "bench methods --plugin a.py --plugin b.py lists them",
-        ),
-        (
-            "run mine.py simcse",
-            "bench suites; of a file: --plugin FILE",
-            "bench suites --plugin mine.py; of a file: --plugin FILE",
-        ),
-        ("compare --runs r", "bench run --runs other", "bench run --runs other"),
-        (
-            "compare --runs r",
-            "bench data list, not bench nosuch",
-            "bench data list, not bench nosuch",
-        ),
-        ("compare", "bench runs", "bench runs"),
+        ("compare x --runs r", "bench runs", " (with the same --runs)"),
+        ("compare x --runs=r", "bench runs", " (with the same --runs)"),
+        ("run --plugin a.py --runs r", "bench methods", " (with the same --runs and --plugin)"),
+        ("compare --runs r", "bench run --runs DIR", ""),
+        ("compare --runs r", "another folder", ""),
+        ("compare", "bench runs", ""),
     ],
 )
-def test_commands_in_a_hint(typed: str, hint: str, shown: str) -> None:
+def test_options_of_the_typed_command(
+    typed: str, hint: str, ends: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with click.Context(main) as context:
         context.meta[TYPED] = typed.split()
-        assert repeat_options(hint) == shown
-
-
-def test_the_hint_of_an_error_can_be_copied(tmp_path: Path) -> None:
-    (tmp_path / "with blank").mkdir()
-    done = bench("compare", "--runs", tmp_path / "with blank", "--method", "x")
-    assert done.exit_code == 2 and f"bench run --runs '{tmp_path}/with blank'" in done.stderr
+        show_error(BenchError("wrong", hint))
+    assert capsys.readouterr().err == f"error: wrong\ntry: {hint}{ends}\n"

@@ -103,7 +103,7 @@ def test_a_worker_whose_plan_lacks_the_id_refuses_and_writes_nothing(
 def test_options_that_do_not_go_together(
     plan: tuple[str, ...], tmp_path: Path, snapshot: Any
 ) -> None:
-    given = "--on slurm --device cuda:1;--on commands --device cpu;--commands --executor slurm"
+    given = "--on slurm --device cuda:1;--on commands --device cpu"
     given += (
         ";--on cpus=2;--on here:cpus=2;--on torchrun:memory=1G;--on ray:time=1;--on slurm:gpus=0"
     )
