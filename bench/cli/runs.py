@@ -86,8 +86,8 @@ def runs(
         )
     ]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
-    for error in damaged:
-        warn(f"left out, damaged: {error.message}")
+    for problem in damaged:
+        warn(f"left out, damaged: {problem.message}")
     if as_json:
         for record in chosen:
             click.echo(json_text(summary(record, queue)))
