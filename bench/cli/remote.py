@@ -46,11 +46,12 @@ def run_elsewhere(
         raise BenchError("--on commands runs nothing by itself", "leave --dry-run out")
     if dry_run:
         batch = jobs.new_batch(store, [run.run_id for run in planned], target)
-        click.echo(jobs.engine(target.name).script(batch), nl=False)
+        click.echo(jobs.engine(target.name).script(batch))
+        click.echo(f"# {batch.folder / 'worker.sh'}\n{batch.worker}", nl=False)
         return 0
     if target.name == "commands":
         batch = prepared(plan, planned, store)
-        lines = "".join(f"{batch.shell_line(run)}\n" for run in batch.runs)
+        lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
         if target.file is None:
             click.echo(lines, nl=False)
         else:

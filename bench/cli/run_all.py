@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,11 @@ from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
 from bench.cli.columns import print_grid
 from bench.cli.options import json_text
-from bench.compare.statistics.table import AVERAGE, DECIMALS
+from bench.compare.formatting import heads, suite_scores
 from bench.method import Value
 from bench.run.executors.local import execute
 from bench.run.plan import with_value
+from bench.runs.record import AVERAGE
 from bench.show.grid import Column, grid
 
 if TYPE_CHECKING:
@@ -114,32 +115,16 @@ def outcome(record: RunRecord, worked: bool) -> str:
     dev = ""
     if record.training and record.training.dev_score is not None:
         dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
-    scores = ", ".join(f"{suite} {average or tasks}" for suite, average, tasks in suites(record))
-    return f"{'done' if worked else 'was done already, nothing repeated'}: {scores}{dev}"
-
-
-def suites(record: RunRecord) -> Iterator[tuple[str, str, str]]:
-    """Of each suite, protocol and text form its name, its average (that of a single task is its score; "" where there is none), and its tasks: "STS12 68.40, STS13 82.41"."""
-    protocols = {(score.suite, score.protocol) for score in record.scores}
-    forms = dict.fromkeys((score.suite, score.protocol, score.text) for score in record.scores)
-    for suite, protocol, text in forms:
-        values = {
-            score.task: f"{score.value:.{DECIMALS.get(score.metric, 2)}f}"
-            for score in record.scores
-            if (score.suite, score.protocol, score.text) == (suite, protocol, text)
-        }
-        average = values.pop(AVERAGE, "")
-        if len(values) == 1:
-            (average,) = values.values()
-        several = sum(name == suite for name, _ in protocols) > 1
-        form = "" if text in (None, "tokenised") else f" ({text})"
-        tasks = [f"{task} {value}" for task, value in values.items()]
-        yield f"{protocol if several else suite}{form}", average, ", ".join(tasks)
+    return f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}{dev}"
 
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
     """The scores of each run; where the records are; and the next command."""
-    rows = [(record.run_id, *scores) for record in records for scores in suites(record)]
+    rows = [
+        (record.run_id, suite, average, ", ".join(tasks))
+        for record in records
+        for suite, average, tasks in suite_scores(record)
+    ]
     print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
     click.echo()
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bench.base.errors import UnknownName
 from bench.cli.columns import print_columns, print_facts, print_grid, say
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
-from bench.compare.formatting import visible
+from bench.compare.formatting import heads, suite_scores, visible
 from bench.run import jobs
 from bench.run.config import ENGINES
 from bench.run.jobs import Job
@@ -75,8 +75,8 @@ def runs(
         if state not in states:
             raise UnknownName("status", state, states)
     records, damaged = store.records()
-    others = queue.keys() - {record.run_id for record in records}
-    records = [*records, *map(placeholder_record, sorted(others))]
+    begun = {record.run_id for record in records}
+    records += [placeholder_record(run_id) for run_id in sorted(queue.keys() - begun)]
     chosen = [
         record
         for record in (as_it_stands(record, store, queue) for record in records)
@@ -86,8 +86,8 @@ def runs(
         )
     ]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
-    for unreadable in damaged:
-        warn(f"left out, damaged: {unreadable.message}")
+    for problem in damaged:
+        warn(f"left out, damaged: {problem.message}")
     if as_json:
         for record in chosen:
             click.echo(json_text(summary(record, queue)))
@@ -178,7 +178,7 @@ def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
     rows = []
     for record in records:
         finished = record.status == "finished"
-        result = report.heads(record) if finished else record.error or report.heads(record)
+        result = heads(record) if finished else record.error or heads(record)
         date = record.provenance.created[:16].replace("T", " ")
         texts = (record.run_id, record.status, result, date)
         rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
@@ -223,7 +223,7 @@ def as_it_stands(
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     """At most a screen of 40 lines for a run of all suites. ``runs``: the option that names the runs folder, where it was given."""
     click.echo()
-    print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in report.suites(record)])
+    print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)])
     values = [
         f"{key} {report.plain_value(recipe_value.value)}"
         for key, recipe_value in record.recipe.items()

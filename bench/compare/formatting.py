@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.base.errors import printable
 from bench.base.text import plural
-from bench.compare.statistics.table import SENDER, Cell, Row, Table
+from bench.compare.statistics.table import AVERAGE, DECIMALS, SENDER, Cell, Row, Table
+from bench.runs import RunRecord
 from bench.runs.searches import TUNED
 
 SEVERAL = "several backbones"
@@ -103,6 +105,34 @@ def metric_words(metric: str) -> str:
 
 def score(value: float, decimals: int = 2) -> str:
     return f"{value:.{decimals}f}"
+
+
+def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
+    """Of each suite, protocol and text form its name, its average ("" where it has none), and its tasks: ["STS12 68.40", ...].
+
+    The name is the protocol where the suite was scored under several.
+    """
+    forms = dict.fromkeys((one.suite, one.protocol, one.text) for one in record.scores)
+    for suite, protocol, text in forms:
+        values = {
+            one.task: score(one.value, DECIMALS.get(one.metric, 2))
+            for one in record.scores
+            if (one.suite, one.protocol, one.text) == (suite, protocol, text)
+        }
+        average = values.pop(AVERAGE, "")
+        several = len({other for name, other, _ in forms if name == suite}) > 1
+        form = "" if text in (None, "tokenised") else f" ({text})"
+        tasks = [f"{task} {value}" for task, value in values.items()]
+        yield f"{protocol if several else suite}{form}", average, tasks
+
+
+def heads(record: RunRecord) -> str:
+    """ "sts 76.25, sts (raw) 77.10": each suite's average, or its only task."""
+    heads = []
+    for name, average, tasks in suite_scores(record):
+        only = tasks[0].rpartition(" ")[2] if len(tasks) == 1 else f"{len(tasks)} tasks"
+        heads.append(f"{name} {average or only}")
+    return ", ".join(heads)
 
 
 def signed_number(value: float, decimals: int = 2) -> str:

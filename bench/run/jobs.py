@@ -4,11 +4,12 @@ An engine (``slurm``, ``ray``) gets one job a run; ``--on commands`` prints a co
 
     runs.txt           the ids of the runs, one a line; of Ray those that its driver has not seen end
     plan.toml          what the workers are handed: the config of these runs
+    worker.sh          does one of the runs, anywhere
     plugins/           copies of plugin files
     logs/RUN.log       the output of a run's workers, from the first attempt to the last
     job.sh             Slurm's script
 
-A worker is a command line, ``bench run --plan plan.toml --only RUN_ID``. The run's own folder says what is done, its lock
+A worker is a command line, ``sh worker.sh RUN_ID``. The run's own folder says what is done, its lock
 who works on it, and the engine what is queued.
 """
 
@@ -22,7 +23,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,42 +50,48 @@ VARIABLES = (
 VARIABLES_BEGIN = ("BENCH_", "HF_", "TRANSFORMERS_", "TORCH_", "ONEDNN_", "MKL_", "ATEN_")
 
 
+WORKER = """\
+#!/bin/sh
+# sh worker.sh RUN: one run of this plan, from any folder and with an empty environment
+cd {directory} || exit 1
+{variables}
+exec {command} --only "$1"
+"""
+
+
 @dataclass(frozen=True)
 class Batch:
     """The runs that one command hands to an engine."""
 
     folder: Path
     runs: tuple[str, ...]
-    environment: Mapping[str, str]
     target: Target
-    directory: str = ""  # where the command was typed
 
     @property
     def name(self) -> str:
         return self.folder.name
 
-    @property
-    def worker(self) -> list[str]:
-        """The command line of a worker, without the run."""
-        plan, runs = str(self.folder / "plan.toml"), str(self.folder.parents[1])
-        command = [sys.executable, "-P", "-m", "bench", "run"]
-        return [*command, "--plan", plan, "--runs", runs, "--wait", "--plain"]
-
     def command(self, run_id: str) -> list[str]:
         """The worker's command line for one run."""
-        return [*self.worker, "--only", run_id]
+        return ["sh", str(self.folder / "worker.sh"), run_id]
 
-    def shell_line(self, run_id: str) -> str:
-        """The same as a line for ``sh``, from any folder and with an empty environment."""
-        variables = (
-            f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items())
+    @property
+    def worker(self) -> str:
+        """The content of worker.sh."""
+        variables = sorted(worker_environment(self.target.cpus).items())
+        command = [sys.executable, "-P", "-m", "bench", "run", "--wait", "--plain"]
+        command += ["--plan", str(self.folder / "plan.toml"), "--runs", str(self.folder.parents[1])]
+        return WORKER.format(
+            directory=shlex.quote(os.getcwd()),
+            variables="\n".join(f"export {key}={shlex.quote(value)}" for key, value in variables),
+            command=shlex.join(command),
         )
-        return f"cd {shlex.quote(self.directory)} && {' '.join(variables)} {shlex.join(self.command(run_id))}"
 
     def write(self, plan: Plan) -> None:
         """Raises BenchError where a file cannot be written."""
         self.write_runs(self.runs)
         write_plan(self.folder / "plan.toml", plan)
+        write_or_fail(self.folder / "worker.sh", self.worker.encode())
         (self.folder / "logs").mkdir(exist_ok=True)
 
     def write_runs(self, runs: Sequence[str]) -> None:
@@ -123,13 +130,7 @@ def engine(name: str) -> Any:
 
 def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> Batch:
     name = f"{target.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-    return Batch(
-        folder=(store.path / FOLDER / name).absolute(),
-        runs=tuple(runs),
-        environment=worker_environment(target.cpus),
-        target=target,
-        directory=os.getcwd(),
-    )
+    return Batch((store.path / FOLDER / name).absolute(), tuple(runs), target)
 
 
 def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:

@@ -27,9 +27,10 @@ def lines_of(*arguments: Any) -> list[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """The arguments of ``bench`` in a printed command."""
-    words = shlex.split(line)
-    return words[words.index("bench") + 1 :]
+    """The arguments of ``bench`` in the script that a printed command starts."""
+    _, script, run_id = shlex.split(line)
+    words = shlex.split(Path(script).read_text().splitlines()[-1])
+    return [run_id if word == "$1" else word for word in words[words.index("bench") + 1 :]]
 
 
 def after(option: str, words: list[str]) -> str:

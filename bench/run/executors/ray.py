@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -86,10 +87,10 @@ def _options(target: Target) -> dict[str, Any]:
 def script(batch: Batch) -> str:
     """What would be started, for ``--dry-run``."""
     head = f"# {len(batch.runs)} tasks of Ray, each with {_options(batch.target)}"
-    return "\n".join([head, *map(batch.shell_line, batch.runs), ""])
+    return "\n".join([head, *(shlex.join(batch.command(run)) for run in batch.runs), ""])
 
 
-def work(command: list[str], environment: dict[str, str], directory: str, log: str) -> int:
+def work(command: list[str], log: str) -> int:
     """A task: the worker of one run; returns its exit code. Raises WorkerKilled where a signal ended it."""
     import ray
 
@@ -109,8 +110,7 @@ def work(command: list[str], environment: dict[str, str], directory: str, log: s
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            cwd=directory,
-            env={**os.environ, **environment, "BENCH_JOB": job},
+            env={**os.environ, "BENCH_JOB": job},
             start_new_session=True,
         )
     try:
@@ -156,8 +156,7 @@ def follow(
         while waiting and len(going) < most:
             run_id = waiting.pop(0)
             named = task.options(name=run_id, retry_exceptions=[WorkerKilled], **options)
-            arguments = (batch.command(run_id), dict(batch.environment), batch.directory)
-            going[named.remote(*arguments, f"{logs}/{run_id}.log")] = run_id
+            going[named.remote(batch.command(run_id), f"{logs}/{run_id}.log")] = run_id
         note_ends(1, LOOK_EVERY)
     if going:
         for ref in going:

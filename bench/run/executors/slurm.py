@@ -29,7 +29,6 @@ SCRIPT = """\
 folder={folder}
 run=$(sed -n "$(($1 + SLURM_ARRAY_TASK_ID + 1))p" "$folder/runs.txt")
 exec >> "$folder/logs/$run.log" 2>&1
-cd {directory} || exit 1
 saved() {{ ls {runs}/"$run"/state {runs}/"$run"/predictions 2> /dev/null; }}
 stop() {{ stopped=${{stopped:-$1}}; kill -TERM "$child" 2> /dev/null; }}
 trap 'stop limit' USR1
@@ -40,7 +39,7 @@ last=$((attempt + {retries}))
 while :; do
     attempt=$((attempt + 1))
     export BENCH_JOB="slurm ${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID ${{SLURMD_NODENAME:-?}} $attempt"
-    {command} --only "$run" &
+    sh "$folder/worker.sh" "$run" &
     child=$!
     wait "$child"; code=$?
     while kill -0 "$child" 2> /dev/null; do wait "$child"; code=$?; done
@@ -97,17 +96,12 @@ def script(batch: Batch) -> str:
     ]
     size = len(batch.runs)
     submitted = shlex.join(_submission(batch, 0, size)).replace("\n", " ")
-    variables = [
-        f"export {key}={shlex.quote(value)}" for key, value in sorted(batch.environment.items())
-    ]
     body = SCRIPT.format(
         folder=shlex.quote(str(batch.folder)),
         runs=shlex.quote(str(batch.folder.parents[1])),
-        directory=shlex.quote(batch.directory),
         retries=target.retries,
-        command=shlex.join(batch.worker),
     )
-    return "\n".join(["#!/bin/sh", *lines, f"# submitted as: {submitted}", *variables, body])
+    return "\n".join(["#!/bin/sh", *lines, f"# submitted as: {submitted}", body])
 
 
 def _quoted(value: str) -> str:

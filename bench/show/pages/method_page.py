@@ -11,7 +11,7 @@ from bench.base.text import duration, value_text
 from bench.board.board import Board, MethodDescription
 from bench.board.names import link
 from bench.board.repeat import without_folders
-from bench.compare.formatting import Block, blocks, score, setting_words, spans
+from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
 from bench.run.recipe_file import Disagreement, Entry
 from bench.runs.run import Run
@@ -20,7 +20,6 @@ from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import render_template, run_link
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import remarks, sentences
-from bench.show.tables.report import heads
 from bench.show.tables.scores import score_grid
 
 UP = 1  # folders between a method's page and its version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap_counts import overlaps_of
 from bench.runs.intact import read_curve, series
-from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
+from bench.runs.record import RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
 
 NARROWEST = 24  # characters of a column of text that can still be read
@@ -44,48 +44,6 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
     for result in record.scores:
         forms.setdefault((result.suite, result.protocol, result.text), []).append(result)
     return forms
-
-
-def heads(record: RunRecord) -> str:
-    """ "sts 76.25, sts (raw) 77.10": each suite's average, or its only task."""
-    heads = []
-    for name, average, tasks in suites(record):
-        only = tasks[0].rpartition(" ")[2] if len(tasks) == 1 else f"{len(tasks)} tasks"
-        heads.append(f"{name} {average or only}")
-    return ", ".join(heads)
-
-
-def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
-    """(suite, its average, "" where it has none, ["STS12 36.53", ...]); of a suite scored in several ways, with protocol or
-    text form."""
-    rows = []
-    forms = by_form(record)
-    for (suite, protocol, text), scores in forms.items():
-        several = len({other_protocol for other, other_protocol, _ in forms if other == suite}) > 1
-        shown = {s.task: score(s.value, DECIMALS.get(s.metric, 2)) for s in scores}
-        average = shown.pop(AVERAGE, "")
-        form = "" if text in (None, "tokenised") else f" ({text})"
-        tasks = [f"{task} {value}" for task, value in shown.items()]
-        rows.append((f"{protocol if several else suite}{form}", average, tasks))
-    return rows
-
-
-def result_grids(records: Sequence[RunRecord], suites: Container[str]) -> Iterator[Grid]:
-    """Of each of these suites, protocol and text form a table: a line for each run, a column for each task."""
-    forms: dict[tuple[str, str, str | None], dict[str, dict[str, str]]] = {}
-    for record in records:
-        for form, scores in by_form(record).items():
-            values = {s.task: score(s.value, DECIMALS.get(s.metric, 2)) for s in scores}
-            if form[0] in suites:
-                forms.setdefault(form, {})[record.run_id] = values
-    for (suite, protocol, text), runs in forms.items():
-        tasks = list(dict.fromkeys(task for values in runs.values() for task in values))
-        columns = [Column(task, right=True, drop=1, lead=task == AVERAGE) for task in tasks]
-        rows = [[run, *(values.get(task, "") for task in tasks)] for run, values in runs.items()]
-        title = ", ".join(filter(None, (suite, protocol, text and f"{text} text")))
-        yield grid(
-            ["run", *columns], rows, title=title, whole="a wider terminal, or bench runs RUN"
-        )
 
 
 def score_grids(record: RunRecord) -> list[Grid]:
