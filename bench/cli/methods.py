@@ -1,21 +1,34 @@
-"""``bench methods``: what can be run, where each recipe value comes from, and the conformance suite."""
+"""``bench methods``: what can be run; everything about one, as data or as tables for a terminal of any width; and the conformance suite."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError
+from bench.base.text import plural, value_text
 from bench.cli.check import run_checks
-from bench.cli.columns import print_grid
-from bench.cli.method_card import describe, show
+from bench.cli.columns import print_facts, print_grid, say
 from bench.cli.options import json_option, json_text, plugin_option
 from bench.cli.planning import known_methods
+from bench.compare.formatting import lines
+from bench.method import Method
+from bench.references import results
 from bench.run.config import split_variant
-from bench.run.plugins import Registry
-from bench.run.recipes import check_variant, variants_of
-from bench.show.grid import Column, grid
+from bench.run.plan import learns
+from bench.run.plugins import Plugin, Registry
+from bench.run.recipe_file import Entry, read
+from bench.run.recipes import HELP, TRAINING, check_variant, merge, variants_of, whole_entry
+from bench.show.grid import Column, Grid, grid
+
+Facts = Mapping[str, Any]
+LONGEST = 24  # characters of a value that stands in a table of recipes
 
 
 @click.command()
@@ -94,3 +107,198 @@ def _list(registry: Registry, as_json: bool) -> None:
     ]
     columns = ("method", Column("summary", wrap=24), Column("settings", wrap=12, drop=1))
     print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))
+
+
+# --- everything about one method, as tables ---
+
+
+def show(facts: Facts, *, everything: bool = False) -> None:
+    """Paper, settings, keys and recipes; or ``everything``."""
+    name, variants = facts["name"], facts["variants"]
+    say(": ".join(filter(None, (name, facts["summary"]))))
+    own = [key for key, value in facts["keys"].items() if value["own"]]
+    head = {key: facts[key] for key in ("paper", "trains", "from")}
+    head |= {"settings": ", ".join(facts["settings"]), "--variant": ", ".join(variants)}
+    print_facts({**head, "--set": ", ".join(own)}.items())
+    click.echo()
+    if everything:
+        click.echo("\n".join([*lines(facts["about"]), ""]))
+        show_part(facts, "recipes")
+        _print_grids([_disagreements(facts), _printed(facts), *_templates(facts)])
+    else:
+        _print_grids([_recipes(facts)])
+        more = "all recipe keys, equations, sources, templates, printed results"
+        click.echo(f"{more}: bench methods {name} --all")
+
+
+def show_part(facts: Facts, part: str) -> None:
+    """The "recipes" or the "templates" of a method, as a paper's table of them."""
+    if part == "templates":
+        _print_grids(_templates(facts))
+        return
+    _print_grids([_variants(facts), _keys(facts), _recipes(facts)])
+
+
+def _print_grids(grids: Sequence[Grid]) -> None:
+    """Print the tables that have rows."""
+    for table in grids:
+        if table.rows:
+            print_grid(table)
+            click.echo()
+
+
+def _variants(facts: Facts) -> Grid:
+    rows = [
+        (name, key, value_text(value))
+        for name, changes in facts["variants"].items()
+        for key, value in changes.items()
+    ]
+    columns = ("variant", "key", Column("value", wrap=LONGEST))
+    return grid(columns, rows, title="what variants change (METHOD+VARIANT)")
+
+
+def _keys(facts: Facts) -> Grid:
+    """A row for each recipe key: its default, what it means, where the default is from, and what other sources say."""
+    rows = [
+        (
+            key,
+            value_text(value["default"]),
+            "; ".join(filter(None, (value["help"], value["source"], value["note"]))),
+        )
+        for key, value in facts["keys"].items()
+    ]
+    texts = [Column(heading, wrap=LONGEST) for heading in ("default", "source")]
+    about = "recipe keys (--set KEY=VALUE); the method's come last"
+    return grid(["key", *texts], rows, title=about)
+
+
+def _recipes(facts: Facts) -> Grid:
+    """A row for each recipe, with the short values in which they differ; those of the built-in backbone come last."""
+    recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
+    values = {key: [_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
+    differing = [
+        key
+        for key, texts in values.items()
+        if len(set(texts)) > 1 and max(map(len, texts)) <= LONGEST
+    ]
+    columns = [
+        *(Column("setting", drop=2), Column("recipe", wrap=18), Column("corpus", wrap=8, drop=1)),
+        Column("printed Avg.", right=True),
+        *(Column(key, right=True, drop=3) for key in differing),
+    ]
+    rows = [
+        (
+            recipe["setting"],
+            " +".join(filter(None, (recipe["backbone"], recipe["variant"]))),
+            recipe["corpus"] or "",
+            f"{recipe['expect']['value']:.2f}" if recipe["expect"] else "",
+            *(_value(recipe, key) for key in differing),
+        )
+        for recipe in recipes
+    ]
+    note = f"with sources: bench run {facts['name']} --backbone NAME --setting NAME --dry-run --all"
+    return grid(columns, rows, title="recipes", notes=[note])
+
+
+def _value(recipe: Facts, key: str) -> str:
+    return value_text(recipe["values"][key]["value"]) if key in recipe["values"] else ""
+
+
+def _templates(facts: Facts) -> list[Grid]:
+    return [
+        grid(
+            ("", Column("{s} is the sentence, {m} the mask", wrap=LONGEST)),
+            [(str(number), text) for number, text in enumerate(texts, 1)],
+            title=f"{plural(len(texts), f'{kind} template')}, --set templates={source}",
+        )
+        for source, kinds in facts["templates"].items()
+        for kind, texts in kinds.items()
+    ]
+
+
+def _disagreements(facts: Facts) -> Grid:
+    columns = [Column(name, wrap=16) for name in ("topic", "paper", "code", "here")]
+    rows = [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]]
+    return grid(columns, rows, title="where paper and code disagree, and what is done here")
+
+
+def _printed(facts: Facts) -> Grid:
+    """The averages that papers print."""
+    names = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
+    averages = [one for one in facts["references"] if one["task"] == "Avg."]
+    rows = {tuple(one[name] for name in names): None for one in averages}
+    wrapped = [Column(name, wrap=12) for name in ("backbone", "variant")]
+    return grid(
+        ["metric", "setting", *wrapped, Column("Avg.", right=True), "paper", "table"],
+        sorted(rows),
+        title="averages that papers print, under their names of variants",
+        notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
+    )
+
+
+# --- the same as data: what ``bench methods NAME --json`` prints, and the tables above lay out ---
+
+
+def describe(plugin: Plugin) -> dict[str, Any]:
+    """What is known of a method. ``about`` is the class's docstring, or else its module's; ``keys`` are the recipe keys with their
+    defaults; a recipe's ``values`` are all of it, merged, as a run would have it."""
+    cls, file = plugin.cls, read(plugin.folder, plugin.name)
+    trained = any(learns(cls, setting) for setting in cls.settings)
+    keys = merge(cls, None, "", {}, trained=trained).values_with_source()
+    printed = file.printed.get("method", plugin.name)
+    return {
+        "name": plugin.name,
+        "summary": cls.summary,
+        "paper": cls.paper,
+        "settings": list(cls.settings),
+        "trains": cls.trains,
+        "from": f"{plugin.package} {plugin.version}".strip(),
+        "about": inspect.cleandoc(cls.__dict__.get("__doc__") or plugin.module.__doc__ or ""),
+        "variants": {
+            name: {key: getattr(value, "value", value) for key, value in changes.items()}
+            for name, changes in variants_of(cls).items()
+        },
+        "keys": {
+            key: {
+                "default": value.value,
+                "source": value.source,
+                "note": value.note,
+                "help": HELP.get(key),
+                "own": key in cls.defaults,
+            }
+            for key, value in keys.items()
+            if key in cls.defaults or key in TRAINING
+        },
+        "recipes": [_as_data(cls, entry) for entry in file.recipes],
+        "templates": _template_lists(plugin.module),
+        "disagreements": [asdict(one) for one in file.disagreements],
+        "references": [asdict(result) for result in results(printed)] if printed else [],
+    }
+
+
+def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
+    """A recipe, merged as a run would have it."""
+    trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
+    whole = whole_entry(cls, [entry], *where, trained=trained)
+    merged = merge(cls, whole, entry.variant, {}, trained=trained).values_with_source()
+    return {
+        "setting": entry.setting,
+        "backbone": entry.backbone,
+        "variant": entry.variant,
+        "corpus": entry.corpus,
+        "expect": dict(entry.expect) if entry.expect else None,
+        "note": entry.note,
+        "own": sorted(entry.values),
+        "values": {key: asdict(value) for key, value in merged.items()},
+        "facts": {key: asdict(value) for key, value in entry.facts.items()},
+    }
+
+
+def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
+    """Source -> kind -> templates, of a module that has POSITIVE and NEGATIVE lists of them by source; the paper's first."""
+    lists = {kind: getattr(module, kind.upper(), None) or {} for kind in ("positive", "negative")}
+    shared = [source for source in lists["positive"] if source in lists["negative"]]
+    return {
+        source: {kind: list(by_source[source]) for kind, by_source in lists.items()}
+        for source in sorted(shared, key=lambda source: source != "paper")
+    }

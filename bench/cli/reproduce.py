@@ -15,7 +15,7 @@ from bench.base.files import write_or_fail
 from bench.base.text import seed_ranges
 from bench.cli import show_error
 from bench.cli.columns import print_columns, say
-from bench.cli.method_card import describe, show_part
+from bench.cli.methods import describe, show_part
 from bench.cli.options import comma_list, json_text, parse_seeds, warn
 from bench.cli.planning import Planned, known_methods, prepare, show_plan
 from bench.cli.progress import RunReporter, reporting
@@ -54,7 +54,7 @@ CHANCE = "each interval is a 95 % one by itself: of 20 cells one differs by chan
 @option(
     WHAT,
     "--rows",
-    "words",
+    "filters",
     type=comma_list,
     metavar="TEXT",
     help="Only these rows (a,b): a setting, a method, own, copied, or part of a label.",
@@ -88,7 +88,7 @@ CHANCE = "each interval is a 95 % one by itself: of 20 cells one differs by chan
 )
 def reproduce(
     name: str | None,
-    words: tuple[str, ...] | None,
+    filters: tuple[str, ...] | None,
     backbones: tuple[str, ...] | None,
     released: bool,
     html: Path | None,
@@ -123,7 +123,7 @@ def reproduce(
         show_part(describe(registry[part.paper]), part.how)
         return
     chosen = runs_of(
-        part, registry, words=words or (), backbones=backbones or (), released=released
+        part, registry, filters=filters or (), backbones=backbones or (), released=released
     )
     listed = with_set(chosen, registry, config.values)
     if part.how != SCORES and not dry_run and (lacks := missing_library("bench reproduce")):

@@ -181,14 +181,14 @@ def search(
         reporter.plan(worker.order())
         run_trials(worker, reporter)
     with worker.lock:
-        found = worker.write()
-        files = {method: searched.write_recipe(worker.folder, found, method) for method in jobs}
-    facts = {method: searched.search_facts(found, method) for method in jobs}
+        results = worker.write()
+        files = {method: searched.write_recipe(worker.folder, results, method) for method in jobs}
+    facts = {method: searched.search_facts(results, method) for method in jobs}
     if as_json:
         for method, file in files.items():
             click.echo(json_text({"method": method, "recipe": str(file or ""), **facts[method]}))
         return
-    show_result(worker.folder, found, facts)
+    show_result(worker.folder, results, facts)
     if made := [str(file) for file in files.values() if file]:
         say(f"next: bench run {' '.join(made)} --seeds 1-5")
 

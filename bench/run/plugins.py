@@ -97,10 +97,10 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     for point in entry_points():
         try:
             version = point.dist.version if point.dist else ""
-            found = _plugins_of(point.load(), distribution(point), version)
-            if not found:
+            methods = _plugins_of(point.load(), distribution(point), version)
+            if not methods:
                 raise TypeError("it defines no method")
-            _add(plugins, found)
+            _add(plugins, methods)
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
             reason = error.message if isinstance(error, BenchError) else located(error)
             text = f"plugin '{point.name}' of {distribution(point)} was left out: {reason}"

@@ -28,11 +28,12 @@ from bench.run import plan
 from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, PlannedRun, learns
 from bench.run.plugins import Registry
-from bench.run.recipes import ON_REQUEST, check_overrides, harness_keys
+from bench.run.recipes import check_overrides, merge
 from bench.runs import Run, RunsFolder
 
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote that leaves something open which a run must settle."""
+RELEASED = "the authors' released checkpoint is scored and nothing is trained"
 FIRST_SEED = 42
 """That of one run, as everywhere; more runs have the seeds that follow it, so that those of fewer are done already."""
 
@@ -54,7 +55,7 @@ class TableRun:
     instead_of: tuple[str, ...] = ()  # the tables' backbones, where another one stands in for them
     checkpoint: Checkpoint | None = None  # the authors' own, which is scored and not trained
     why_not: str = ""  # why it is not run; then the rest may be empty
-    open: tuple[str, ...] = ()  # what the print leaves open
+    notes: tuple[str, ...] = ()  # what the print leaves open, and that a checkpoint is scored
     planned: tuple[PlannedRun, ...] = ()  # one a seed, once it is planned
     error: BenchError | None = None  # why it could not be planned
 
@@ -71,12 +72,6 @@ class TableRun:
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(row.first.label for row in self.rows))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """That a checkpoint is scored, and what the print leaves open."""
-        scored = ("the authors' released checkpoint is scored and nothing is trained",)
-        return (*(scored if self.checkpoint else ()), *self.open)
 
     @property
     def reason(self) -> str:
@@ -105,7 +100,7 @@ class TableRun:
     def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
         """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it stands on."""
         value = {self.on_as: below} if self.on_as and below else {}
-        given = {**self.changes, **value, **self.overrides}
+        values = {**self.changes, **value, **self.overrides}
         return replace(
             options,
             methods=(self.method,),
@@ -114,7 +109,7 @@ class TableRun:
             variant=self.variant,
             seeds=tuple(seeds),
             suites=self.suites,
-            overrides={key: one_value(text) for key, text in given.items()},
+            overrides={key: one_value(text) for key, text in values.items()},
         )
 
 
@@ -125,13 +120,13 @@ def runs_of(
     part: Part,
     registry: Registry,
     *,
-    words: Sequence[str] = (),
+    filters: Sequence[str] = (),
     backbones: Sequence[str] = (),
     released: bool = False,
 ) -> tuple[TableRun, ...]:
     """The runs of a table or a figure, in its order; rows that mean the same run are one. Those that cannot be run say why.
 
-    ``words`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
+    ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
     that name) that the part has choose rows; any other one stands in for all of them. A row that the paper itself took from a
     checkpoint is that checkpoint; ``released``: so is every row of which one is known, and what would be trained is left out.
     Raises BenchError for what fits no row.
@@ -141,7 +136,7 @@ def runs_of(
     printed = printed or {name for one in figure_runs() for name in one.backbones}
     runs = [
         _of_row(row, place, registry, released)
-        for row in printed_rows(part, words)
+        for row in printed_rows(part, filters)
         for place in _places(row.first.backbone, printed, backbones)
     ]
     for one in drawn:
@@ -163,7 +158,7 @@ def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
         if earlier is not run:
             earlier.rows += run.rows
             earlier.suites = tuple(dict.fromkeys(earlier.suites + run.suites))
-            earlier.open = tuple(dict.fromkeys(earlier.open + run.open))
+            earlier.notes = tuple(dict.fromkeys(earlier.notes + run.notes))
             earlier.instead_of = tuple(dict.fromkeys(earlier.instead_of + run.instead_of))
     listed = tuple(merged.values())
     for run in listed:
@@ -184,17 +179,17 @@ def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Plac
     return chosen + [(place, (name,)) for place in backbones if Path(place).name not in printed]
 
 
-def printed_rows(part: Part, words: Sequence[str] = ()) -> list[Row]:
-    """The rows of a table, those that ``words`` choose; none of a figure. Raises BenchError for a word that fits none."""
+def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
+    """The rows of a table, those that ``filters`` choose; none of a figure. Raises BenchError for a word that fits none."""
     every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
-    for word in words:
+    for word in filters:
         if not any(_fits(row, word) for row in every):
             labels = ", ".join(dict.fromkeys(row.first.label for row in every)) or "it has no rows"
             raise BenchError(
                 f"--rows {word}: no row of {part.name} has it: {labels}",
                 "a setting, a method, own, copied, or part of a row's label",
             )
-    return [row for row in every if not words or any(_fits(row, word) for word in words)]
+    return [row for row in every if not filters or any(_fits(row, word) for word in filters)]
 
 
 def _fits(row: Row, word: str) -> bool:
@@ -223,7 +218,7 @@ def _of_figure(
                 suites=drawn.suites,
                 changes=changes,
                 instead_of=() if own else instead_of,
-                open=(drawn.open,) if drawn.open else (),
+                notes=(drawn.open,) if drawn.open else (),
             )
             plain = released and not variant and not changes
             checkpoint = released_as(method, setting, backbone) if plain else None
@@ -241,7 +236,7 @@ def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
         backbone=checkpoint.hub,
         changes=checkpoint.set,
         checkpoint=checkpoint,
-        open=(*run.open, checkpoint.note) if checkpoint.note else run.open,
+        notes=tuple(filter(None, (RELEASED, *run.notes, checkpoint.note))),
     )
 
 
@@ -268,7 +263,7 @@ def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> Table
     suites = (SUITES[first.metric],)
     checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
     if checkpoint is not None:
-        run = TableRun(rows=(row,), suites=suites, open=tuple(dict.fromkeys(open_notes)))
+        run = TableRun(rows=(row,), suites=suites, notes=tuple(dict.fromkeys(open_notes)))
         return _from_checkpoint(run, checkpoint)
     if means.why_not:
         return TableRun(rows=(row,), why_not=means.why_not)
@@ -283,7 +278,7 @@ def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> Table
         backbone=cls.own_backbone or backbone,
         suites=suites,
         changes=means.set,
-        open=tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text)),
+        notes=tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text)),
         instead_of=() if cls.own_backbone else instead_of,
     )
     key, below = next(iter(means.uses.items()), ("", means.on))
@@ -321,10 +316,9 @@ def with_set(
         classes = list(dict.fromkeys(registry[run.method].cls for run in every))
         check_overrides(overrides, classes, trained)
     for run in every:
-        cls, trained = registry[run.method].cls, learns(registry[run.method].cls, run.setting)
-        known = {*harness_keys(cls, trained), *cls.defaults, *cls.optional}
-        known |= set(ON_REQUEST) if "epochs" in known else set()
-        run.overrides = {key: value for key, value in overrides.items() if key in known}
+        cls = registry[run.method].cls
+        recipe = merge(cls, None, "", overrides, trained=learns(cls, run.setting))
+        run.overrides = {key: value for key, value in overrides.items() if key in recipe}
         if run.on_as in run.overrides:  # the user has one already
             run.on, run.on_as = None, ""
     return tuple(runs)
@@ -336,8 +330,8 @@ def with_set(
 def in_order(runs: Sequence[TableRun]) -> list[TableRun]:
     """Every run that can be done, those that others stand on before them."""
     runnable = [run for run in runs if not run.why_not]
-    below = [run.on for run in runnable if run.on]
-    return list(dict.fromkeys([*below, *(run for run in runnable if not run.on), *runnable]))
+    every = dict.fromkeys([*(run.on for run in runnable if run.on), *runnable])
+    return sorted(every, key=lambda run: run.on is not None)
 
 
 def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> tuple[int, ...]:

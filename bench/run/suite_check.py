@@ -157,17 +157,17 @@ def useless_vectors_are_refused(case: Case) -> str:
         "a row too few": lambda x_ND: x_ND[1:],
     }
     case.score()  # what raises for every vector is no finding of this check
-    for what, change in wrong.items():
+    for name, change in wrong.items():
         try:
             result = case.loaded.score(partial(_changed, change))
         except RunFailed:
             continue
         except Exception as error:  # a plugin's own code
             raise Failed(
-                f"{what}: it raises {located(error)}, not RunFailed; check_vectors and check_variety do"
+                f"{name}: it raises {located(error)}, not RunFailed; check_vectors and check_variety do"
             ) from None
         raise Failed(
-            f"{what}: scored {result.value:.2f}; check_vectors and check_variety refuse it"
+            f"{name}: scored {result.value:.2f}; check_vectors and check_variety refuse it"
         )
     return ", ".join(wrong)
 

@@ -140,7 +140,7 @@ def test_only_the_cells_own_protocol_and_text_form_count() -> None:
     raw = ours(76.0, 76.2, text="raw")
     one, other = (judge_rows([Beside([STSB], raw)], text)[0][0] for text in ("tokenised", "raw"))
     assert (one.verdict, other.verdict) == ("not tested", "consistent")
-    (run,) = runs_of(find_part("promcse:2"), REGISTRY, words=("glove",))
+    (run,) = runs_of(find_part("promcse:2"), REGISTRY, filters=("glove",))
     (cell,) = run.rows[0].cells
     fields = {"task": "CxC-STS", "suite": "cxc", "metric": "spearman-bootstrap", "text": "raw"}
     scores = [
@@ -153,7 +153,7 @@ def test_only_the_cells_own_protocol_and_text_form_count() -> None:
 
 def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a task has none."""
-    rows = [run.rows[0] for run in runs_of(find_part("simcse:B.3"), REGISTRY, words=("own",))]
+    rows = [run.rows[0] for run in runs_of(find_part("simcse:B.3"), REGISTRY, filters=("own",))]
     row = next(one for one in rows if one.first.setting == "unsupervised")
     tasks = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
     scores = [score(40.0, task, detail={"wmean": 50.0 + i}) for i, task in enumerate(tasks)]

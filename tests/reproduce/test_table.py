@@ -25,7 +25,7 @@ BERT = "bert-base-uncased"
 def table(
     name: str, *words: str, backbones: tuple[str, ...] = (), **options: bool
 ) -> tuple[TableRun, ...]:
-    return runs_of(find_part(name), REGISTRY, words=words, backbones=backbones, **options)
+    return runs_of(find_part(name), REGISTRY, filters=words, backbones=backbones, **options)
 
 
 def recipe_of(run: TableRun) -> Recipe:

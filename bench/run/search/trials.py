@@ -92,15 +92,13 @@ class Job:
 
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
         """The runs of a trial. Raises RunFailed where the method refuses the values."""
-        made = []
-        for run in self.runs:
-            recipe = with_values(run.recipe, values, source)
-            try:
-                run.plugin.cls.check(recipe, run.backbone.path)
-            except BenchError as error:
-                raise RunFailed(error.message) from None
-            made.append(with_fingerprint(replace(run, recipe=recipe)))
-        return made
+        first = self.runs[0]
+        recipe = with_values(first.recipe, values, source)
+        try:
+            first.plugin.cls.check(recipe, first.backbone.path)
+        except BenchError as error:
+            raise RunFailed(error.message) from None
+        return [with_fingerprint(replace(run, recipe=recipe)) for run in self.runs]
 
 
 def jobs_of(
