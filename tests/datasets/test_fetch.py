@@ -34,7 +34,7 @@ from bench.data.sets import (
     sources_of,
 )
 from bench.data.sets.fetch import CONVERSIONS, Fetcher
-from bench.data.sets.manifest import ANY, DataFile, Form, content_hash, read_receipt
+from bench.data.sets.manifest import ANY, DataFile, Form, content_hash, fetch_warning, read_receipt
 from bench.data.sets.sources import Part
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
@@ -249,7 +249,9 @@ def test_sentences_come_out_of_a_parquet_file_where_the_text_itself_is_not_there
     shorter = "2 rows, where 3 were expected"
     assert receipt.warnings == ({} if text == TEXT else {"corp.txt": shorter})
     assert any("warning: corp" in line for line in lines) is (text != TEXT)
-    assert DataFolder(tmp_path / "data").check(CORPUS).status == "found"
+    state = DataFolder(tmp_path / "data").check(CORPUS)
+    assert state.status == "found" and list(state.problems) == list(receipt.warnings.values())
+    assert fetch_warning(path) == ("" if text == TEXT else shorter)
     path.write_bytes(text + b"more\n")
     assert "was fetched" in DataFolder(tmp_path / "data").check(CORPUS).problems[0]
 

@@ -169,6 +169,10 @@ def test_what_goes_through_a_proxy_is_where_the_proxy_is(hub: StandInHub, tmp_pa
         == ""
     )
     assert (tmp_path / "b").read_bytes() == DATA
+    socks = in_a_new_process(
+        "http://nowhere.invalid/", tmp_path / "c", all_proxy="socks5://localhost:9"
+    )
+    assert "cannot be reached" in socks and "Name or service" not in socks
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate by openssl")
