@@ -112,8 +112,6 @@ class DataSet:
     also: tuple[str, ...] = ()
     """Other folders that are looked in for any form."""
     files: tuple[DataFile, ...] = field(default=())
-    shared: tuple[str, ...] = ()
-    """Names of sets that live in the same files."""
     accept: bool = False
     """Whether a user has to accept the terms: they are shown before a download."""
 
