@@ -177,27 +177,16 @@ def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        backbone, status, training = (
-            record["provenance"]["backbone"],
-            record["status"],
-            record.get("training", "not said"),
-        )
+        backbone, status = record["provenance"]["backbone"], record["status"]
         revision = backbone["revision"]
         base = resolve_recorded(backbone["name"], revision)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
-    if status == "finished" and not trained.is_file() and training is None:
-        raise NotAModel(
-            f"{path} is a run that trained nothing: it has no encoder of its own",
-            f"--backbone {base.name}",
-        )
     if status != "finished" or not trained.is_file():
         raise NotAModel(
             f"{path} is a run without a finished checkpoint (status {status})",
-            "its command trains it again, with --fresh"
-            if status == "finished"
-            else "its command goes on where it stopped",
+            f"run its command again, with --fresh where it had finished; of a run that trained nothing: --backbone {base.name}",
         )
     if not any(name.startswith("encoder.") for name in tensor_names(trained)):
         raise NotAModel(

@@ -222,7 +222,7 @@ def take_trained(encoder: Any, file: Path) -> None:
 # A pickle can hold code that runs when it is read. Only its tensors are taken (torch's reader for weights alone, which
 # executes nothing); whoever did not ask for that never opens one.
 
-KEPT = {".json", ".txt", ".model"}  # what a converted folder takes over beside the weights
+COPIED = {".json", ".txt", ".model"}  # what a converted folder takes over beside the weights
 
 
 def convert_pickles(folder: Path, *, make: bool) -> Path | None:
@@ -247,43 +247,33 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
 @cache
 def _content(folder: Path) -> str:
     """sha256 over everything that the twin is made from."""
-    pickles = _twins(folder)
-    return files_sha256(
-        (f for f in folder.iterdir() if f.is_file() and (f.suffix in KEPT or f.name in pickles)),
-        folder,
-    )
+    return files_sha256([*_pickles(folder), *_other_files(folder)], folder)
 
 
-def _twins(folder: Path) -> dict[str, str]:
-    """The pickles of a model -> the names of their twins."""
+def _pickles(folder: Path) -> list[Path]:
+    """The files that hold the weights: one, or those that an index names."""
     single, index = (folder / name for name in PICKLES)
     if not index.is_file():
-        return {single.name: WEIGHTS[0]}
-    parts = set(_weight_map(index).values())
-    return {
-        part: Path(part).with_suffix(".safetensors").name.replace("pytorch_model", "model")
-        for part in parts
-    }
+        return [single]
+    return [folder / part for part in sorted(set(_weight_map(index).values()))]
+
+
+def _other_files(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if file.is_file() and file.suffix in COPIED]
 
 
 def _convert(folder: Path, to: Path) -> None:
     from safetensors.torch import save_file
 
-    for file in folder.iterdir():
-        if file.is_file() and file.suffix in KEPT and file.name not in PICKLES:
+    for file in _other_files(folder):
+        if file.name not in PICKLES:
             shutil.copyfile(file, to / file.name)
-    twins = _twins(folder)
-    for part, twin in twins.items():
-        tensors = _tensors(folder / part)
-        save_file(
-            {name: tensor.clone().contiguous() for name, tensor in tensors.items()},
-            to / twin,
-            metadata={"format": "pt"},
-        )
-    if PICKLES[0] not in twins:
-        index = json.loads((folder / PICKLES[1]).read_text(encoding="utf-8"))
-        index["weight_map"] = {name: twins[part] for name, part in index["weight_map"].items()}
-        (to / WEIGHTS[1]).write_text(json.dumps({"metadata": {}} | index), encoding="utf-8")
+    tensors = {
+        name: tensor.clone().contiguous()
+        for file in _pickles(folder)
+        for name, tensor in _tensors(file).items()
+    }
+    save_file(tensors, to / WEIGHTS[0], metadata={"format": "pt"})
 
 
 def _tensors(file: Path) -> dict[str, Any]:

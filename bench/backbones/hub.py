@@ -7,10 +7,9 @@ else the newest at the first fetch. What is here stays: a model that the cache h
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from bench.backbones.folder import PICKLES, WEIGHTS, is_whole
 from bench.base.errors import FetchFailed, NotAModel
@@ -141,8 +140,17 @@ LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
 """Of the models with short names, as their pages state it."""
 
 
-def describe_pending(name: str, sizes: Mapping[str, Any]) -> Pending:
-    """What fetching a model would bring, without asking the hub: size and licence where they are known. ``sizes``: of its config."""
+PARAMETERS = {
+    "bert-base-uncased": 110_104_890,
+    "bert-large-uncased": 336_224_058,
+    "roberta-base": 125_288_793,
+    "roberta-large": 356_462_681,
+}
+"""What the checkpoints of these models hold, with the dense layer of the MLM head; each number has four bytes."""
+
+
+def describe_pending(name: str) -> Pending:
+    """What fetching a model would bring, without asking the hub: size and licence where they are known."""
     model, revision = split(name)
     repo = repositories(model)[0]
     commit = revision or PINNED.get(repo)
@@ -151,22 +159,9 @@ def describe_pending(name: str, sizes: Mapping[str, Any]) -> Pending:
         kind="backbone",
         where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
         urls=(site("model", repo, commit or "main", "").url,),
-        bytes=4 * parameters(sizes) if sizes else None,
+        bytes=4 * PARAMETERS.get(model.rpartition("/")[2], 0) or None,
         licence=LICENCES[CANONICAL[model]] if model in CANONICAL else ON_ITS_PAGE,
     )
-
-
-def parameters(sizes: Mapping[str, Any]) -> int:
-    """Of BERT or RoBERTa with its MLM head's dense layer: what their checkpoints hold, each number four bytes."""
-    hidden, inner, vocabulary = (
-        sizes["hidden_size"],
-        sizes["intermediate_size"],
-        sizes["vocab_size"],
-    )
-    embeddings = (vocabulary + sizes["max_position_embeddings"] + 2 + 2) * hidden
-    layer = 4 * (hidden * hidden + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
-    head = hidden * hidden + 3 * hidden + vocabulary
-    return int(embeddings + sizes["num_hidden_layers"] * layer + hidden * hidden + hidden + head)
 
 
 def bring_over(name: str) -> str:

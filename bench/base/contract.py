@@ -139,28 +139,21 @@ def plugin_code(about: str) -> Iterator[None]:
 # --- the Python file that a user gives by ``--plugin``: imported under a name of its own ---
 
 
-def check_file(file: Path) -> None:
-    """Raises BenchError where --plugin names no file."""
-    if not file.is_file():
-        raise BenchError(
-            f"--plugin {file}: no such file",
-            "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
-        )
-
-
 def check_files(files: Sequence[Path]) -> None:
     """Raises BenchError where --plugin names no file, or one file twice."""
-    seen: set[Path] = set()
-    for file in files:
-        check_file(file)
-        if file.resolve() in seen:
+    for i, file in enumerate(files):
+        if not file.is_file():
+            raise BenchError(
+                f"--plugin {file}: no such file",
+                "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
+            )
+        if file.resolve() in [other.resolve() for other in files[:i]]:
             raise BenchError(f"--plugin {file} was given twice", "give each file once")
-        seen.add(file.resolve())
 
 
 def import_file(file: Path) -> ModuleType:
     """The module that the file is, run anew. Raises BenchError where it does not import."""
-    check_file(file)
+    check_files([file])
     name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

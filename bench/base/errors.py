@@ -1,20 +1,4 @@
-"""Everything that a user can get wrong, as one tree; each error is one line that says what, where, and what to do.
-
-BenchError            exit code 2: wrong usage or input, nothing was changed
-  UnknownName         a method, backbone, suite, variant, recipe key that nobody registered (with the nearest names)
-  DataMissing         an evaluation set or corpus that is not there
-  DataDamaged         a file that is there and is not what it should be
-  FetchFailed         something that could not be downloaded
-  CorpusError         training text that cannot be read as what it claims to be
-  RecordDamaged       a run record that does not fit its schema
-  NotAModel           a folder or name that is no encoder
-  RunLocked           another process works on this run
-  RunFailed           exit code 1: a run was started and failed; the others go on
-    OutOfMemory       a batch does not fit; knows how many rows would
-    PluginFailed      the code of a plugin raised something; the message names its file and line
-  DeviceLost          exit code 1: the GPU failed so that this process can compute nothing more
-  Interrupted         exit code 130: stopped from outside, resumable
-"""
+"""Everything that a user can get wrong, as one tree; each error is one line that says what, where, and what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +7,10 @@ from collections.abc import Iterable, Sequence
 
 
 class BenchError(Exception):
-    """``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are one line."""
+    """Exit code 2: wrong usage or input, and nothing was changed.
+
+    ``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are one line.
+    """
 
     exit_code = 2
 
@@ -50,7 +37,9 @@ def printable(text: str, keep: str = "") -> str:
 
 
 class UnknownName(BenchError):
-    """``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few.
+    """A method, suite, variant, run ... that nobody registered.
+
+    ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few.
 
     ``begins``: a name may be given by its beginning (a run's id), so that beginnings are compared, and long lists help nobody.
     """
@@ -94,7 +83,7 @@ def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
 
 
 class DataMissing(BenchError):
-    """``name``: the set that ``bench data fetch`` would get, where the hint says so."""
+    """An evaluation set or corpus that is not there. ``name``: the set that ``bench data fetch`` would get, where the hint says so."""
 
     def __init__(self, message: str, hint: str | None = None, name: str | None = None) -> None:
         super().__init__(message, hint)
@@ -102,35 +91,37 @@ class DataMissing(BenchError):
 
 
 class DataDamaged(BenchError):
-    pass
+    """A file that is there and is not what it should be."""
 
 
 class FetchFailed(BenchError):
-    pass
+    """Something that could not be downloaded."""
 
 
 class CorpusError(BenchError):
-    pass
+    """Training text that cannot be read as what it claims to be."""
 
 
 class RecordDamaged(BenchError):
-    pass
+    """A run record that does not fit its schema."""
 
 
 class NotAModel(BenchError):
-    pass
+    """A folder or name that is no encoder."""
 
 
 class RunLocked(BenchError):
-    pass
+    """Another process works on this run."""
 
 
 class RunFailed(BenchError):
+    """A run was started and failed; the others go on."""
+
     exit_code = 1
 
 
 class OutOfMemory(RunFailed):
-    """``fits``: how many rows of a batch would fit at once, as trying found; None where nothing was found."""
+    """A batch does not fit. ``fits``: how many rows of a batch would fit at once, as trying found; None where nothing was found."""
 
     def __init__(self, message: str, hint: str | None = None, fits: int | None = None) -> None:
         super().__init__(message, hint)
@@ -138,12 +129,16 @@ class OutOfMemory(RunFailed):
 
 
 class PluginFailed(RunFailed):
-    pass
+    """The code of a plugin raised something; the message names its file and line."""
 
 
 class DeviceLost(BenchError):
+    """The GPU failed so that this process can compute nothing more."""
+
     exit_code = 1
 
 
 class Interrupted(BenchError):
+    """Stopped from outside, resumable."""
+
     exit_code = 130

@@ -62,17 +62,15 @@ TYPED = "bench.typed"  # in click's meta: the words after "bench"
 
 class HelpfulGroup(click.Group):
     """A group that helps, and prints no error, where no command is named; and that of a command wherever --help stands,
-    also behind an option that would take it for its value."""
+    also behind an option that would take it for its value. ``welcome``: shown in place of the help."""
+
+    welcome = ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:
-            click.echo(self.welcome(ctx))
+            click.echo(self.welcome or self.get_help(ctx))
             ctx.exit(0)
         return super().parse_args(ctx, args)
-
-    def welcome(self, ctx: click.Context) -> str:
-        """What is said where no command is named."""
-        return ctx.get_help()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -88,8 +86,7 @@ class HelpfulGroup(click.Group):
 class Verbs(HelpfulGroup):
     """A group whose commands are imported when they are named, and whose errors are one line each."""
 
-    def welcome(self, ctx: click.Context) -> str:
-        return WELCOME
+    welcome = WELCOME
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)

@@ -103,7 +103,7 @@ def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
 def _noted(later: Later, reference: Reference) -> Reference:
     """The reference; where it is not here, it is noted what fetching it would bring."""
     if reference.path is None and reference.hub:
-        later.note(describe_pending(reference.source or reference.name, reference.sizes()))
+        later.note(describe_pending(reference.source or reference.name))
     return reference
 
 

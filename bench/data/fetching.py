@@ -26,7 +26,6 @@ from bench.base.text import list_names
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import DatasetInfo, ModelInfo
-    from tqdm import tqdm
 
 T = TypeVar("T")
 Say = Callable[[str], object]
@@ -40,6 +39,8 @@ LONGEST_WAIT = 120.0
 """Seconds that a server's Retry-After may ask for; beyond that the command ends."""
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
+MOST_BYTES = 10_000_000_000
+"""Of a file outside the hub, where nothing smaller is known."""
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 """What a write to the disk fails with, which names no file."""
 BLOCK = 1 << 18
@@ -145,13 +146,13 @@ def download(
     to: Path,
     *,
     sha256: str | None = None,
-    most_bytes: int | None = None,
+    most_bytes: int = MOST_BYTES,
     say: Say = silent,
 ) -> str:
     """Fetch ``where`` into the file ``to``; gives its sha256. A file of that name and checksum that is there already stays.
 
     Two processes take turns. Failures that may pass are tried again, after what Retry-After asks for. Raises FetchFailed (refused,
-    unreachable, not to be written, larger than ``most_bytes``) or DataDamaged (another checksum); then ``to`` is as it was.
+    unreachable, not to be written, outside the hub larger than ``most_bytes``) or DataDamaged (another checksum); then ``to`` is as it was.
     """
     arriving = to.with_name(to.name + ".part")
     try:
@@ -159,8 +160,10 @@ def download(
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return sha256
-            get = _from_hub if where.repo else _from_either
-            retry(lambda: get(where, arriving, bar_of(where, most_bytes), say), say)
+            if where.repo:
+                retry(lambda: _from_hub(where, arriving, say), say)
+            else:
+                retry(lambda: _from_either(where, arriving, most_bytes), say)
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
                 raise DataDamaged(
@@ -179,63 +182,41 @@ def download(
             arriving.unlink()
 
 
-def bar_of(where: Site, most_bytes: int | None) -> type[tqdm[Any]]:
-    """A progress bar, drawn on a terminal only, that ends the download of a file of more than ``most_bytes``."""
-    from tqdm import tqdm
-
-    class Bar(tqdm):  # type: ignore[type-arg]
-        arrived = 0
-
-        def update(self, n: float | None = 1) -> bool | None:
-            self.arrived += int(n or 0)
-            if most_bytes is not None and max(self.arrived - BLOCK, self.total or 0) > most_bytes:
-                raise FetchFailed(
-                    f"{where.url} is larger than it may be ({most_bytes:,} bytes)",
-                    "nothing was stored; this is not the file that was meant",
-                )
-            return super().update(n)
-
-        def reset(self, total: float | None = None) -> None:
-            self.arrived = 0
-            super().reset(total)
-
-    return Bar
-
-
-def _from_either(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
+def _from_either(where: Site, to: Path, most_bytes: int) -> None:
     """From the address, or where that fails from the second one. Raises what the first one gave."""
     try:
-        _from_web(where.url, to, bar)
+        _from_web(where.url, to, most_bytes)
     except FetchFailed as failure:
         if not where.second_url:
             raise
         try:
-            _from_web(where.second_url, to, bar)
+            _from_web(where.second_url, to, most_bytes)
         except FetchFailed:
             raise failure from None
 
 
-def _from_web(url: str, to: Path, bar: type[tqdm[Any]]) -> None:
+def _from_web(url: str, to: Path, most_bytes: int) -> None:
     """One GET. Raises FetchFailed for a refusal that stays, Passing for what may be over soon, OSError where the disk refuses."""
     from huggingface_hub import get_session
+    from tqdm import tqdm
 
     headers = {"User-Agent": "sentence-bench", "Accept-Encoding": "identity"}
     options: Any = {"headers": headers, "timeout": TIMEOUT, "follow_redirects": True}
+    bar: Any = {"unit": "B", "unit_scale": True, "leave": False, "disable": None}
     try:
         with get_session().stream("GET", url, **options) as answer:
             if not answer.is_success:
                 raise refusal(Site(url), answer.status_code, answer.headers)
-            total = int(answer.headers.get("Content-Length", 0)) or None
-            name = url.rsplit("/", 1)[-1]
-            with (
-                bar(
-                    desc=name, total=total, unit="B", unit_scale=True, leave=False, disable=None
-                ) as shown,
-                to.open("wb") as file,
-            ):
+            total, arrived = int(answer.headers.get("Content-Length", 0)), 0
+            with tqdm(total=total or None, **bar) as shown, to.open("wb") as file:
                 for block in answer.iter_bytes(BLOCK):
-                    shown.update(len(block))
-                    file.write(block)
+                    arrived += len(block)
+                    if max(total, arrived) > most_bytes:
+                        raise FetchFailed(
+                            f"{url} is larger than it may be ({most_bytes:,} bytes)",
+                            "nothing was stored; this is not the file that was meant",
+                        )
+                    shown.update(file.write(block))
     except FetchFailed:
         raise
     except Exception as error:  # the client's own HTTP library has errors of its own
@@ -244,7 +225,7 @@ def _from_web(url: str, to: Path, bar: type[tqdm[Any]]) -> None:
         raise unreachable(url, error) from None
 
 
-def _from_hub(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
+def _from_hub(where: Site, to: Path, say: Say) -> None:
     """By the hub's own client, which goes on where a cut download stopped. Raises as :func:`_from_web`."""
     from huggingface_hub import hf_hub_download
 
@@ -253,12 +234,11 @@ def _from_hub(where: Site, to: Path, bar: type[tqdm[Any]], say: Say) -> None:
         hf_hub_download,
         where.repo,
         where.path,
-        repo_type="dataset",
+        repo_type=where.kind,
         revision=where.revision,
         local_dir=folder,
         endpoint=endpoint(),
         etag_timeout=TIMEOUT,
-        tqdm_class=bar,
     )
     os.replace(on_hub(lambda token: fetch(token=token), where, say), to)
     shutil.rmtree(folder, ignore_errors=True)

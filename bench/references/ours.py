@@ -9,6 +9,7 @@ of such a line is what the recipe has there; by it a run is known that was made 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -173,15 +174,8 @@ def _rank(r: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, .
 
 def _number(variant: str, pattern: str) -> str | None:
     """What ``*`` stands for, "" where there is none; None where the names differ."""
-    before, star, after = pattern.partition("*")
-    if not star:
-        return "" if variant == pattern else None
-    fits = (
-        variant.startswith(before)
-        and variant.endswith(after)
-        and len(variant) > len(before) + len(after)
-    )
-    return variant[len(before) : len(variant) - len(after)] if fits else None
+    found = re.fullmatch(re.escape(pattern).replace(r"\*", "(.+)"), variant)
+    return "".join(found.groups()) if found else None
 
 
 @cache

@@ -177,11 +177,13 @@ class Checkout(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The training text. ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``."""
+    """The training text. ``overlap``: its sentences that test sets have as well, see ``bench.data.overlap``; ``warning``: what was not as
+    it was expected when it was first fetched."""
 
     name: str | None = None
     sha256: str | None = None
     columns: tuple[str, ...] = ()
+    warning: str = ""
     url: str | None = None
     overlap: Facts = {}
 

@@ -82,6 +82,22 @@ def test_a_damaged_file_is_found_and_fetched_again(
     assert path.read_bytes() == good
 
 
+@pytest.mark.slow
+def test_a_corpus_of_another_length_is_trained_on_and_the_record_says_so(
+    hub: StandInHub, cache: Path, tmp_path: Path
+) -> None:
+    text = "".join(f"Sentence number {i} of the text.\n" for i in range(99)).encode()
+    hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})
+    command = argv("run --method simcse --suite check --corpus wiki1m --device cpu")
+    recipe = argv("--set max_steps=1 --set batch_size=4 --runs")
+    done = bench(*command, *recipe, tmp_path / "runs")
+    counted = "99 rows, where 1,000,000 were expected"
+    assert done.exit_code == 0, done.stderr
+    assert f"warning: wiki1m: wiki1m_for_simcse.txt has {counted}" in done.stderr
+    (record,) = (tmp_path / "runs").glob("*/run.json")
+    assert json.loads(record.read_text())["provenance"]["corpus"]["warning"] == counted
+
+
 def test_one_failure_does_not_stop_the_others(
     hub: StandInHub, cache: Path, tmp_path: Path, shared: Path
 ) -> None:

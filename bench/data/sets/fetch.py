@@ -54,7 +54,7 @@ class Fetcher:
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
-        self._unpacked = set[str]()  # archives, of which all that is right is here
+        self._taken = set[str]()  # sources whose archive came: all that is right in it is here
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """The set in a text form ("any": tokenised where there are forms), from the first source that has it.
@@ -64,14 +64,21 @@ class Fetcher:
         problems: list[FetchFailed | DataDamaged] = []
         known = sources_of(wanted, text)
         for source in known:
+            if source.name in self._taken:
+                continue
             if self.has(wanted, text):
                 return
             for problem in problems[-1:]:
                 self.say(f"{problem.message}; next source: {source.where}")
             try:
                 self._from(source, wanted)
-            except (FetchFailed, DataDamaged) as problem:
+            except FetchFailed as problem:
                 problems.append(problem)
+                continue
+            except DataDamaged as problem:
+                problems.append(problem)
+            if source.archive:
+                self._taken.add(source.name)
         if self.has(wanted, text):
             return
         if problems:
@@ -89,8 +96,6 @@ class Fetcher:
     def _from(self, source: Source, wanted: DataSet) -> None:
         """What the source has of the set (an archive: of all its sets) and is not here yet; all of it is checked before the first file
         is moved to its place."""
-        if source.name in self._unpacked:
-            return
         place, work = self.store / source.into, self.store / WORK / source.name
         try:
             work.mkdir(parents=True, exist_ok=True)
@@ -131,12 +136,9 @@ class Fetcher:
                 continue
             if item.file.first_use:
                 downloads[path] = file_sha256(made[path])  # what later copies are held against
-                rows = count_rows(item.wanted, item.file, made[path])
-                if rows != item.file.rows:
-                    warnings[path] = (
-                        f"{plural(rows, 'row')}, where {item.file.rows:,} were expected"
-                    )
-                    self.say(f"warning: {name}: {path} has {warnings[path]}; it is used as it is")
+                if warning := _wrong_rows(item, made[path]):
+                    warnings[path] = warning
+                    self.say(f"warning: {name}: {path} has {warning}; it is used as it is")
         receipt = Receipt(
             source=source.name,
             url=" and ".join(source.urls),
@@ -149,8 +151,6 @@ class Fetcher:
         for path, file in made.items():
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(file, place / path)
-        if source.archive:
-            self._unpacked.add(source.name)
 
     def _revision(self, source: Source) -> str:
         """The commit that "main" names now, for a source whose commit nobody wrote down."""
@@ -239,6 +239,12 @@ def _made(source: Source, item: Item, contents: Mapping[str, Path], work: Path) 
         problem = f"{wanted.name}: {file.name} is not the {source.form} text that is known"
         raise DataDamaged(problem, None)
     return arrived
+
+
+def _wrong_rows(item: Item, path: Path) -> str:
+    """How many rows a file has, where that is not what was expected; "" elsewhere. Raises DataDamaged."""
+    rows, expected = count_rows(item.wanted, item.file, path), item.file.rows
+    return "" if rows == expected else f"{plural(rows, 'row')}, where {expected:,} were expected"
 
 
 def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:

@@ -17,6 +17,7 @@ from bench.data.sets.manifest import (
     Found,
     damaged_file,
     data_sets,
+    fetch_warning,
     recognise,
 )
 from bench.data.sets.sources import Later, SetFetcher, fetched_folder, sources_of
@@ -222,6 +223,7 @@ class DataFolder:
     def check(self, wanted: DataSet) -> State:
         """Thorough: reads every byte of every copy."""
         copies, problems = self.copies(wanted)
+        first = [found.path for copy in copies for found in copy.files if found.file.first_use]
         status = "found" if copies else "missing"
         if any(isinstance(problem, DataDamaged) for problem in problems):
             status = "damaged"
@@ -229,7 +231,7 @@ class DataFolder:
             status,
             tuple(dict.fromkeys(copy.form for copy in copies)),
             tuple(str(copy.place) for copy in copies),
-            tuple(problem.message for problem in problems),
+            (*(problem.message for problem in problems), *filter(None, map(fetch_warning, first))),
         )
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:

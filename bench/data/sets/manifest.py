@@ -119,8 +119,6 @@ class DataSet:
     also: tuple[str, ...] = ()
     """Other folders that are looked in for any form."""
     files: tuple[DataFile, ...] = field(default=())
-    shared: tuple[str, ...] = ()
-    """Names of sets that live in the same files."""
     accept: bool = False
     """Whether a user has to accept the terms: they are shown before a download."""
 
@@ -275,8 +273,7 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
 
     A copy that was not fetched by this package has no receipt: then its rows are counted. Raises DataDamaged.
     """
-    receipts = map(read_receipt, path.parent.glob("*.receipt.json"))
-    known = {receipt.downloads.get(file.path) for receipt in receipts if receipt} - {None}
+    known = {receipt.downloads.get(file.path) for receipt in receipts_in(path.parent)} - {None}
     if not known and (rows := count_rows(wanted, file, path)) != file.rows:
         raise damaged_file(wanted, f"{rows:,} rows found, {file.rows:,} expected in {path}")
     sha256 = file_sha256(path)
@@ -330,6 +327,18 @@ def read_receipt(path: Path) -> Receipt | None:
             f"{path} is no receipt of a download ({error})",
             "remove it to fetch again and trust what comes",
         ) from None
+
+
+def receipts_in(folder: Path) -> list[Receipt]:
+    """Of every source that files in the folder were fetched from. Raises DataDamaged."""
+    receipts = map(read_receipt, sorted(folder.glob("*.receipt.json")))
+    return [receipt for receipt in receipts if receipt is not None]
+
+
+def fetch_warning(path: Path) -> str:
+    """What was not as it was expected when a file was first fetched; "" of all others."""
+    found = [receipt.warnings.get(path.name, "") for receipt in receipts_in(path.parent)]
+    return "; ".join(filter(None, found))
 
 
 def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:

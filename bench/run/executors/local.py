@@ -32,6 +32,7 @@ from bench.base.errors import BenchError, DeviceLost, Interrupted, PluginFailed,
 from bench.base.files import folder_sha256
 from bench.base.package import __version__
 from bench.base.signals import stop_signals
+from bench.data.sets.manifest import fetch_warning
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter
 from bench.run.config import RunConfig
@@ -276,7 +277,12 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
             ),
             platform=devices.platform_facts(config.device),
             data={},
-            corpus=CorpusUsed(name=corpus.name, sha256=corpus.sha256, columns=corpus.columns)
+            corpus=CorpusUsed(
+                name=corpus.name,
+                sha256=corpus.sha256,
+                columns=corpus.columns,
+                warning=fetch_warning(corpus.path),
+            )
             if corpus
             else CorpusUsed(),
             backbone=BackboneUsed(name=run.backbone.name, revision=run.backbone.revision),
