@@ -13,7 +13,7 @@ from msgspec import structs
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural, slug
 from bench.board.board import Board, BoardTable
-from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, how_chosen, judged_tables
+from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, judged_tables
 from bench.board.names import unused_name
 from bench.board.repeat import seed_ranges
 from bench.compare.formatting import metric_words
@@ -169,20 +169,19 @@ NO_DEV_SET = " This is no development set: these scores stand in a table of thei
 
 
 def board_tables(
-    judged: Sequence[tuple[Table, str]], records: Mapping[str, RunRecord]
+    judged: Sequence[Table], records: Mapping[str, RunRecord]
 ) -> tuple[BoardTable, ...]:
     """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order. The built-in
     sample comes after all other suites. ``judged``: as :func:`judged_tables` makes them."""
     most: dict[tuple[str | None, str | None], int] = {}
-    for table, _ in judged:
+    for table in judged:
         block = (table.setting, table.backbone)
         most[block] = max(most.get(block, 0), len(table.rows) * (table.suite != SAMPLE))
 
-    def order(one: tuple[Table, str]) -> tuple[object, ...]:
-        table, chosen_on = one
+    def order(table: Table) -> tuple[object, ...]:
         return (
             table.suite == SAMPLE,
-            bool(chosen_on),
+            bool(table.chosen_on),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",
@@ -191,16 +190,19 @@ def board_tables(
             table.protocol,
             table.text != "tokenised",
             table.text or "",
-            chosen_on,
+            table.chosen_on,
         )
 
     made: dict[str, BoardTable] = {}
-    for table, chosen_on in sorted(judged, key=order):
+    for table in sorted(judged, key=order):
         setting = "untrained" if table.setting == "none" else table.setting
-        chosen = f"on {chosen_on}" if chosen_on else ""
+        chosen = f"on {table.chosen_on}" if table.chosen_on else ""
         name = slug(setting, table.backbone, table.suite, table.protocol, table.text, chosen)
         anchor = unused_name(name or "table", made)
-        selection = how_chosen(table, records) + NO_DEV_SET * bool(chosen_on)
+        runs = (records[run] for row in table.rows for run in row.runs)
+        rules = _counted(map(checkpoint_rule, runs), "run")
+        selection = f"Checkpoint: {rules}." if rules else ""
+        selection += NO_DEV_SET * bool(table.chosen_on)
         table, cost_note = comparable_costs(table, records)
         made[anchor] = BoardTable(
             anchor=anchor, table=table, selection=selection, cost_note=cost_note

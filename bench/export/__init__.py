@@ -19,7 +19,7 @@ import numpy as np
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.export import card, mteb_folder, st_folder, transformers_folder
 from bench.export.exported import Exported
-from bench.runs.intact import repeat_command
+from bench.runs.intact import AGAIN
 
 if TYPE_CHECKING:
     from bench.method import Method
@@ -54,7 +54,7 @@ def check_export(run: TrainedRun, to: Path) -> None:
     if run.record.status != "finished":
         raise NotAModel(
             f"{run.record.run_id} is not finished (status {run.record.status})",
-            repeat_command(run.record, run.folder),
+            AGAIN,
         )
 
 

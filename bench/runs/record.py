@@ -22,7 +22,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
-from bench.base.text import plural
 
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
@@ -99,12 +98,6 @@ class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     text: str  # what was encoded, in words, with the beginning of its sha256
     torch: str
     bench_version: str
-
-    @property
-    def condition(self) -> str:
-        """All but what was measured, in words."""
-        threads = plural(self.threads, "thread")
-        return f"{self.text}, {self.precision}, {self.device}, {threads}, torch {self.torch}, bench {self.bench_version}"
 
 
 class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -83,9 +83,7 @@ def comparison(
         answer=answer(tables),
         runs=tuple(shown),
         left_out=(),
-        tables=board_tables(
-            [(table, "") for table in tables], {run.record.run_id: run.record for run in shown}
-        ),
+        tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
         one_file=True,
     )
     return render(board)
@@ -221,13 +219,11 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
 
 
 def _row(board: Board, row: Row) -> dict[str, Any]:
-    """The command that makes a row again, what bench cannot fetch, and the recipe values."""
+    """The command that makes a row again, and the recipe values."""
     records = [board.records[run] for run in row.runs]
-    again = repeat(records)
     recipe = records[0].recipe.items()
     return {
-        "command": visible(again.command, limit=None),
-        "needs": visible(again.needs, limit=None),
+        "command": visible(repeat(records), limit=None),
         "recipe": {visible(key): visible(value_text(one.value)) for key, one in recipe},
     }
 
