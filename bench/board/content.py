@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -21,9 +20,6 @@ from bench.compare.statistics.table import SENDER, Table, corpus_words
 from bench.runs.record import RecipeValue, RunRecord
 from bench.runs.run import Run
 
-if TYPE_CHECKING:
-    from bench.compare.judge import Report
-
 
 def board(
     runs: Sequence[Run],
@@ -34,10 +30,8 @@ def board(
     note: str | None = None,
     left_out: Sequence[str] = (),
     baseline: str | None = None,
-    statistics: str = "auto",
-    report: Report | None = None,
 ) -> Board:
-    """The board of these runs, whatever their order. ``senders``: run id -> who submitted it. ``statistics`` and ``report`` are those of ``judged_tables.judged_tables``.
+    """The board of these runs, whatever their order. ``senders``: run id -> who submitted it.
 
     A run that no table has is none of the board's: one line of ``left_out`` says why. Raises BenchError where none of the runs is finished
     and has a score, UnknownName for a baseline that no table has.
@@ -54,8 +48,6 @@ def board(
     judged = judged_tables(
         [_separate(run, senders) for run in finished],
         baseline=baseline,
-        statistics=statistics,
-        report=report,
     )
     tables = board_tables(judged, {run.record.run_id: run.record for run in finished})
     in_rows = {run for table in tables for row in table.table.rows for run in row.runs}

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bench.compare import statements
 from bench.compare.statistics.table import SENDER, Table
-from bench.compare.tables import AUTO, UNNAMED, TableOptions, compare_runs
+from bench.compare.tables import UNNAMED, TableOptions, compare_runs
 from bench.runs.record import RunRecord
 from bench.runs.run import Run
-
-if TYPE_CHECKING:
-    from bench.compare.judge import Report
-
 
 SAMPLE = "check"
 """The built-in suite, a small sample: no result, so that a run with scores of other suites, too, needs no table of it."""
@@ -24,8 +19,6 @@ def judged_tables(
     runs: Sequence[Run],
     *,
     baseline: str | None = None,
-    statistics: str = AUTO,
-    report: Report | None = None,
     extras: bool = True,
 ) -> tuple[Table, ...]:
     """The tables of these runs as ``bench compare`` makes them.
@@ -33,8 +26,8 @@ def judged_tables(
     ``extras``: with printed values. A table of ``SAMPLE`` is among them where one of its runs has no other table. The rest is as
     :func:`bench.compare.tables.compare_runs` has it.
     """
-    options = TableOptions(baseline=baseline, statistics=statistics, with_paper=extras, cost=True)
-    tables = compare_runs(runs, options, report)
+    options = TableOptions(baseline=baseline, with_paper=extras, cost=True)
+    tables = compare_runs(runs, options)
     others = [table for table in tables if table.suite != SAMPLE]
     elsewhere = {run for table in others for row in table.rows for run in row.runs}
     return tuple(

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.base.text import one_value
-from bench.compare.printed import SET
 from bench.data.sets.manifest import BY_HASH, RECIPE_CORPORA, TARGET, data_sets
-from bench.runs.record import AVERAGE, RunRecord, public_name
+from bench.runs.record import AVERAGE, SET, RunRecord, public_name
 
 RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")
 """The id of a run at the end of a path."""

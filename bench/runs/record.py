@@ -26,6 +26,7 @@ from bench.base.errors import RecordDamaged, printable
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
 REDUCED = "reduced"  # the array by which stored predictions say that only what the score needs is left of them
+SET = "--set"  # how the source of a recipe value that a user gave begins
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree

@@ -128,6 +128,6 @@ def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_stands_for_no_ve
             ("promcse", {"name": "s", "trials": 6, "seconds": 240.0}),
         )
     ]
-    html = pages.render(board(runs, version="v1", title="T", statistics="no"))
+    html = pages.render(board(runs, version="v1", title="T"))
     assert 'data-sort="tuning"' in html and ">4m00s/6<" in html
     assert "commit cccccccccccc" in html and "0+source" not in html

@@ -20,7 +20,7 @@ from bench.show.pages import run_page
 
 def a_board(records: list[RunRecord], folder: Path) -> Board:
     runs = [Run(record=one, folder=folder / one.run_id) for one in records]
-    return describe(board(runs, version="v1", title="Test", statistics="no"))
+    return describe(board(runs, version="v1", title="Test"))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     record = make(tmp_path)
     runs = [Run(record, tmp_path / record.run_id)]
     senders = {record.run_id: HOSTILE}
-    found = board(runs, senders=senders, version="v1", title=HOSTILE, statistics="no")
+    found = board(runs, senders=senders, version="v1", title=HOSTILE)
     html = run_page.render(found, found.runs[0])
     page = Parsed(html)
     assert page.tags.count("script") == 1 and "img" not in page.tags

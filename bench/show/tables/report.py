@@ -11,11 +11,10 @@ import msgspec
 
 from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
-from bench.compare.printed import SET
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap_counts import Overlap
 from bench.runs.intact import read_curve, series
-from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
+from bench.runs.record import AVERAGE, SET, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
 
 NARROWEST = 24  # characters of a column of text that can still be read
