@@ -146,7 +146,7 @@ def legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
                 f"{tint}: may be the best; signs and {tint} together are {right} (Bonferroni-Holm over {over})",
             ]
     if any(cell.spread for row in table.rows for cell in row.cells if cell):
-        by = f"; compare rows by the difference, not by ±" if base is not None else ""
+        by = "; compare rows by the difference, not by ±" if base is not None else ""
         lines.append(f"±: {INTERVAL}{by}")
     if table.tested is not None and base is not None:
         level = f"{100 * table.tested.ci_level:.3g} %"

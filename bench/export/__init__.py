@@ -24,6 +24,7 @@ from bench.runs.intact import AGAIN
 if TYPE_CHECKING:
     from bench.method import Method
     from bench.run.trained_run import TrainedRun
+    from bench.runs.record import RunRecord
 
 
 TOLERANCE = 1e-5
@@ -43,17 +44,17 @@ SENTENCES = (
 )
 
 
-def check_export(run: TrainedRun, to: Path) -> None:
-    """Raises BenchError where something is in the way of a new folder, NotAModel where the run is not finished: its scores belong
+def check_export(record: RunRecord, to: Path) -> None:
+    """Raises BenchError where something is in the way of what is written, NotAModel where the run is not finished: its scores belong
     in the model card."""
     if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
         raise BenchError(
             f"--to {to} exists already; nothing was written",
             "name a new folder, or remove that one first",
         )
-    if run.record.status != "finished":
+    if record.status != "finished":
         raise NotAModel(
-            f"{run.record.run_id} is not finished (status {run.record.status})",
+            f"{record.run_id} is not finished (status {record.status})",
             AGAIN,
         )
 
@@ -65,7 +66,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
     """
-    check_export(run, to)
+    check_export(run.record, to)
     with write_aside(to) as aside:
         files: list[str] = []
         if form == "transformers":

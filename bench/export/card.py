@@ -10,10 +10,10 @@ import jinja2
 
 from bench.base.text import value_text
 from bench.compare.formatting import markdown, metric_words
-from bench.compare.tables import TableOptions, compare_runs
 from bench.data.sets.manifest import data_sets
 from bench.export import mteb_folder, transformers_folder
 from bench.export.exported import Exported
+from bench.export.results import scored_cells
 from bench.run.trained_run import TrainedRun
 from bench.runs import Run, RunRecord
 from bench.runs.record import AVERAGE
@@ -103,14 +103,11 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
 def scores_table(run: Run) -> str:
     """All scores of a run as ``bench compare`` has them, with an interval over items where there is one."""
     rows = []
-    for table in compare_runs([run], TableOptions()) if run.scores else ():
+    for table, task, cell in scored_cells(run):
         about = (table.suite, metric_words(table.metric), table.protocol, table.text or "")
-        for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
-            if cell is not None:
-                number = Cell(number=cell.mean, decimals=cell.decimals)
-                spread = cell.spread
-                between = f"{spread.low:.2f} to {spread.high:.2f}" if spread else ""
-                rows.append((task, number, f"{cell.n:,}", between, *about))
+        number, spread = Cell(number=cell.mean, decimals=cell.decimals), cell.spread
+        between = f"{spread.low:.2f} to {spread.high:.2f}" if spread else ""
+        rows.append((task, number, f"{cell.n:,}", between, *about))
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
     columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
     note = "Interval: 95 %, of this one run, over other items; it does not cover other seeds."
