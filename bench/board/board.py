@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
-from bench.run.recipe_file import RecipeFile
 from bench.runs.packed import NAME
 from bench.runs.record import RunRecord
 from bench.runs.run import Run
@@ -41,8 +40,8 @@ class MethodDescription:
 
     cls: Any  # of bench.method.Method
     about: str  # docstring of the class, or else of its module
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
+    variants: Mapping[str, Mapping[str, Any]]
+    file: Any  # of bench.run.recipe_file.RecipeFile: recipes, disagreements
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,22 +6,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural, seed_ranges, slug
 from bench.board.board import Board, BoardTable
-from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, how_chosen, judged_tables
+from bench.board.judged_tables import SAMPLE, answer, checkpoint_rule, judged_tables
 from bench.board.names import unused_name
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import SENDER, Table, corpus_words
 from bench.runs.record import RecipeValue, RunRecord
 from bench.runs.run import Run
-
-if TYPE_CHECKING:
-    from bench.compare.judge import Report
 
 
 def board(
@@ -33,10 +29,8 @@ def board(
     note: str | None = None,
     left_out: Sequence[str] = (),
     baseline: str | None = None,
-    statistics: str = "auto",
-    report: Report | None = None,
 ) -> Board:
-    """The board of these runs, whatever their order. ``senders``: run id -> who submitted it. ``statistics`` and ``report`` are those of ``judged_tables.judged_tables``.
+    """The board of these runs, whatever their order. ``senders``: run id -> who submitted it.
 
     A run that no table has is none of the board's: one line of ``left_out`` says why. Raises BenchError where none of the runs is finished
     and has a score, UnknownName for a baseline that no table has.
@@ -53,8 +47,6 @@ def board(
     judged = judged_tables(
         [_separate(run, senders) for run in finished],
         baseline=baseline,
-        statistics=statistics,
-        report=report,
     )
     tables = board_tables(judged, {run.record.run_id: run.record for run in finished})
     in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
@@ -168,20 +160,19 @@ NO_DEV_SET = " This is no development set: these scores stand in a table of thei
 
 
 def board_tables(
-    judged: Sequence[tuple[Table, str]], records: Mapping[str, RunRecord]
+    judged: Sequence[Table], records: Mapping[str, RunRecord]
 ) -> tuple[BoardTable, ...]:
     """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order. The built-in
     sample comes after all other suites. ``judged``: as :func:`judged_tables` makes them."""
     most: dict[tuple[str | None, str | None], int] = {}
-    for table, _ in judged:
+    for table in judged:
         block = (table.setting, table.backbone)
         most[block] = max(most.get(block, 0), len(table.rows) * (table.suite != SAMPLE))
 
-    def order(one: tuple[Table, str]) -> tuple[object, ...]:
-        table, chosen_on = one
+    def order(table: Table) -> tuple[object, ...]:
         return (
             table.suite == SAMPLE,
-            bool(chosen_on),
+            bool(table.chosen_on),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",
@@ -190,16 +181,19 @@ def board_tables(
             table.protocol,
             table.text != "tokenised",
             table.text or "",
-            chosen_on,
+            table.chosen_on,
         )
 
     made: dict[str, BoardTable] = {}
-    for table, chosen_on in sorted(judged, key=order):
+    for table in sorted(judged, key=order):
         setting = "untrained" if table.setting == "none" else table.setting
-        chosen = f"on {chosen_on}" if chosen_on else ""
+        chosen = f"on {table.chosen_on}" if table.chosen_on else ""
         name = slug(setting, table.backbone, table.suite, table.protocol, table.text, chosen)
         anchor = unused_name(name or "table", made)
-        selection = how_chosen(table, records) + NO_DEV_SET * bool(chosen_on)
+        runs = (records[run] for row in table.rows for run in row.runs)
+        rules = _counted(map(checkpoint_rule, runs), "run")
+        selection = f"Checkpoint: {rules}." if rules else ""
+        selection += NO_DEV_SET * bool(table.chosen_on)
         table, cost_note = comparable_costs(table, records)
         made[anchor] = BoardTable(
             anchor=anchor, table=table, selection=selection, cost_note=cost_note

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from bench.base.text import list_names
 from bench.compare import statements
 from bench.compare.statistics.table import SENDER, Table
-from bench.compare.tables import AUTO, UNNAMED, TableOptions, compare_runs
+from bench.compare.tables import UNNAMED, TableOptions, compare_runs
 from bench.runs.record import RunRecord
 from bench.runs.run import Run
-
-if TYPE_CHECKING:
-    from bench.compare.judge import Report
-
 
 SAMPLE = "check"
 """The built-in suite, a small sample: no result, so that a run with scores of other suites, too, needs no table of it."""
@@ -25,22 +19,19 @@ def judged_tables(
     runs: Sequence[Run],
     *,
     baseline: str | None = None,
-    statistics: str = AUTO,
-    report: Report | None = None,
     extras: bool = True,
-) -> tuple[tuple[Table, str], ...]:
-    """The tables of these runs as ``bench compare`` makes them, each with the set on which its checkpoints were chosen if that is no
-    development set, else "": such runs have tables of their own. A table of ``SAMPLE`` is among them where one of its runs has no other.
+) -> tuple[Table, ...]:
+    """The tables of these runs as ``bench compare`` makes them.
 
     ``extras``: with printed values. A table of ``SAMPLE`` is among them where one of its runs has no other table. The rest is as
     :func:`bench.compare.tables.compare_runs` has it.
     """
-    options = TableOptions(baseline=baseline, statistics=statistics, with_paper=extras, cost=True)
-    tables = compare_runs(runs, options, report)
+    options = TableOptions(baseline=baseline, with_paper=extras, cost=True)
+    tables = compare_runs(runs, options)
     others = [table for table in tables if table.suite != SAMPLE]
     elsewhere = {run for table in others for row in table.rows for run in row.runs}
     return tuple(
-        (_without_senders_cost(table), table.chosen_on)
+        _without_senders_cost(table)
         for table in tables
         if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
     )
@@ -75,28 +66,6 @@ def checkpoint_rule(record: RunRecord) -> str | None:
         else ""
     )
     return f"best on {(done.dev_task or '').strip() or UNNAMED}{often}"
-
-
-def how_chosen(table: Table, records: Mapping[str, RunRecord]) -> str:
-    """ "Checkpoint: best on STS-B dev. Values: recipe; tuned: 12 trials (simcse)." The most common first; the rows of others are named."""
-    checkpoints = [
-        (rule, row.name)
-        for row in table.rows
-        for rule in dict.fromkeys(checkpoint_rule(records[run]) for run in row.runs)
-        if rule is not None
-    ]
-    values = [(row.values, row.name) for row in table.rows if row.values]
-    topics = {"Checkpoint": _grouped(checkpoints), "Values": _grouped(values)}
-    return " ".join(f"{topic}: {text}." for topic, text in topics.items() if text)
-
-
-def _grouped(pairs: Sequence[tuple[str, str]]) -> str:
-    """(text, row): the most common text first, then each other with the names of its rows."""
-    rows: dict[str, dict[str, None]] = {}
-    for text, row in pairs:
-        rows.setdefault(text, {})[row] = None
-    first, *others = sorted(rows, key=lambda text: (-len(rows[text]), text)) or [""]
-    return "; ".join([first, *(f"{text} ({list_names(rows[text])})" for text in others)])
 
 
 # --- the sentence that a reader came for ---

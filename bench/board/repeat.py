@@ -7,58 +7,41 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from bench.base.text import one_value, seed_ranges
 from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
-from bench.runs.record import AVERAGE, RunRecord, public_name
+from bench.runs.record import AVERAGE, SET, RunRecord, public_name
 
-SET = "--set"  # how the source of a recipe value that was given by hand begins
 RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")
 """The id of a run at the end of a path."""
-DISTRIBUTION = "sentence-bench"  # whose methods need nothing more
 
 
-class Repeat(NamedTuple):
-    command: str
-    needs: str
-    """What bench cannot fetch, one sentence; "" where there is nothing."""
+def repeat(records: Sequence[RunRecord]) -> str:
+    """What makes these runs again, which differ in nothing but the seed, and scores them on the same suites.
 
-
-def repeat(records: Sequence[RunRecord]) -> Repeat:
-    """What makes these runs again, which differ in nothing but the seed, and scores them on the same suites."""
+    Of an evaluated object, of vectors or of a server the command as it was typed, which only its owner can give again. What bench cannot
+    fetch (files of plugins, model folders, a training text) stands in it by its name, and in the record with its sha256.
+    """
     first = records[0]
     if first.model_name:
-        return _evaluate(first)
-    corpus, needs = _corpus(first)
-    values, of_values = _values(first)
-    backbone, of_backbone = _backbone(first)
-    files, of_plugins = _plugins(first)
-    ranks = (first.provenance.determines or {}).get("ranks")
+        typed = first.provenance.command or ""
+        return without_folders(typed) if typed.startswith("bench ") else typed
+    corpus, determines = _corpus(first), first.provenance.determines or {}
+    ranks = determines.get("ranks")
     options = [
         ("--method", first.method_name),
         ("--setting", first.setting),
-        ("--backbone", backbone),
+        ("--backbone", _backbone(first)),
         ("--seeds", seed_ranges(record.seed for record in records)),
         ("--corpus", corpus),
-        ("--precision", corpus and (first.provenance.determines or {}).get("precision", "auto")),
-        *((SET, value) for value in values),
+        ("--precision", corpus and determines.get("precision", "auto")),
+        *((SET, value) for value in _values(first)),
         ("--on", f"torchrun:{ranks}" if ranks else ""),
         *_suites(records),
-        *(("--plugin", file) for file in files),
+        *(("--plugin", file) for file in _plugins(first)),
     ]
     words = [word for name, value in options if value for word in (name, value)]
-    needs += [*of_values, *of_backbone, *of_plugins]
-    return Repeat(
-        shlex.join(["bench", "run", *words]), f"Needs {'; and '.join(needs)}." if needs else ""
-    )
-
-
-def _evaluate(record: RunRecord) -> Repeat:
-    """Of an evaluated object, of vectors or of a server, which only its owner can evaluate again."""
-    typed, revision = record.provenance.command or "", record.provenance.backbone.revision or ""
-    needs = f"Needs what it names; the identity of the model is {revision[:12]}..."
-    return Repeat(without_folders(typed) if typed.startswith("bench ") else typed, needs)
+    return shlex.join(["bench", "run", *words])
 
 
 def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
@@ -73,39 +56,32 @@ def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
     return [("--suite", ",".join(suites)), ("--text", text)]
 
 
-def _corpus(record: RunRecord) -> tuple[str, list[str]]:
-    """(what --corpus takes, "" where nothing was trained: a name that bench can find or fetch, else the hash of the text; what one has
-    to have)"""
+def _corpus(record: RunRecord) -> str:
+    """What --corpus takes, "" where nothing was trained: a name that bench can find or fetch, else the hash of the text."""
     name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
     if name is None or name in ("builtin", *MADE_HERE) or name.startswith("hub:"):
-        return name or "", []
+        return name or ""
     files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
     hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}
-    known = [word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes]
-    text = f"the training text {public_name(name)} in the folder where you type it, or in train/ of --data"
-    return (
-        (known[0], [])
-        if known
-        else (f"{BY_HASH}{sha256}", [f"{text}: it is found by its sha256, whatever its name"])
-    )
+    known = (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes)
+    return next(known, f"{BY_HASH}{sha256}")
 
 
-def _values(record: RunRecord) -> tuple[list[str], list[str]]:
-    """(recipe values that a command set, or a recipe file: "learning_rate=3e-5"; what one has to have for them)"""
+def _values(record: RunRecord) -> list[str]:
+    """Recipe values that a command set, or a recipe file: "learning_rate=3e-5"."""
     of_file = record.provenance.execution.recipe_file
     contents = (record.provenance.determines or {}).get("places") or {}
     checked = {score.suite for score in record.scores} == {"check"}
-    values, needs = [], []
+    values = []
     for key, entry in record.recipe.items():
         default = checked and key == "select_on"  # which the suite check decides otherwise
         if not (entry.source.startswith(SET) or key in of_file or default):
             continue
         value = entry.value
         if value is not None and contents.get(key) is not None:
-            value, file = _place(str(value), str(contents[key]))
-            needs += [f"as {key} {file}"] if file else []
+            value = _place(str(value), str(contents[key]))
         values.append(f"{key}={_value(value)}")
-    return values, needs
+    return values
 
 
 def _value(value: object) -> str:
@@ -115,14 +91,11 @@ def _value(value: object) -> str:
     return one_value(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _place(place: str, content: str) -> tuple[str, str]:
-    """(a file, a folder or a model that a recipe names, as anybody may type it; what one has to have, "" of a model of the hub)"""
+def _place(place: str, content: str) -> str:
+    """A file, a folder or a model that a recipe names, as anybody may type it; of the hub with the very commit."""
     name = _without_folder(place)
-    if RUN.search(place) is not None:
-        return name, f"the run {Path(name).name}, made as its own row says"
-    if name == place and len(content) == 40:  # a commit of the hub
-        return name if "@" in name else f"{name}@{content}", ""
-    return name, f"{name}, in the folder where you type it (sha256 {content[:12]}...)"
+    of_hub = name == place and len(content) == 40 and RUN.search(place) is None
+    return f"{name}@{content}" if of_hub and "@" not in name else name
 
 
 def _without_folder(place: str) -> str:
@@ -140,26 +113,15 @@ def without_folders(command: str) -> str:
     return shlex.join(key + equals + _without_folder(value) for key, equals, value in words)
 
 
-def _backbone(record: RunRecord) -> tuple[str, list[str]]:
-    """(what --backbone takes, of the hub with the very commit; what one has to have)"""
+def _backbone(record: RunRecord) -> str:
+    """What --backbone takes, of the hub with the very commit."""
     name, revision = public_name(record.backbone), record.provenance.backbone.revision or ""
-    if len(revision) == 40 and "@" not in name:
-        return f"{name}@{revision}", []
-    local = name != "builtin" and len(revision) == 64
-    return name, [f"the model folder {name} (sha256 of its weights {revision[:12]}...)"] * local
+    return f"{name}@{revision}" if len(revision) == 40 and "@" not in name else name
 
 
-def _plugins(record: RunRecord) -> tuple[list[str], list[str]]:
-    """(the names of the files that --plugin takes, what one has to have) of a method and of suites that are not of bench."""
-    sources = {f"the method {record.method}": record.provenance.plugin}
-    scorers, suites = record.provenance.execution.suites, {one.suite for one in record.scores}
-    sources |= {f"the suite {name}": scorers[name] for name in scorers if name in suites}
-    files: dict[str, str] = {}
-    needs: list[str] = []
-    for what, source in sources.items():
-        name = Path(source.package or DISTRIBUTION).name
-        if name.endswith(".py"):
-            files[name] = f"the file {name} (sha256 of its source {str(source.sha256)[:12]}...)"
-        elif name != DISTRIBUTION:
-            needs.append(f"{what} of {source.package}")
-    return list(files), [*needs, *files.values()]
+def _plugins(record: RunRecord) -> list[str]:
+    """The names of the files that --plugin takes, of the method and of suites that are not of bench."""
+    execution, suites = record.provenance.execution, {one.suite for one in record.scores}
+    sources = [code for name, code in execution.suites.items() if name in suites]
+    names = (Path(code.package or "").name for code in (record.provenance.plugin, *sources))
+    return list(dict.fromkeys(name for name in names if name.endswith(".py")))

@@ -3,7 +3,6 @@ are."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import structs
 from rich.console import Console
-from rich.text import Text
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.base.files import write_or_fail
@@ -30,7 +28,7 @@ from bench.cli.options import (
     warn,
 )
 from bench.compare import statements
-from bench.compare.formatting import SEVERAL, row_name, score, visible
+from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes
 from bench.runs import RunsFolder
@@ -41,14 +39,12 @@ from bench.show.tables.items import as_data, items_grid
 from bench.show.tables.scores import print_tables, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from bench.compare.judge import Report
     from bench.compare.statistics.table import Table
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
-    "statistics": "Read predictions for intervals and verdicts: auto with up to 1,000 runs that have some.",
     "with_paper": "What a paper printed, ours less that, and whether new runs of ours would give it.",
     "items": "Of two runs, the items on which they disagree most.",
     "baseline": "The row that the others are compared with; must mean exactly one. [default: simcse]",
@@ -79,13 +75,6 @@ HELP = {
     "everything",
     is_flag=True,
     help="Every table whole; without it the first, and a line for each other.",
-)
-@click.option(
-    "--statistics",
-    type=click.Choice(["auto", "yes", "no"]),
-    default="auto",
-    show_default=True,
-    help=HELP["statistics"],
 )
 @click.option("--items", "items", is_flag=True, help=HELP["items"])
 @click.option("--task", "tasks", multiple=True, help=HELP["task"])
@@ -119,7 +108,6 @@ def compare(
     strict: bool,
     together: bool,
     everything: bool,
-    statistics: str,
     items: bool,
     tasks: tuple[str, ...],
     top: int,
@@ -148,7 +136,7 @@ def compare(
     if items:
         _show_items(kept, chosen, top, data, form)
         return
-    usual = TableOptions(statistics=statistics, strict=strict)
+    usual = TableOptions(strict=strict)
     options = replace(
         usual,
         baseline=baseline,
@@ -158,11 +146,11 @@ def compare(
         cost=cost,
     )
     first_alone = form == "table" and not everything and options == usual
-    with no_collection(), _progress() as report:
+    with no_collection(), Console(stderr=True).status("reading predictions"):
         if first_alone:
-            tables = published_tables(kept, options, report)
+            tables = published_tables(kept, options)
         else:
-            tables = list(compare_runs(kept, options, report))
+            tables = list(compare_runs(kept, options))
     page = comparison(kept, tables) if html is not None or form == "html" else ""
     if html is not None:
         write_or_fail(html, page.encode(), hint="another place for the page")
@@ -250,10 +238,10 @@ def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -
 # --- the tables ---
 
 
-def published_tables(kept: Sequence[Run], options: TableOptions, report: Report) -> list[Table]:
+def published_tables(kept: Sequence[Run], options: TableOptions) -> list[Table]:
     """The tables of a published page of these runs, in its order, without costs."""
     records = {run.record.run_id: run.record for run in kept}
-    judged = judged_tables(kept, statistics=options.statistics, report=report, extras=False)
+    judged = judged_tables(kept, extras=False)
     tables = [shown.table for shown in board_tables(judged, records)]
     if options.strict:
         refuse_footnotes(tables)
@@ -298,16 +286,6 @@ def _show_all(tables: Sequence[Table]) -> None:
             say(sentence)
             click.echo()
         print_tables([table])
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A line on standard error that says what is being read; on a terminal only, and gone when it
-    is done."""
-    with Console(stderr=True).status("reading predictions") as status:
-        yield lambda task, done, count: status.update(
-            Text(f"reading {visible(task, limit=40)} ({done + 1} of {count})")
-        )
 
 
 def _show_items(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bench.base.errors import BenchError
+from bench.base.files import write_or_fail
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
@@ -16,25 +17,28 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.export import check_export
+from bench.export import check_export, results
 from bench.export import export as write
 from bench.export.hub import check_repository, upload
 from bench.run.trained_run import find_run, load_run
-from bench.runs import RunsFolder
+from bench.runs import Run, RunsFolder
+from bench.runs.store import read_record
 
-FORMATS = ("sentence-transformers", "transformers", "mteb")
+FOLDERS = ("sentence-transformers", "transformers", "mteb")
 
 
 @click.command()
 @click.argument("reference", metavar="RUN")
-@click.option("--to", "to", type=click.Path(path_type=Path), help="A new folder.")
+@click.option(
+    "--to", "to", type=click.Path(path_type=Path), help="A new folder; for scores alone, a file."
+)
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
-    default=FORMATS[0],
+    type=click.Choice([*FOLDERS, *results.FORMATS]),
+    default=FOLDERS[0],
     show_default=True,
-    help="Which tool loads the folder.",
+    help="Which tool loads the folder; of the last two, who reads the file of scores.",
 )
 @click.option(
     "--push", "name", metavar="OWNER/NAME", help="Send it to this repository of the hub instead."
@@ -65,15 +69,26 @@ def export(
     \b
     Example:  bench export simcse-builtin-s42 --to my-model
               bench export simcse-builtin-s42 --push me/simcse-small --private
+              bench export simcse-builtin-s42 --format every-eval-ever --to scores.json
     """
     if (to is None) == (name is None):
         raise BenchError("export needs either --to or --push", "--to DIR, or --push OWNER/NAME")
     if name is None and (private or replace):
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
+    if form in results.FORMATS:
+        if to is None:
+            raise BenchError(f"--format {form} writes a file of scores", "--to FILE")
+        file = RunsFolder(runs).record_file(reference)
+        scored = Run(read_record(file), file.parent)
+        check_export(scored.record, to)
+        text = results.results_text(scored, form)
+        write_or_fail(to, text.encode(), hint="another --to FILE")
+        click.echo(json_text({"run": file.parent.name, "to": str(to)}) if as_json else to)
+        return
     with tempfile.TemporaryDirectory() as temporary:
         folder = to or Path(temporary) / "export"
         run = find_run(reference, RunsFolder(runs), plugins)
-        check_export(run, folder)
+        check_export(run.record, folder)
         if name is not None:
             check_repository(name, replace=replace, offline=offline)
         for note in run.notes:

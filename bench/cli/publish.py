@@ -37,7 +37,6 @@ HELP = {
     "baseline": "The row that the others are compared with, fixed before the scores.  [default: simcse]",
     "title": "Heading of the pages.  [default: as the last version]",
     "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
-    "statistics": "Intervals and verdicts: auto reads no predictions of more than 1,000 runs.",
     "predictions_url": "Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
     "names it by sha256 and size.",
 }
@@ -58,13 +57,6 @@ HELP = {
 @click.option("--baseline", help=HELP["baseline"])
 @click.option("--title", help=HELP["title"])
 @click.option("--note", help=HELP["note"])
-@click.option(
-    "--statistics",
-    type=click.Choice(["auto", "yes", "no"]),
-    default="auto",
-    show_default=True,
-    help=HELP["statistics"],
-)
 @click.option("--predictions-url", metavar="URL", help=HELP["predictions_url"])
 @data_option
 @suite_file_option

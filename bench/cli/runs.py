@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
+from bench.base.text import value_text
 from bench.cli.columns import print_columns, print_facts, print_grid, say
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
 from bench.compare.formatting import heads, suite_scores, visible
@@ -225,7 +226,7 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     click.echo()
     print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)])
     values = [
-        f"{key} {report.plain_value(recipe_value.value)}"
+        f"{key} {value_text(recipe_value.value)}"
         for key, recipe_value in record.recipe.items()
         if recipe_value.value is not None and (key in MAIN or recipe_value.source.startswith("--"))
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -13,23 +12,11 @@ from bench.runs.searches import is_tuned, search_of
 
 
 def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with what every row took: means over its runs. What encoding takes is shown under one condition, that of
-    most rows, which a note names; of other rows it is left out."""
-    costs = [_cost([records[run] for run in row.runs]) for row in table.rows]
-    conditions = Counter(cost.encode_condition for cost in costs if cost.encode_condition)
-    usual = min(conditions, key=lambda condition: (-conditions[condition], condition), default=None)
-    rows, others = [], []
-    for row, cost in zip(table.rows, costs, strict=True):
-        if cost.encode_condition not in (None, usual):
-            others.append(row.name)
-            cost = replace(cost, **dict.fromkeys(ENCODING))
-        rows.append(replace(row, cost=cost))
-    note = f"encode was measured on: {usual}"
-    note += f"; measured otherwise, and not shown: {', '.join(others)}" if others else ""
-    return replace(table, rows=tuple(rows), notes=(*table.notes, *([note] if usual else [])))
+    """The table with what every row took: means over its runs."""
+    rows = [replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows]
+    return replace(table, rows=tuple(rows))
 
 
-ENCODING = ("encode_sentences_per_second", "encode_memory_bytes", "encode_condition")
 TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
 """Recipe values that two methods may have unlike each other without being other methods for it."""
 SEARCHED = "searched"
@@ -56,8 +43,6 @@ def terms(record: RunRecord) -> dict[str, str]:
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:
     costs, (seconds, trials) = [run.cost for run in runs], tuning_cost(runs)
-    measured = [cost.encoding for cost in costs if cost.encoding is not None]
-    known = measured if len({cost.condition for cost in measured}) == 1 else []
     return Cost(
         tuning_seconds=seconds,
         tuning_trials=trials,
@@ -65,9 +50,6 @@ def _cost(runs: Sequence[RunRecord]) -> Cost:
         trainable_parts=_parts([cost.trainable_parts for cost in costs]),
         train_seconds=_mean([cost.train_seconds for cost in costs]),
         peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),
-        encode_sentences_per_second=_mean([cost.sentences_per_second for cost in known]),
-        encode_memory_bytes=_mean([cost.memory_bytes for cost in known]),
-        encode_condition=known[0].condition if known else None,
     )
 
 

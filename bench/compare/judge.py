@@ -52,23 +52,16 @@ EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""
 APART = 0.02
 """Points by which a recorded value may differ from that of its predictions: classifiers' scores are rounded within folds."""
-Report = Callable[[str, int, int], None]
-"""(task, done, of all): called before each task is read."""
 
 
-def judge(
-    table: Table, runs: Mapping[str, Run], report: Report | None = None, *, predictions: bool = True
-) -> Table:
+def judge(table: Table, runs: Mapping[str, Run]) -> Table:
     """The table with intervals, verdicts and the rows that may be the best, as far as the runs' predictions allow.
 
-    A cell without usable predictions has an interval over its seeds, where it has several; a note says why. ``predictions``: False reads
-    none.
+    A cell without usable predictions has an interval over its seeds, where it has several; a note says why.
     """
     missing: dict[Position, str] = {}
-    stored = predictions and any(
-        has_predictions(runs[run].folder) for row in table.rows for run in row.runs
-    )
-    cells = _read(table, runs, report, missing) if stored else {}
+    stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
+    cells = _read(table, runs, missing) if stored else {}
     average = _averaged(table, runs)
     columns = {
         j: _column(table, cells, j, average, missing)
@@ -261,14 +254,10 @@ def _reasons(table: Table, missing: Mapping[Position, str]) -> list[str]:
 # --- the predictions behind the cells of tables, as far as there are any, and why there are none elsewhere ---
 
 
-def _read(
-    table: Table, runs: Mapping[str, Run], report: Report | None, missing: dict[Position, str]
-) -> Cells:
+def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -> Cells:
     """What the table's cells are made of. Nothing that is missing or damaged is fatal: ``missing`` gets the reason."""
     cells: dict[Position, tuple[Predicted, Influence]] = {}
     for j, task in enumerate(table.columns):
-        if report is not None:
-            report(task, j, len(table.columns))
         first: Predicted | None = None
         for i, row in enumerate(table.rows):
             scores = [(runs[run], _scores(runs[run].record, table).get(task)) for run in row.runs]

@@ -24,11 +24,10 @@ from bench.data.sets.sts import STS_TASKS
 from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
 from bench.references.audit import half_unit, remarks
 from bench.references.ours import DEV, SUITES, find_printed, meaning
-from bench.runs.record import RunRecord, Score, ScoreKey
+from bench.runs.record import SET, RunRecord, Score, ScoreKey
 
 LEVEL = 0.95
 CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
-SET = "--set"  # begins the source of a recipe value that a user gave
 DEV_SET = "STS-B dev"
 
 # --- the judgement: numbers in, numbers out ---

@@ -11,12 +11,11 @@ from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
 from bench.compare.costs import SEARCHED, terms, with_costs
 from bench.compare.formatting import protocol_words, row_name
-from bench.compare.judge import Report, judge
+from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.statistics.summary import summarise, with_baseline
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
 from bench.data.overlap_counts import seen_tasks
-from bench.runs.packed import has_predictions
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of
@@ -191,32 +190,23 @@ def _no_dev_set(name: str) -> str:
 # --- the tables ---
 
 
-AUTO, YES, NO = "auto", "yes", "no"
-MANY_RUNS = 1_000
-"""Runs with predictions up to which ``auto`` reads them without being asked: about a minute."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
     """What stands in the tables beside the means."""
 
     baseline: str | None = None
     together: bool = False
-    statistics: str = (
-        AUTO  # intervals and verdicts: auto (up to MANY_RUNS runs with predictions), yes, no
-    )
     tasks: tuple[str, ...] = ()  # only these; a single one is what a table ranks by
     with_paper: bool = False
     cost: bool = False
     strict: bool = False
 
 
-def compare_runs(
-    runs: Sequence[Run], options: TableOptions, report: Report | None = None
-) -> tuple[Table, ...]:
+def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
     """The tables of these runs. Raises BenchError where the runs have no score, or ``options``
     refuse them."""
-    records = {run.record.run_id: run.record for run in runs}
+    by_id = {run.record.run_id: run for run in runs}
+    records = {run_id: run.record for run_id, run in by_id.items()}
     groups: dict[str, list[RunRecord]] = {}
     for record in records.values():
         groups.setdefault(chosen_on(record), []).append(record)
@@ -231,7 +221,7 @@ def compare_runs(
     tables = [with_footnotes(table, tables, records) for table in tables]
     if options.strict:
         refuse_footnotes(tables)
-    tables = _judged(tables, {run.record.run_id: run for run in runs}, options, report)
+    tables = [judge(table, by_id) for table in tables]
     if options.with_paper:
         tables = [with_paper(table, records) for table in tables]
     if options.cost:
@@ -247,22 +237,3 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
             f"--strict: {plural(len(found), 'difference')} between the runs of a table: {list_names(found, 1)}",
             "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
         )
-
-
-def _judged(
-    tables: list[Table], runs: Mapping[str, Run], options: TableOptions, report: Report | None
-) -> list[Table]:
-    shown = {run for table in tables for row in table.rows for run in row.runs}
-    stored = sum(has_predictions(runs[run].folder) for run in shown)
-    if not stored and options.statistics == YES:
-        raise BenchError(
-            "--statistics yes: none of these runs has predictions",
-            "the command of each run makes them again",
-        )
-    note = ""
-    if options.statistics == NO:
-        note = "not tested"
-    elif options.statistics == AUTO and stored > MANY_RUNS:
-        note = f"not tested: reading the predictions of {stored:,} runs takes minutes; choose fewer runs, or --statistics yes"
-    judged = [judge(table, runs, report, predictions=not note) for table in tables]
-    return [replace(table, notes=(*table.notes, note)) for table in judged] if note else judged

@@ -19,11 +19,12 @@ import numpy as np
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.export import card, mteb_folder, st_folder, transformers_folder
 from bench.export.exported import Exported
-from bench.runs.intact import repeat_command
+from bench.runs.intact import AGAIN
 
 if TYPE_CHECKING:
     from bench.method import Method
     from bench.run.trained_run import TrainedRun
+    from bench.runs.record import RunRecord
 
 
 TOLERANCE = 1e-5
@@ -43,18 +44,18 @@ SENTENCES = (
 )
 
 
-def check_export(run: TrainedRun, to: Path) -> None:
-    """Raises BenchError where something is in the way of a new folder, NotAModel where the run is not finished: its scores belong
+def check_export(record: RunRecord, to: Path) -> None:
+    """Raises BenchError where something is in the way of what is written, NotAModel where the run is not finished: its scores belong
     in the model card."""
     if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
         raise BenchError(
             f"--to {to} exists already; nothing was written",
             "name a new folder, or remove that one first",
         )
-    if run.record.status != "finished":
+    if record.status != "finished":
         raise NotAModel(
-            f"{run.record.run_id} is not finished (status {run.record.status})",
-            repeat_command(run.record, run.folder),
+            f"{record.run_id} is not finished (status {record.status})",
+            AGAIN,
         )
 
 
@@ -65,7 +66,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
     """
-    check_export(run, to)
+    check_export(run.record, to)
     with write_aside(to) as aside:
         files: list[str] = []
         if form == "transformers":

@@ -8,18 +8,17 @@ from typing import Any
 
 import jinja2
 
-from bench.base.errors import BenchError
+from bench.base.text import value_text
 from bench.compare.formatting import markdown, metric_words
-from bench.compare.statistics.column import interval_of_method
-from bench.compare.statistics.table import AVERAGE, DECIMALS
 from bench.data.sets.manifest import data_sets
 from bench.export import mteb_folder, transformers_folder
 from bench.export.exported import Exported
+from bench.export.results import scored_cells
 from bench.run.trained_run import TrainedRun
-from bench.runs import Run, RunRecord, Score
-from bench.runs.predictions import read_predicted
+from bench.runs import Run, RunRecord
+from bench.runs.record import AVERAGE
 from bench.show.grid import Cell, Column, as_markdown, grid
-from bench.show.tables.report import plain_value, what
+from bench.show.tables.report import what
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
@@ -102,36 +101,24 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
 
 
 def scores_table(run: Run) -> str:
-    """All scores of a run, with an interval over items where there is one."""
+    """All scores of a run as ``bench compare`` has them, with an interval over items where there is one."""
     rows = []
-    for score in run.scores:
-        number = Cell(number=score.value, decimals=DECIMALS.get(score.metric, 2))
-        interval = score_interval(run, score)
-        between = f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else ""
-        about = (score.suite, metric_words(score.metric), score.protocol, score.text or "")
-        rows.append((score.task, number, f"{score.n:,}", between, *about))
+    for table, task, cell in scored_cells(run):
+        about = (table.suite, metric_words(table.metric), table.protocol, table.text or "")
+        number, spread = Cell(number=cell.mean, decimals=cell.decimals), cell.spread
+        between = f"{spread.low:.2f} to {spread.high:.2f}" if spread else ""
+        rows.append((task, number, f"{cell.n:,}", between, *about))
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
     columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
     note = "Interval: 95 %, of this one run, over other items; it does not cover other seeds."
     return as_markdown(grid(columns, rows, notes=[note]))
 
 
-def score_interval(run: Run, score: Score) -> tuple[float, float] | None:
-    """Only where the stored predictions are of a kind that has statistics."""
-    if score.task == AVERAGE:
-        return None
-    try:
-        interval = interval_of_method(read_predicted([run], score.key))
-    except (BenchError, ValueError):
-        return None
-    return interval.low, interval.high
-
-
 def recipe_table(run: TrainedRun) -> str:
     rows = []
     for key, value in sorted(run.record.recipe.items()):
         is_place = key in run.plugin.cls.places
-        shown = plain_value(value.value)
+        shown = value_text(value.value)
         rows.append((key, _name(shown) if is_place else shown, value.source))
     return as_markdown(grid(("value of", "is", "from"), rows))
 

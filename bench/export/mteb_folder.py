@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataMissing
 from bench.method import read_json
-from bench.runs.intact import foreign_files, repeat_command
+from bench.runs.intact import AGAIN, foreign_files
 from bench.runs.record import AVERAGE
 from bench.runs.store import data_key
 
@@ -148,7 +148,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     if file is None:
         raise DataMissing(
             f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
-            repeat_command(record, run_folder),
+            AGAIN,
         )
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)

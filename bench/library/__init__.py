@@ -191,7 +191,6 @@ def compare_runs(
     baseline: str | Result | None = None,
     *,
     together: bool = False,
-    statistics: str = "auto",
     runs: PathLike = None,
 ) -> Tables:
     """Runs side by side: means over seeds, intervals, which rows are better than the baseline, and which may be the best.
@@ -208,7 +207,7 @@ def compare_runs(
     if isinstance(baseline, Result):
         here = baseline.run_id in results
         baseline = baseline.run_id if here else baseline.record.label
-    options = TableOptions(baseline=baseline, together=together, statistics=statistics)
+    options = TableOptions(baseline=baseline, together=together)
     return Tables(judged_tables([result.run for result in results.values()], options))
 
 

@@ -59,7 +59,6 @@ def publish(
     title: str | None = None,
     note: str | None = None,
     baseline: str | None = None,
-    statistics: str = "auto",
     data: DataFolder | None = None,
     preview: bool = False,
     predictions_url: str | None = None,
@@ -80,6 +79,7 @@ def publish(
         last, name = before[-1] if before else None, next_name(before)
         url = None if preview else predictions_url
         gathered = gather(runs, submissions, data, report)
+        report("comparing", 0, 1)
         made = board(
             gathered.runs,
             version=PREVIEW if preview else name,
@@ -88,8 +88,6 @@ def publish(
             senders=gathered.senders,
             left_out=gathered.left_out,
             baseline=baseline,
-            statistics=statistics,
-            report=lambda task, done, of: report(f"comparing {task}", done, of),
         )
         found, missing = searches(made, RunsFolder(runs), last)
         why = "not published, although runs here have values that it found"

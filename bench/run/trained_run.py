@@ -12,7 +12,7 @@ from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Valu
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, discover
 from bench.runs import RunRecord, RunsFolder
-from bench.runs.intact import CHECKPOINT, checkpoint_problem, repeat_command
+from bench.runs.intact import AGAIN, AGAIN_FRESH, CHECKPOINT, checkpoint_problem
 from bench.runs.store import read_record
 
 
@@ -61,8 +61,8 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     if trains and record.training is None:
         problem = f"it has no finished checkpoint (status {record.status})"
     if problem is not None:
-        fresh = trains and record.training is not None
-        raise NotAModel(f"{record.run_id}: {problem}", repeat_command(record, folder, fresh=fresh))
+        hint = AGAIN_FRESH if trains and record.training is not None else AGAIN
+        raise NotAModel(f"{record.run_id}: {problem}", hint)
     recipe = {
         key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()
     }

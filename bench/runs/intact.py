@@ -1,5 +1,4 @@
-"""What lies in a run's folder: its curve; whether checkpoint and predictions are those that its record names, cheaply enough for every contact; what
-makes the run again.
+"""What lies in a run's folder: its curve; whether checkpoint and predictions are those that its record names, cheaply enough for every contact.
 
 A large file is read once: its hash is remembered in the cache under its place, size and times. One that was written, replaced
 or touched since is read again.
@@ -9,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,27 +21,19 @@ from bench.runs.store import FOREIGN
 CHECKPOINT = "checkpoint"
 SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
 MISSING, CUT = "missing", "cut short or damaged"
+AGAIN = "give its command again; bench runs RUN shows it"
+AGAIN_FRESH = "give its command again, with --fresh; bench runs RUN shows it"
 
 
 def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     """What is wrong with the checkpoint, in words that name the file; None where it is whole.
 
-    Of a record that keeps no hashes (``bench.run/1``) only the size is known. Files that no record names are nobody's.
+    Of a record without hashes (``bench.run/1``) nothing is known. Files that no record names are nobody's.
     """
     place = folder / CHECKPOINT
     if not place.is_dir():
         return f"{place} is {MISSING}"
-    if record.checkpoint is None:
-        size, expected = (
-            sum(path.stat().st_size for path in place.rglob("*") if path.is_file()),
-            record.cost.checkpoint_bytes,
-        )
-        return (
-            None
-            if expected in (None, size)
-            else f"{place} is {CUT}: {size:,} bytes, {expected:,} recorded"
-        )
-    for name, recorded in sorted(record.checkpoint.items()):
+    for name, recorded in sorted((record.checkpoint or {}).items()):
         file = place / name
         if not file.is_file():
             return f"{file} is {MISSING}"
@@ -113,27 +103,6 @@ def remembered_sha256(file: Path) -> str:
     if is_settled(max(facts.st_mtime_ns, facts.st_ctime_ns)):
         entry.write(sha256)
     return sha256
-
-
-def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
-    """The command that made a run, to be given again where the run lies now; ``fresh``: so that it is trained anew."""
-    try:
-        words = shlex.split(record.provenance.command or "")
-    except ValueError:  # a call from Python, with quotes that no shell would have
-        words = []
-    if words[:2] != ["bench", "run"]:  # another verb, which has no --fresh
-        return (
-            f"remove {folder}, then give its command again" if fresh else "give its command again"
-        )
-    while "--runs" in words:
-        i = words.index("--runs")
-        del words[i : i + 2]
-    words = [
-        word
-        for word in words
-        if word not in ("--fresh", "--dry-run") and not word.startswith("--runs=")
-    ]
-    return shlex.join([*words, *(["--fresh"] if fresh else []), "--runs", str(folder.parent)])
 
 
 # --- what a training leaves beside the record: its curve, read without torch, and the name of the batch that failed ---

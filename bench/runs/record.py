@@ -22,11 +22,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
-from bench.base.text import plural
 
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
 REDUCED = "reduced"  # the array by which stored predictions say that only what the score needs is left of them
+SET = "--set"  # how the source of a recipe value that a user gave begins
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
@@ -99,12 +99,6 @@ class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     text: str  # what was encoded, in words, with the beginning of its sha256
     torch: str
     bench_version: str
-
-    @property
-    def condition(self) -> str:
-        """All but what was measured, in words."""
-        threads = plural(self.threads, "thread")
-        return f"{self.text}, {self.precision}, {self.device}, {threads}, torch {self.torch}, bench {self.bench_version}"
 
 
 class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -45,13 +45,9 @@ class Encoder:
                     tasks[_known(score, self.data)] = score
                 except DataMissing as error:
                     yield Finding("encoding", cell(score), UNCHECKED, error.message)
+        method = None
         try:
             trained = find_run(str(run.folder), RunsFolder(run.folder.parent), self.plugins)
-        except BenchError as error:
-            why = f"{error.message} (try: {error.hint})" if error.hint else error.message
-            yield Finding("encoding", "checkpoint", UNCHECKED, why)
-            return
-        try:
             method = load_run(trained, device=self.device, offline=self.offline)
             vectors = RunVectors(method, SilentReporter())
             with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's folder
@@ -59,8 +55,11 @@ class Encoder:
                 results = dict(score_tasks(list(tasks), vectors, place, self.device))
         except Exception as error:  # a method's own code may raise anything
             what = error.message if isinstance(error, BenchError) else one_line(error)
-            why = f"it cannot be encoded again: {what}"
-            yield Finding("encoding", "checkpoint", DIFFERS, why)
+            hint = getattr(error, "hint", None)
+            why = f"it cannot be encoded again: {what}" + (f" (try: {hint})" if hint else "")
+            not_here = method is None and isinstance(error, BenchError)
+            outcome = UNCHECKED if not_here else DIFFERS
+            yield Finding("encoding", "checkpoint", outcome, why)
             return
         same_code = trained.plugin.sha256 == run.record.provenance.plugin.sha256
         changed = "" if same_code else "; the method's code has changed since"
@@ -80,6 +79,9 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
             if known.form != score.text:
                 raise DataMissing(f"the text here has the form {known.form}")
             return known
+    if score.protocol in suite(name).earlier:
+        why = f"this version no longer has the data of {score.protocol}"
+        raise DataMissing(f"{why}; bench run --suite {name} scores other data")
     raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 

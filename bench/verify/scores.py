@@ -59,7 +59,7 @@ PROTOCOL_DETAIL = {
     "transfer": ("classes", "dev", "fits", "folds"),
     "transfer-quick": ("classes",),
     "fewshot": ("classes", "fits", "shots"),
-    "geometry": ("set", "split", "zero_vectors"),
+    "geometry": ("set", "split", "zero_vectors", "cosine_edges", "cosine_by_gold"),
     "mteb": (
         "dataset",
         "mteb_version",
@@ -72,7 +72,7 @@ PROTOCOL_DETAIL = {
         "type",
     ),
 }
-"""Parts of a detail that say how a task was scored, and that do not follow from predictions. No page prints them."""
+"""Parts of a detail that say how a task was scored, and do not follow from predictions, or that only older records have. No page prints them."""
 
 
 def check_scores(run: Run) -> Iterator[Finding]:

@@ -144,7 +144,7 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
     (tmp_path / "text.txt").write_text("\n".join(sentences(24, seed=6)) + "\n")
     names = ("runs", "boards", "closed", "cache", "mine")
     runs, boards, closed, cache, mine = (tmp_path / name for name in names)
-    publish = argv("publish --statistics no")
+    publish = argv("publish")
     assert bench(*publish, "--runs", runs, "--out", boards).exit_code == 0
     shutil.copytree(runs, closed)
     cache.mkdir()
@@ -166,9 +166,9 @@ def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
         f"runs --runs {closed}": (0, ""),
         f"compare --runs {closed}": (0, f"{made[0].run_id}/run.json: Permission denied"),
         f"verify --runs {closed}": (1, ""),
-        f"publish --runs {runs} --out {boards} --statistics no": (0, ""),  # nothing is new
-        f"publish --runs {runs} --out {boards} --statistics no --note New.": (2, f"{boards}: "),
-        f"publish --runs {closed} --out {mine}/boards --statistics no": (0, ""),
+        f"publish --runs {runs} --out {boards}": (0, ""),  # nothing is new
+        f"publish --runs {runs} --out {boards} --note New.": (2, f"{boards}: "),
+        f"publish --runs {closed} --out {mine}/boards": (0, ""),
         f"publish --check --out {boards}": (0, ""),
         f"export {made[2].run_id} --runs {runs} --format mteb-results --to {closed}/out": (2, ""),
     }

@@ -33,12 +33,11 @@ def fill(runs: Path, suites: tuple[str, ...] = SUITES, **changes: Any) -> Path:
     return runs
 
 
-def board_of(runs: Path, statistics: str = "no") -> Board:
+def board_of(runs: Path) -> Board:
     folder = RunsFolder(runs)
     records, _ = folder.records()
     return board(
         [Run(record=one, folder=folder.folder(one.run_id)) for one in records],
         version="v1",
         title="made",
-        statistics=statistics,
     )

@@ -100,7 +100,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     for length in LENGTHS:
         recipe = {"prompt_length": length}
         made_run(runs, "promcse", 1, noise=0.5 + 0.3 / length, recipe=recipe, suites=("sts",))
-    return draw(with_captions(board_of(runs, statistics="yes")))
+    return draw(with_captions(board_of(runs)))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def with_papers(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     for length in LENGTHS:
         recipe = {"prompt_length": length}
         made_run(runs, "promcse", 1, noise=0.5, backbone=backbone, recipe=recipe)
-    return draw(board_of(runs, statistics="yes"))
+    return draw(board_of(runs))
 
 
 def marks(axes: Any, colour: str | None = None, marker: str = "o") -> list[tuple[float, float]]:
@@ -287,7 +287,7 @@ def test_learning_curves_are_means_of_those_of_the_runs(made: Drawn) -> None:
 def test_two_folders_of_one_name_have_figures_of_their_own(tmp_path: Path) -> None:
     for backbone in ("first/encoder", "second/encoder"):
         made_runs(tmp_path, {"simcse": 0.62, "promcse": 0.55}, seeds=(1, 2), backbone=backbone)
-    every = figures(board_of(tmp_path, statistics="yes"))
+    every = figures(board_of(tmp_path))
     names = [one.name for one in every if one.kind == "gains"]
     assert names == ["gains-unsupervised-encoder", "gains-unsupervised-encoder-2"]
 

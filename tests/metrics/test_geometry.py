@@ -10,7 +10,6 @@ from scipy.spatial.distance import pdist
 
 from bench.score.metrics.geometry import (
     effective_rank,
-    histograms,
     mean_cosines,
     potentials,
     singular_values,
@@ -50,18 +49,3 @@ def test_effective_rank_of_unequal_directions_is_the_entropys():
     )
     with pytest.raises(ValueError, match="undefined"):
         effective_rank(singular_values(np.ones((4, 3))))
-
-
-def test_histograms_by_hand():
-    made = histograms([-1, 0.1, 0.5, 1.0, 0.49], [0, 0.9, 1, 2, 2], (0, 1, 2), (-1, 0, 0.5, 1))
-    assert [(one["gold"], one["n"], one["counts"]) for one in made] == [
-        ([0, 1], 2, [1, 1, 0]),
-        ([1, 2], 3, [0, 1, 2]),
-    ]
-    about = {"mean": pytest.approx(-0.45), "sd": pytest.approx(0.55), "min": -1, "max": 0.1}
-    assert made[0] == {"gold": [0, 1], "n": 2, "counts": [1, 1, 0]} | about
-    (empty, _) = histograms([0.5], [1], (0, 1, 2), (0, 1))
-    assert empty == {"gold": [0, 1], "n": 0, "counts": [0]} | dict.fromkeys(about)
-    for value, gold in ((2, 1), (0.5, 6)):
-        with pytest.raises(ValueError, match="not within"):
-            histograms([value], [gold], (0, 5), (-1, 1))

@@ -46,7 +46,7 @@ def moved(runs: list[Run], by: float, senders: dict[str, str] | None = None) -> 
             for one in run.record.scores
         )
         found.append(run._replace(record=structs.replace(run.record, scores=scores)))
-    return board(found, version="v1", title="T", senders=senders, statistics="no")
+    return board(found, version="v1", title="T", senders=senders)
 
 
 def cells(made: Board, sign: str | None = None) -> dict[str, Cell]:

@@ -20,7 +20,7 @@ from bench.show.pages import run_page
 
 def a_board(records: list[RunRecord], folder: Path) -> Board:
     runs = [Run(record=one, folder=folder / one.run_id) for one in records]
-    return describe(board(runs, version="v1", title="Test", statistics="no"))
+    return describe(board(runs, version="v1", title="Test"))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
         assert f"{score.task} {score.value:.{decimals}f}" in text, score.task
     for key, one in run.record.recipe.items():
         assert key in text and one.source in text
-    assert repeat([run.record]).command in text and run.record.provenance.command in text
+    assert repeat([run.record]) in text and run.record.provenance.command in text
     assert run.record.fingerprint[:12] in text
     for name in run.record.provenance.data:
         assert name in text
@@ -98,7 +98,7 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     record = make(tmp_path)
     runs = [Run(record, tmp_path / record.run_id)]
     senders = {record.run_id: HOSTILE}
-    found = board(runs, senders=senders, version="v1", title=HOSTILE, statistics="no")
+    found = board(runs, senders=senders, version="v1", title=HOSTILE)
     html = run_page.render(found, found.runs[0])
     page = Parsed(html)
     assert page.tags.count("script") == 1 and "img" not in page.tags

@@ -31,7 +31,7 @@ def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             suites=("sts", "transfer") if seed > 1 else ("sts",),
         )
     made_run(tmp_path / "runs", "cls", None, noise=1.6, suites=("sts", "transfer"))
-    folder = publish(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no").folder
+    folder = publish(runs=tmp_path / "runs", out=tmp_path / "boards").folder
     assert folder is not None
     return folder
 

@@ -47,18 +47,15 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "elsewhere")
 
 
-def rows_of(page: Path) -> dict[str, tuple[str, str]]:
-    """Method -> (command, what it needs) of each row of a version's main page."""
+def rows_of(page: Path) -> dict[str, str]:
+    """Method -> command of each row of a version's main page."""
     html = page.read_text(encoding="utf-8")
     found = re.search(
         r'<script type="application/json" id="board-data">(.*?)</script>', html, re.DOTALL
     )
     assert found is not None
     data: dict[str, Any] = json.loads(found[1])
-    return {
-        run.partition("-builtin")[0]: (row["command"], row["needs"])
-        for run, row in data["rows"].items()
-    }
+    return {run.partition("-builtin")[0]: row["command"] for run, row in data["rows"].items()}
 
 
 def scores(runs: Path, method: str) -> dict[tuple[int | None, str], float]:
@@ -120,14 +117,12 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(
     assert set(rows) == {"cls", "last-avg", "simcse", "promptbert", "esimcse"}
 
     for method in ("last-avg", "promptbert", "esimcse"):  # which bench has all of
-        command, needs = rows[method]
-        assert needs == ""
-        run_again(command, tmp_path / "again")
+        run_again(rows[method], tmp_path / "again")
         assert scores(tmp_path / "again", method) == scores(tmp_path / "runs", method) != {}
     assert scores(tmp_path / "again", "cls") == {}  # it was typed with last-avg, and is another row
 
-    command, needs = rows["simcse"]
-    assert str(tmp_path) not in command and "text.txt" in needs and "--seeds 1-2" in command
+    command = rows["simcse"]
+    assert str(tmp_path) not in command and "--seeds 1-2" in command
     assert "no text with sha256:" in error_line(
         bench(*shlex.split(command)[1:], "--runs", tmp_path / "again")
     )
@@ -142,7 +137,7 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(
         unescape(one)
         for one in re.findall(r"<pre[^>]*>(bench run .*?)</pre>", page.read_text(encoding="utf-8"))
     ]
-    assert shown[0] == rows["promptbert"][0] and "--plain" in shown[1]  # then as it was typed
+    assert shown[0] == rows["promptbert"] and "--plain" in shown[1]  # then as it was typed
 
 
 def words_after(command: str, option: str) -> list[str]:
@@ -150,7 +145,7 @@ def words_after(command: str, option: str) -> list[str]:
     return [words[i + 1] for i, word in enumerate(words) if word == option]
 
 
-def test_what_stands_in_a_command_and_what_it_needs() -> None:
+def test_what_stands_in_a_command() -> None:
     one = record("promcse", 3, variant="eh", backbone="bert-base-uncased")
     origin = replace(
         one.provenance,
@@ -168,7 +163,6 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     }
     one = replace(one, provenance=origin, recipe=recipe)
     made = repeat([replace(one, seed=seed) for seed in (9, 3, 4, 5)])
-    assert made.needs == ""
     for option, words in {
         "--backbone": [f"bert-base-uncased@{'a' * 40}"],
         "--set": ["learning_rate=3.1e-05", "dropout=none", "eh=true"],
@@ -179,11 +173,11 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
         "--suite": ["sts"],
         "--text": [],
     }.items():
-        assert words_after(made.command, option) == words
+        assert words_after(made, option) == words
     raw = replace(one, scores=tuple(replace(score, text="raw") for score in one.scores))
-    assert words_after(repeat([raw]).command, "--text") == ["raw"]
+    assert words_after(repeat([raw]), "--text") == ["raw"]
     both = replace(one, scores=(*one.scores, *raw.scores))
-    assert words_after(repeat([both]).command, "--text") == ["tokenised,raw"]
+    assert words_after(repeat([both]), "--text") == ["tokenised,raw"]
 
     folder = replace(
         one,
@@ -195,22 +189,21 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
         ),
     )
     told = repeat([folder])
-    assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
-    assert "the model folder mini" in told.needs and "the method promcse of theirs" in told.needs
+    assert words_after(told, "--backbone") == ["mini"] and "ada" not in told
     scorer = Code(package="/home/ada/odd.py", sha256="c" * 64)
     plugin = Code(package="mine/new.py", sha256="d" * 64)
     mine = replace(
         origin, plugin=plugin, execution=HowExecuted(**{"suites": {"sts": scorer, "other": scorer}})
     )
     told = repeat([replace(one, provenance=mine)])
-    assert words_after(told.command, "--plugin") == ["new.py", "odd.py"] and "ada" not in told.needs
+    assert words_after(told, "--plugin") == ["new.py", "odd.py"] and "ada" not in told
 
 
 def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
     one = record("dclr", 1)
     value = next(iter(one.recipe.values()))
 
-    def told(place: str, content: str) -> tuple[str, str]:
+    def typed(place: str, content: str) -> str:
         origin = replace(
             one.provenance,
             determines={"places": {"teacher": content, "other": None}},
@@ -225,8 +218,8 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
                 )
             ]
         )
-        assert "ada" not in made.command + made.needs
-        return words_after(made.command, "--set")[0], made.needs
+        assert "ada" not in made
+        return words_after(made, "--set")[0]
 
     run = "simcse-builtin-s1-cdd2eaf2"
     for place in (
@@ -235,20 +228,13 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
         f"/home/ada/{run}/checkpoint/",
         f"../runs3/{run}",
     ):
-        assert told(place, "e" * 64) == (
-            f"teacher=runs/{run}",
-            f"Needs as teacher the run {run}, made as its own row says.",
-        )
-    assert told("owner/name", "a" * 40) == (f"teacher=owner/name@{'a' * 40}", "")
-    assert told("owner/name@main", "a" * 40) == ("teacher=owner/name@main", "")
-    file = (
-        "teacher=vectors.txt",
-        "Needs as teacher vectors.txt, in the folder where you type it (sha256 eeeeeeeeeeee...).",
-    )
-    assert told("/home/ada/vectors.txt", "e" * 64) == file
+        assert typed(place, "e" * 64) == f"teacher=runs/{run}"
+    assert typed("owner/name", "a" * 40) == f"teacher=owner/name@{'a' * 40}"
+    assert typed("owner/name@main", "a" * 40) == "teacher=owner/name@main"
+    assert typed("/home/ada/vectors.txt", "e" * 64) == "teacher=vectors.txt"
     plain = replace(
         one,
         recipe={"teacher": replace(value, value=None, source="--set")},
         provenance=replace(one.provenance, determines={"places": {"teacher": None}}),
     )
-    assert words_after(repeat([plain]).command, "--set") == ["teacher=none"]
+    assert words_after(repeat([plain]), "--set") == ["teacher=none"]

@@ -199,7 +199,7 @@ def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "leaderboards" / "plans" / "v1.md").write_text("# Plan")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(build, "draw_figures", lambda *_: ())
-        made = build.publish(runs=folder / "runs", out=folder / "leaderboards", statistics="no")
+        made = build.publish(runs=folder / "runs", out=folder / "leaderboards")
     assert made.folder is not None
     return made.folder
 
@@ -313,7 +313,7 @@ def test_predictions_elsewhere_are_fetched_by_hash(
 ) -> None:
     url, served = server
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    words = ("publish", "--runs", runs, "--out", out, "--statistics", "no")
+    words = ("publish", "--runs", runs, "--out", out)
     done = bench(*words, "--predictions-url", url)
     assert done.exit_code == 0, done.output
     assert not (out / "v1" / NAME).exists()

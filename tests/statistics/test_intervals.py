@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.stats
+from one_method import Interval, interval_of_method
 
-from bench.compare.statistics.column import Interval, interval_of_method
 from bench.runs.predicted import Predicted
 
 RNG = (

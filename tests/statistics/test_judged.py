@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import scipy.stats
 from made_tables import HIGHER, ITEMS_FREEDOM, SIX, WORLDS, World, alike, simulate
+from one_method import interval_of_method
 
 from bench.compare.judge import Judged, judged
-from bench.compare.statistics.column import Column, column, interval_of_method
+from bench.compare.statistics.column import Column, column
 from bench.compare.statistics.influence import influence
 from bench.runs.predicted import Predicted
 

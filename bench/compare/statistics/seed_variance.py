@@ -126,18 +126,9 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """x > 0 with trigamma(x) = value > 0, by Newton's method on 1 / trigamma, which is convex (Smyth 2004, appendix)."""
+    """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends between which it lies."""
+    from scipy.optimize import brentq
     from scipy.special import polygamma
 
-    if value > 1e7:
-        return 1 / math.sqrt(value)
-    if value < 1e-6:
-        return 1 / value
-    x = 0.5 + 1 / value
-    for _ in range(50):
-        trigamma = float(polygamma(1, x))
-        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
-        x += step
-        if -step / x < 1e-10:
-            break
-    return x
+    ends = 1 / value, (1 + math.sqrt(1 + 4 * value)) / (2 * value)
+    return float(brentq(lambda x: float(polygamma(1, x)) - value, *ends, xtol=1e-100, rtol=1e-13))

@@ -13,9 +13,6 @@ from dataclasses import replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
-from bench.base.average import average_of
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import (
     AVERAGE,
@@ -170,22 +167,9 @@ def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ..
 
 
 def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
-    """With the suite's average as recorded, else as the papers take it: of the printed values, rounded again.
-
-    Where a task is missing there is none, whatever the record says.
-    """
-    by_task = dict(scores)
-    known = COLUMNS.get(suite)
-    if known is None:
-        return by_task
-    stored = by_task.pop(AVERAGE, None)
-    if all(task in by_task for task in known):
-        own = [by_task[task] for task in known]
-        mean = average_of(score.value for score in own)
-        by_task[AVERAGE] = stored or structs.replace(
-            own[0], task=AVERAGE, value=mean, n=sum(score.n for score in own), std=None
-        )
-    return by_task
+    """With the suite's average as recorded; where a task is missing there is none, whatever the record says."""
+    whole = all(task in scores for task in COLUMNS.get(suite, ()))
+    return {task: score for task, score in scores.items() if whole or task != AVERAGE}
 
 
 def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:

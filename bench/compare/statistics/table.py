@@ -215,11 +215,6 @@ class Cost:
     )
     train_seconds: float | None = None
     peak_memory_bytes: float | None = None
-    encode_sentences_per_second: float | None = None
-    encode_memory_bytes: float | None = None
-    encode_condition: str | None = (
-        None  # that of all runs of the row; None also where the other rows of the table have another
-    )
     tuning_seconds: float | None = (
         None  # of all trials of the search that found the values; None: none did
     )

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 #
 # - candidates of all starts are measured in one matrix product; where they outnumber the points, all distances between points
 #   are computed once and looked up;
-# - a centre that no point joined or left has not moved: its distances stay as they are, and only points of a cluster whose
-#   centre moved look at all centres again;
+# - a centre that no point joined or left has not moved: its distances stay as they are;
 # - a cluster's sum is changed by the points that joined or left it.
 #
 # Legend: N points, D dimensions, K clusters, S starts, T candidates (trials), M centres that moved.
@@ -216,7 +215,6 @@ class _Start:
         self.iterations = 0
         self._distance_KN = np.empty((clusters, n), dtype=centres_KD.dtype)
         self._label_N = np.zeros(n, dtype=np.int32)
-        self._nearest_N = np.empty(n, dtype=centres_KD.dtype)
         self._summed_N = np.full(n, -1, dtype=np.int32)  # the cluster whose sum holds the point
         self._before_N = self._label_N
         self._sum_KD = np.zeros(centres_KD.shape)
@@ -227,31 +225,9 @@ class _Start:
 
     def assign(self, distances_MN: Floats) -> None:
         """The nearest centre of every point, given new distances to the centres that moved."""
-        self._before_N = self._label_N.copy()
-        if len(self.moved_M) == len(self._distance_KN):
-            self._distance_KN[:] = distances_MN
-        else:
-            self._distance_KN[self.moved_M] = distances_MN
-        if 2 * len(self.moved_M) >= len(self._distance_KN):
-            self._label_N[:] = 0
-            self._nearest_N[:] = self._distance_KN[0]
-            self._closer(range(1, len(self._distance_KN)), self._distance_KN[1:])
-            return
-        was_moved_K = np.zeros(len(self._distance_KN), dtype=bool)
-        was_moved_K[self.moved_M] = True
-        astray = np.flatnonzero(was_moved_K[self._label_N])
-        distance_Ka = np.take(self._distance_KN, astray, axis=1)
-        self._label_N[astray] = distance_Ka.argmin(axis=0)
-        self._nearest_N[astray] = distance_Ka.min(axis=0)
-        self._closer(self.moved_M.tolist(), distances_MN)
-
-    def _closer(self, clusters: Sequence[int], distances_MN: Floats) -> None:
-        """Points join a cluster whose centre is nearer than their own."""
-        closer_N = np.empty(len(self._label_N), dtype=bool)
-        for k, distance_N in zip(clusters, distances_MN, strict=True):
-            np.less(distance_N, self._nearest_N, out=closer_N)
-            np.minimum(distance_N, self._nearest_N, out=self._nearest_N)
-            self._label_N[closer_N] = k
+        self._distance_KN[self.moved_M] = distances_MN
+        self._before_N = self._label_N
+        self._label_N = self._distance_KN.argmin(axis=0).astype(np.int32)
 
     def move(self) -> float:
         """Put the centres into the means of their points; the sum of their squared shifts, -1 where no label had changed."""
@@ -290,9 +266,10 @@ class _Start:
 
     def _fill(self, empty: NDArray[np.intp]) -> None:
         """Give each empty cluster one of the points that lie farthest from their centres, as scikit-learn does."""
-        if self._nearest_N.max() <= 0:
+        nearest_N = self._distance_KN.min(axis=0)
+        if nearest_N.max() <= 0:
             return
-        farthest = np.argsort(self._nearest_N)[::-1][: len(empty)]
+        farthest = np.argsort(nearest_N)[::-1][: len(empty)]
         for cluster, row in zip(empty, farthest, strict=True):
             old = self._summed_N[row]
             self._sum_KD[old] -= self.points.x_ND[row]

@@ -5,10 +5,6 @@ Legend: N vectors or pairs, D dimensions, B rows of a block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -93,31 +89,3 @@ def effective_rank(singular: ArrayLike) -> float:
     share = values / values.sum()
     share = share[share > 0]
     return float(np.exp(-(share * np.log(share)).sum()))
-
-
-def histograms(
-    values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], edges: Sequence[float]
-) -> list[dict[str, Any]]:
-    """Of the values in each level of gold, [a, b) and the last one [a, b]: how many, mean, sd, least, most, and counts per bin.
-
-    Raises ValueError where a value or a gold score lies outside.
-    """
-    values_N, gold_N = np.asarray(values_N, dtype=np.float64), np.asarray(gold_N, dtype=np.float64)
-    for name, side_N, limits in (("value", values_N, edges), ("gold score", gold_N, levels)):
-        if not ((side_N >= limits[0]) & (side_N <= limits[-1])).all():
-            raise ValueError(f"a {name} is not within {limits[0]:g} to {limits[-1]:g}")
-    level_N = np.minimum(np.searchsorted(levels, gold_N, side="right") - 1, len(levels) - 2)
-    summaries: dict[str, Any] = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
-    by_level = []
-    for i, (low, high) in enumerate(pairwise(levels)):
-        inside = values_N[level_N == i]
-        summed = {key: float(of(inside)) if len(inside) else None for key, of in summaries.items()}
-        by_level.append(
-            {
-                "gold": [low, high],
-                "n": len(inside),
-                **summed,
-                "counts": np.histogram(inside, bins=list(edges))[0].tolist(),
-            }
-        )
-    return by_level

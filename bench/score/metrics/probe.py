@@ -416,7 +416,7 @@ class _Pool:
         import torch
 
         fits_GL = torch.tensor(chunk.fits, device=self.x_ND.device)
-        step = _Step(self, fits_GL, self.settings.batch_size)
+        step = _Step(self, fits_GL)
         done = epoch * chunk.steps
         for e in range(epoch, epoch + self.settings.epoch_size):
             rows_SK, target_SGRB, last_GB = self._epoch(chunk, e)
@@ -500,67 +500,41 @@ class _Pool:
 
 
 class _Step:
-    """One minibatch of every fit of a chunk: gather, forward, gradient, Adam. Owns the chunk's weights and all scratch space."""
+    """One minibatch of every fit of a chunk: gather, forward, gradient, Adam. Owns the chunk's weights."""
 
-    def __init__(self, pool: _Pool, fits_GL: Tensor, batch: int) -> None:
-        import torch
-
-        self.x_ND, self.rate = pool.x_ND, pool.settings.learning_rate
+    def __init__(self, pool: _Pool, fits_GL: Tensor) -> None:
+        self.x_ND, self.settings = pool.x_ND, pool.settings
         self.weight, self.mean, self.square = (
             all_[fits_GL] for all_ in (pool.weight_FCP, pool.mean_FCP, pool.square_FCP)
         )
         self.penalty = pool.penalty_F[fits_GL][:, :, None, None]
-        groups, live, classes, wide = self.weight.shape
-        self.two = classes == 2
-        logits = 1 if self.two else classes
-        new = self.weight.new_empty
-        self.batch = batch
-        self.gathered = new(groups * batch, wide - 1)
-        self.gathered_GBD = self.gathered.view(groups, batch, wide - 1)
-        self.gathered_GDB = self.gathered_GBD.transpose(1, 2)
-        self.margin = new(groups, live, 1, wide) if self.two else self.weight
-        flat = self.margin.view(groups, live * logits, wide)
-        self.coefficients, self.intercepts = flat[:, :, :-1], flat[:, :, -1:]
-        self.residual = new(groups, live, logits, batch)
-        self.residual_flat = self.residual.view(groups, live * logits, batch)
-        self.pull = new(groups, live, logits, wide - 1)
-        self.pull_flat = self.pull.view(groups, live * logits, wide - 1)
-        self.pull_bias = new(groups, live, logits)
-        self.gradient, self.scratch = torch.empty_like(self.weight), torch.empty_like(self.weight)
-        signs = [-1.0, 1.0] if self.two else [1.0] * classes
-        self.sign = self.weight.new_tensor(signs)
-        self.sign_column = self.sign.view(-1, 1)
 
     def __call__(self, rows: Tensor, target: Tensor, share: Tensor | None, done: int) -> None:
         """``share``: weight of each row, where the minibatch is short; ``done``: steps including this one."""
         import torch
 
-        torch.index_select(self.x_ND, 0, rows, out=self.gathered)
-        if self.two:
-            torch.sub(self.weight[:, :, 1:], self.weight[:, :, :1], out=self.margin)
-        torch.baddbmm(self.intercepts, self.coefficients, self.gathered_GDB, out=self.residual_flat)
-        if self.two:
-            self.residual.sigmoid_()
-        else:
-            torch.softmax(self.residual, 2, out=self.residual)
-        self.residual.sub_(target).mul_(
-            1 / self.batch if share is None else share
-        )  # of the mean cross-entropy
-        torch.bmm(self.residual_flat, self.gathered_GBD, out=self.pull_flat)
-        torch.sum(self.residual, 3, out=self.pull_bias)
-        torch.mul(
-            self.weight, self.penalty, out=self.gradient
-        )  # coupled: the penalty is part of the gradient
-        self.gradient[..., :-1].addcmul_(self.pull, self.sign_column)
-        self.gradient[..., -1].addcmul_(self.pull_bias, self.sign)
-        self._adam(done)
+        groups, live, classes, _ = self.weight.shape
+        two, weight = classes == 2, self.weight
+        if two:  # one logit: that of the second class less that of the first
+            weight = weight[:, :, 1:] - weight[:, :, :1]
+        flat = weight.flatten(1, 2)
+        x_GBD = self.x_ND[rows].view(groups, self.settings.batch_size, -1)
+        logits = torch.baddbmm(flat[:, :, -1:], flat[:, :, :-1], x_GBD.transpose(1, 2))
+        logits = logits.view(groups, live, -1, x_GBD.shape[1])
+        residual = logits.sigmoid_() if two else logits.softmax(2)
+        # of the mean cross-entropy
+        residual.sub_(target).mul_(1 / self.settings.batch_size if share is None else share)
+        pull = torch.bmm(residual.flatten(1, 2), x_GBD).view(groups, live, -1, x_GBD.shape[2])
+        pull = torch.cat([pull, residual.sum(3, keepdim=True)], 3)
+        if two:
+            pull = torch.cat([-pull, pull], 2)
+        self._adam(pull.add_(self.weight * self.penalty), done)  # coupled: part of the gradient
 
-    def _adam(self, done: int) -> None:
-        import torch
-
+    def _adam(self, gradient: Tensor, done: int) -> None:
         correction1, correction2 = 1 - BETA1**done, (1 - BETA2**done) ** 0.5
-        self.mean.lerp_(self.gradient, 1 - BETA1)
-        self.square.mul_(BETA2).addcmul_(self.gradient, self.gradient, value=1 - BETA2)
+        self.mean.lerp_(gradient, 1 - BETA1)
+        self.square.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
         # sqrt(v / c2^2) + e, both sides times c2: one pass less
-        torch.sqrt(self.square, out=self.scratch).add_(EPSILON * correction2)
-        self.weight.addcdiv_(self.mean, self.scratch, value=-self.rate * correction2 / correction1)
+        root = self.square.sqrt().add_(EPSILON * correction2)
+        rate = self.settings.learning_rate * correction2 / correction1
+        self.weight.addcdiv_(self.mean, root, value=-rate)

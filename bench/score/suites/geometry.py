@@ -5,8 +5,8 @@ On unit vectors, of every sentence occurrence of the test split (Wang and Isola 
     alignment    mean over pairs with gold > 4 of |x - y|^2
     uniformity   log of the mean over distinct pairs i < j of exp(-2 |x_i - x_j|^2)
 
-Lower is better for both. The detail holds what figures are drawn from: cosines by gold level (PromCSE Figure 3), the
-correlation without the most frequent words (like ConPVP Figure 5, which takes out tokens and averages seven sets), anisotropy and effective rank.
+Lower is better for both. The predictions hold what figures are drawn from: cosines by gold level (PromCSE Figure 3). The detail holds
+the correlation without the most frequent words (like ConPVP Figure 5, which takes out tokens and averages seven sets), anisotropy and effective rank.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from bench.runs.record import REDUCED
 from bench.score.metrics.correlation import spearman
 from bench.score.metrics.geometry import (
     effective_rank,
-    histograms,
     mean_cosines,
     potentials,
     singular_values,
@@ -51,8 +50,6 @@ from bench.score.suites.sts import cosines
 PROTOCOL = "geometry-stsb/1"
 SET, SPLIT, ABOVE = "STS-B", "test", 4.0
 ITEMS = {"alignment": 231, "uniformity": 2758}  # pairs with gold > 4; sentences
-LEVELS = (0, 1, 2, 3, 4, 5)
-EDGES = tuple(round(-1 + 0.05 * i, 2) for i in range(41))
 REMOVED = (4, 8, 16, 32, 64)
 """Numbers of most frequent words that are removed; 0 is what the other numbers are of."""
 BLANK = " "
@@ -185,8 +182,6 @@ def _of_pairs(predictions: Arrays) -> dict[str, Any]:
     ]
     return {
         "positive": f"gold > {ABOVE:g}",
-        "cosine_edges": list(EDGES),
-        "cosine_by_gold": histograms(predictions["cosine"], gold, LEVELS, EDGES),
         "without_frequent_words": curve,
     }
 

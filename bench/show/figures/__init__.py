@@ -25,7 +25,6 @@ def figures(board: Board) -> list[Figure]:
         made += [
             gains(group),
             cost(group, "cost"),
-            cost(group, "encoding"),
             shift(group),
             learning(group),
             geometry(group),

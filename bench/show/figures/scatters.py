@@ -65,11 +65,6 @@ COSTS = {
         "training time of one run, seconds",
         "STS average against the training time of one run, a mean over seeds, on one kind of hardware.",
     ),
-    "encoding": (
-        "Quality against time of encoding",
-        "time to encode 1,000 sentences, seconds",
-        "STS average against the time that it takes to encode 1,000 sentences, measured under one condition.",
-    ),
     "parameters": (
         "Quality against trained parameters",
         "trained parameters",
@@ -109,10 +104,9 @@ def cost(group: Group, kind: str) -> Figure | None:
 def _cost(kind: str, row: Row) -> float | None:
     """In seconds or parameters. Untrained rows take no time of training."""
     cost = row.cost or Cost()
-    untrained, rate = row.setting == "none", cost.encode_sentences_per_second
+    untrained = row.setting == "none"
     return {
         "cost": 0.0 if untrained and cost.train_seconds is None else cost.train_seconds,
-        "encoding": 1000 / rate if rate else None,
         "parameters": cost.trainable_parameters,
     }[kind]
 

@@ -22,7 +22,7 @@ from bench.runs.run import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
-from bench.show.pages.run_page import about, files, remarks, sentences
+from bench.show.pages.run_page import about, files
 from bench.show.tables.data import table_data
 from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid
 
@@ -37,15 +37,12 @@ MOST_DATA = 60
 
 def render(board: Board, figures: Sequence[Figure] = ()) -> str:
     """The page as HTML; it links to board.css and board.js in ``assets/``."""
-    note = sentences(board.note or "")
     return render_template(
         "board.html",
         board=board,
         up=0,
         one_file=board.one_file,
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
-        note=" ".join(note[:2]),
-        more_note=" ".join(note[2:]),
         add_row=add_row(board),
         switches=switches(board.tables),
         several=SEVERAL,
@@ -57,7 +54,6 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         legend=legend,
         score_grid=score_grid,
         lower=LOWER_IS_BETTER,
-        remarks=partial(remarks, board),
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,
@@ -83,9 +79,7 @@ def comparison(
         answer=answer(tables),
         runs=tuple(shown),
         left_out=(),
-        tables=board_tables(
-            [(table, "") for table in tables], {run.record.run_id: run.record for run in shown}
-        ),
+        tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
         one_file=True,
     )
     return render(board)
@@ -221,13 +215,11 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
 
 
 def _row(board: Board, row: Row) -> dict[str, Any]:
-    """The command that makes a row again, what bench cannot fetch, and the recipe values."""
+    """The command that makes a row again, and the recipe values."""
     records = [board.records[run] for run in row.runs]
-    again = repeat(records)
     recipe = records[0].recipe.items()
     return {
-        "command": visible(again.command, limit=None),
-        "needs": visible(again.needs, limit=None),
+        "command": visible(repeat(records), limit=None),
         "recipe": {visible(key): visible(value_text(one.value)) for key, one in recipe},
     }
 

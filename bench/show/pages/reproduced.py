@@ -50,6 +50,6 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         page["ridges"] = [(name, one) for name, one in ridges if one]
     elif spec and runs:
         every = [run for ours in runs.values() for run in ours]
-        made = board(every, version="reproduced", title=part.name, statistics="no")
+        made = board(every, version="reproduced", title=part.name)
         page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
     return page

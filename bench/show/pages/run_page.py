@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bench.base.text import plural, value_text
+from bench.base.text import plural
 from bench.board.board import Board
 from bench.board.content import FROM_SOURCE
 from bench.board.names import link, run_file
-from bench.board.repeat import SET, repeat, without_folders
+from bench.board.repeat import repeat, without_folders
 from bench.compare import statements
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
@@ -47,27 +47,16 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "record": record,
         "by": board.senders.get(record.run_id),
         "described": board.described.get(record.method),
-        "remarks": remarks(board, record.method),
         "heads": list(heads(board, record)),
         "again": again,
-        "typed": typed if typed != again.command else "",
+        "typed": typed if typed != again else "",
         "files": files(board, run, up),
         "scores": [*score_grids(board, record), *seed_grids(board, record, up)],
         "curves": curves(run),
         "cosines": cosines(run),
-        "recipe": recipe_grid(record),
+        "recipe": report.recipe(record),
         "sections": [part for part in map(without_source_version, sections) if part.rows],
     }
-
-
-def sentences(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[^.\s][^.\s][.!?])\s+", text.strip()) if part]
-
-
-def remarks(board: Board, method: str) -> list[str]:
-    """The sentences of the version's note that name a method: they stand at its rows and on its pages."""
-    name = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
-    return [sentence for sentence in sentences(board.note or "") if name.search(sentence)]
 
 
 def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
@@ -176,15 +165,3 @@ def without_source_version(table: Grid) -> Grid:
     """Without the version of code that was never released, whose commit stands next to it."""
     rows = tuple(row for row in table.rows if all(cell.text != FROM_SOURCE for cell in row))
     return replace(table, rows=rows)
-
-
-def recipe_grid(record: RunRecord) -> Grid:
-    """Every value with its source; those that the command set come first."""
-    ordered = sorted(
-        record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
-    )
-    rows = [
-        (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
-        for key, value in ordered
-    ]
-    return grid(("value of", "is", "from"), rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from bench.base.text import duration, size
+from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap_counts import overlaps_of
 from bench.runs.intact import read_curve, series
-from bench.runs.record import RunRecord, Score, dev_words
+from bench.runs.record import SET, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
 
 NARROWEST = 24  # characters of a column of text that can still be read
@@ -82,9 +81,13 @@ def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
 
 
 def recipe(record: RunRecord) -> Grid:
+    """Every value with its source; those that the command set come first."""
+    ordered = sorted(
+        record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
+    )
     rows = [
-        (key, plain_value(value.value), value.source + (f"; {value.note}" if value.note else ""))
-        for key, value in sorted(record.recipe.items())
+        (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
+        for key, value in ordered
     ]
     columns = ("value of", "is", Column("from", wrap=NARROWEST))
     return grid(columns, rows, title="recipe")
@@ -145,13 +148,7 @@ def _fact(key: str, value: Any) -> tuple[str, str]:
     if key.endswith("_seconds"):
         return name.replace(" seconds", " time"), duration(value)
     digits = "," if isinstance(value, int) else ",.6g"
-    return name, f"{value:{digits}}" if isinstance(value, int | float) else plain_value(value)
-
-
-def plain_value(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    return name, f"{value:{digits}}" if isinstance(value, int | float) else value_text(value)
 
 
 def _number(value: Any) -> str:

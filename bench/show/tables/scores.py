@@ -19,10 +19,9 @@ from bench.show.tables.data import as_csv, as_json
 
 WHOLE = "a wider terminal, or --format csv"
 SCALE = "for scale: nothing trained here, another backbone; not compared"
-COSTS = ("params", "train", "tuning", "memory", "encode")
+COSTS = ("params", "train", "tuning", "memory")
 COST = "params: trained; train: time of training; memory: peak, bytes; means over seeds"
 TUNING = "tuning: time of the search for the values / its trials, once for all seeds"
-ENCODE = "encode: sentences a second"
 PAPER = "paper:table: what it printed"
 OUTSIDE = "outside the 95 % prediction interval for as many runs of ours as the paper had"
 
@@ -95,17 +94,15 @@ def _ranked(row: Row, table: Table) -> list[GridCell]:
 
 
 def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
-    """By the names of COSTS what a row took, short ("5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G", "1.2k/s"; ""
+    """By the names of COSTS what a row took, short ("5.3M" parameters, "13m32s", a search of "2h36m/12" trials, "1.4G"; ""
     where it was not recorded), and the number itself."""
     cost = row.cost or Cost()
     seconds, tuning = cost.train_seconds, cost.tuning_seconds
-    encode = short(cost.encode_sentences_per_second)
     texts = (
         (short(cost.trainable_parameters), cost.trainable_parameters),
         ("" if seconds is None else duration(seconds), seconds),
         ("" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}", tuning),
         (short(cost.peak_memory_bytes), cost.peak_memory_bytes),
-        (encode and f"{encode}/s", cost.encode_sentences_per_second),
     )
     return dict(zip(COSTS, texts, strict=True))
 
@@ -129,7 +126,6 @@ def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
         f"{SIGNS['outside']} {OUTSIDE}": any(one.inside is not None for one in printed),
         COST: bool(costs),
         TUNING: any(one.tuning_seconds is not None for one in costs),
-        ENCODE: bool(encode_condition(table)),
     }
     signs = statements.legend(table, SIGNS[BETTER], SIGNS[WORSE], tint)
     return [*signs, *(text for text, used in texts.items() if used)]
@@ -198,12 +194,6 @@ def _paper_cells(cell: Cell | None, source: str) -> tuple[GridCell, GridCell, Gr
 
 
 # --- cost ---
-
-
-def encode_condition(table: Table) -> str:
-    """Under which the encoding of its rows was measured; "" where it was not."""
-    costs = (row.cost for row in table.rows if row.cost)
-    return next((cost.encode_condition for cost in costs if cost.encode_condition), "")
 
 
 def short(count: float | None) -> str:

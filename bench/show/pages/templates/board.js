@@ -150,7 +150,7 @@
     const back = state.sort.startsWith("-"), name = state.sort.slice(back ? 1 : 0), head = table.heads.find((one) => one.dataset.sort === name);
     for (const one of table.heads) one.removeAttribute("aria-sort");
     if (!head) return rows;
-    const rising = name === "method" || (head.matches(".cost") && name !== "seeds" && name !== "encode") || "lower" in head.dataset;
+    const rising = name === "method" || (head.matches(".cost") && name !== "seeds") || "lower" in head.dataset;
     const value = (one) => {
       const cell = cellAt(table, one, name), amount = Number(cell.dataset.v);
       return name === "method" ? one.text : cell.dataset.v ? (amount < 0 ? NaN : amount) : numberIn(textOf(cell));
@@ -260,7 +260,7 @@
     box.scrollIntoView({ block: "nearest" });
   }
 
-  const again = ({ run }) => [commandBox(data.rows[run].command), data.rows[run].needs && make("p", {}, data.rows[run].needs)];
+  const again = ({ run }) => [commandBox(data.rows[run].command), make("p", {}, "Files and folders that it names have to lie where you type it; run.json has their sha256.")];
 
   function files(run) {
     const { seed, by, links } = data.runs[run];
