@@ -10,7 +10,7 @@ BenchError            exit code 2: wrong usage or input, nothing was changed
   NotAModel           a folder or name that is no encoder
   RunLocked           another process works on this run
   RunFailed           exit code 1: a run was started and failed; the others go on
-    OutOfMemory       a batch does not fit; knows how many rows would
+    OutOfMemory       a batch does not fit
     PluginFailed      the code of a plugin raised something; the message names its file and line
   Interrupted         exit code 130: stopped from outside, resumable
 """
@@ -129,11 +129,7 @@ class RunFailed(BenchError):
 
 
 class OutOfMemory(RunFailed):
-    """``fits``: how many rows of a batch would fit at once, as trying found; None where nothing was found."""
-
-    def __init__(self, message: str, hint: str | None = None, fits: int | None = None) -> None:
-        super().__init__(message, hint)
-        self.fits = fits
+    pass
 
 
 class PluginFailed(RunFailed):
