@@ -3,6 +3,13 @@
     python benchmarks/gpu.py [--minutes 10] [--only NAMES] [--out DIR] [--device cuda] [--tiny]
     python benchmarks/gpu.py --device cpu --tiny          # a rehearsal of all of it, two minutes without a GPU
 
+No card was at hand when this was written: it is proved on a stand-in for one alone (tests/standin), which shows that every line runs
+and mixes no devices. The speeds, the goals and the bounds of rounding wait for the first card.
+
+Speeds are compared with sentence-transformers at its best (bf16, unpadded attention where flash_attn is installed, the best batch of a
+sweep, distinct texts) and with its default (float32, padded). Ours is padded: unpadded attention by torch.nn.attention.varlen is left
+out until a card shows that it pays.
+
 It needs this checkout, torch, transformers and what they need; no installed package, no data, no network. Measurements are made in
 the order of their importance, as many as fit into the minutes. After each of them DIR/results.json and DIR/results.md are written
 whole. The same command again goes on with what is missing, then tries again what failed; it can be ended at any moment.
@@ -151,6 +158,13 @@ def items() -> list[Item]:
                 gpus=0,
             )
             for suite, seconds in ROW.items()
+        ),
+        Item(
+            "fast.paper-recipe",
+            "SimCSE's recipe on BERT-base",
+            "gpu_speed.paper_recipe",
+            seconds=3000,
+            gpus=0,
         ),
         Item(
             "cost.two-ranks",

@@ -6,7 +6,6 @@ Nothing here needs an installed package, a network or a file beside this reposit
 from __future__ import annotations
 
 import copy
-import itertools
 import json
 import subprocess
 import sys
@@ -138,8 +137,10 @@ def carried_text() -> tuple[str, ...]:
 
 
 def sentences(count: int, skip: int = 0) -> list[str]:
-    """``count`` sentences from the ``skip``-th on; where the corpus is shorter they come again."""
-    return list(itertools.islice(itertools.cycle(carried_text()), skip, skip + count))
+    """``count`` distinct sentences from the ``skip``-th on; where the corpus is at its end they come again, with a number behind them."""
+    text = carried_text()
+    rounds = ((i // len(text), text[i % len(text)]) for i in range(skip, skip + count))
+    return [f"{sentence} {i}" if i else sentence for i, sentence in rounds]
 
 
 def rows_for(method: Any, kind: str, count: int) -> Rows:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -285,34 +285,72 @@ def training(place: Place, argument: str) -> Outcome:
     value = f"{batch / seconds:,.0f} sentences/s, {100 * share:.0f} % of the peak ({tokens:,.0f} tokens a step, {precision})"
     del ours, method
     free(place)
-    good, goal = None, ""
-    if name == "simcse":
-        peer, clock = peer_seconds(place, setting, batch, precision, steps + WARM_UP)
-        ratio = clock / seconds
-        detail |= {"peer": peer, "peer_sentences_per_second": batch / clock, "ratio": ratio}
-        value += f"; {peer}: {batch / clock:,.0f}, ours {ratio:.2f} x"
-        whole = int(size) == 512 and setting == "unsupervised"
-        good, goal = (
-            ratio >= 1.5 and (share >= 0.35 or not whole),
-            "1.5 x the peer" + (", 35 % of the peak" if whole else ""),
-        )
-    else:
-        value += "; no peer has this method"
+    if name != "simcse":
+        return Outcome(value + "; no peer has this method", None, "", detail)
+    best, default = at_its_best(place, setting, steps), at_its_default(place, setting, batch, steps)
+    ratios = [batch / seconds / peer.rate for peer in (best, default)]
+    value += f"; {best}, ours {ratios[0]:.2f} x; {default}, ours {ratios[1]:.2f} x"
+    whole = int(size) == 512 and setting == "unsupervised"
+    return Outcome(
+        value,
+        (ratios[0] >= 1.2 and ratios[1] >= 4 and (share >= 0.35 or not whole))
+        if place.on_gpu
+        else None,
+        "1.2 x the peer at its best, 4 x its default" + (", 35 % of the peak" if whole else ""),
+        detail | {"best": asdict(best), "default": asdict(default), "ratios": ratios},
+    )
+
+
+SWEEP = (64, 128, 256, 512, 1024)  # batches that a peer at its best may choose from
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What another library trained, and its sentences a second."""
+
+    name: str
+    rate: float
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.rate:,.0f}"
+
+
+@cache
+def at_its_best(place: Place, setting: str, steps: int) -> Peer:
+    """The peer in bf16, with unpadded attention where that is installed, at its best batch of a sweep."""
+    attention = "flash_attention_2" if place.on_gpu and _there("flash_attn") else None
+    found = []
+    for batch in SWEEP[:2] if place.tiny else SWEEP:
+        rows = place.size(batch, batch // 16)
+        try:
+            name, seconds = peer_seconds(
+                place, setting, rows, default_precision(place), steps + WARM_UP, attention
+            )
+        except torch.OutOfMemoryError:
+            break
+        how = f"{default_precision(place)}, {'unpadded' if attention else 'padded'}, batch {rows}"
+        found.append(Peer(f"{name} at its best ({how})", rows / seconds))
+        free(place)
+    return max(found, key=lambda peer: peer.rate)
+
+
+def at_its_default(place: Place, setting: str, batch: int, steps: int) -> Peer:
+    """The peer as it comes: float32, padded; at our batch, for its own default of 8 would measure something else."""
+    name, seconds = peer_seconds(place, setting, batch, "fp32", steps + WARM_UP)
     free(place)
-    return Outcome(value, good if place.on_gpu else None, goal, detail)
+    return Peer(f"{name} by default (fp32, padded, batch {batch})", batch / seconds)
 
 
 def peers() -> list[str]:
     """The peers that can run here, the one that the goals are of first; a plain loop always can."""
-    has = {name for name in ("sentence_transformers", "datasets", "accelerate") if _there(name)}
-    found = (
-        ["sentence-transformers"]
-        if has == {"sentence_transformers", "datasets", "accelerate"}
-        else []
-    )
+    trainer = _there("accelerate")
     return [
-        *found,
-        *(["Trainer as SimCSE's script"] if "accelerate" in has else []),
+        *(
+            ["sentence-transformers"]
+            if trainer and _there("sentence_transformers") and _there("datasets")
+            else []
+        ),
+        *(["Trainer as SimCSE's script"] if trainer else []),
         "a plain loop as SimCSE's script",
     ]
 
@@ -325,7 +363,7 @@ def _there(name: str) -> bool:
 
 
 def peer_seconds(
-    place: Place, setting: str, batch: int, precision: str, steps: int
+    place: Place, setting: str, batch: int, precision: str, steps: int, attention: str | None = None
 ) -> tuple[str, float]:
     """(its name, seconds a step) of the first peer that runs."""
     from training_sides import SIDES, Setup, plain_loop
@@ -346,6 +384,7 @@ def peer_seconds(
         place.device,
         precision,
         rows=rows,
+        attention=attention,
     )
     problem = ""
     for name in peers():
@@ -432,9 +471,9 @@ def evaluated(place: Place) -> Outcome:
 
 
 def encoding(place: Place) -> Outcome:
-    """Distinct sentences a second in float32, mean pooling, against sentence-transformers' ``encode`` at its batch of 32, or a plain
-    loop that sorts by length as it does."""
-    texts = list(dict.fromkeys(sentences(place.size(10_000, 60))))
+    """Distinct sentences a second in float32, mean pooling, against sentence-transformers' ``encode`` at its best batch of a sweep and at
+    its default of 32, or a plain loop that sorts by length as it does."""
+    texts = sentences(place.size(10_000, 60))
     untrained = {cls.name: cls for cls in methods_of("untrained")}["last-avg"]
     folder = base_folder(place)
     from bench.backbones import load, resolve
@@ -442,34 +481,48 @@ def encoding(place: Place) -> Outcome:
     ready = built(Case(untrained, "none", ""), place, load(resolve(folder)))
     method = copied(ready, place, place.device)
     peer, encode = encoder_of_peer(place, folder)
-    vectors: dict[str, Any] = {}
-    seconds: dict[str, list[float]] = {"ours": [], "peer": []}
-    for name, one in (("ours", method.encode), ("peer", encode)):
-        one(texts[:200])
-        for _ in range(2):
-            began = time.perf_counter()
-            vectors[name] = one(texts)
-            seconds[name].append(time.perf_counter() - began)
-    ours, theirs = (min(seconds[name]) for name in ("ours", "peer"))
-    off = float(np.abs(vectors["ours"] - vectors["peer"]).max() / np.abs(vectors["ours"]).max())
-    value = f"{len(texts) / ours:,.0f} sentences/s; {peer}: {len(texts) / theirs:,.0f}; {theirs / ours:.2f} x; vectors {off:.0e} apart"
-    good = theirs / ours >= 1.5 and off <= 1e-2
+    ours, vectors = encoding_seconds(method.encode, texts)
+    theirs: dict[int, float] = {}
+    for batch in (32, 128, 512):
+        theirs[batch], others = encoding_seconds(partial(encode, batch), texts)
+    off = float(np.abs(vectors - others).max() / np.abs(vectors).max())
+    batch, best = min(theirs.items(), key=lambda pair: pair[1])
+    value = (
+        f"{len(texts) / ours:,.0f} sentences/s; {peer} at its best (batch {batch}): {len(texts) / best:,.0f}, ours "
+        f"{best / ours:.2f} x; by default (batch 32): {len(texts) / theirs[32]:,.0f}, ours {theirs[32] / ours:.2f} x; "
+        f"vectors {off:.0e} apart"
+    )
+    good = best / ours >= 1.2 and off <= 1e-2
     return Outcome(
         value,
         good if place.on_gpu else None,
-        "1.5 x the peer",
-        {"seconds": seconds, "peer": peer, "apart": off},
+        "1.2 x the peer at its best",
+        {"ours": ours, "theirs": theirs, "peer": peer, "apart": off},
     )
 
 
-def encoder_of_peer(place: Place, folder: str) -> tuple[str, Callable[[list[str]], np.ndarray]]:
+def encoding_seconds(encode: Callable[[list[str]], Any], texts: list[str]) -> tuple[float, Any]:
+    """(seconds of the faster of two, the vectors), after a warm-up."""
+    encode(texts[:200])
+    taken = []
+    for _ in range(2):
+        began = time.perf_counter()
+        vectors = encode(texts)
+        taken.append(time.perf_counter() - began)
+    return min(taken), vectors
+
+
+def encoder_of_peer(
+    place: Place, folder: str
+) -> tuple[str, Callable[[int, list[str]], np.ndarray]]:
+    """(its name, from the size of a batch and texts to their vectors)."""
     if _there("sentence_transformers"):
         try:
             from sentence_transformers import SentenceTransformer
 
             model: Any = SentenceTransformer(folder, device=place.device, local_files_only=True)
-            return "sentence-transformers", lambda texts: model.encode(
-                texts, show_progress_bar=False
+            return "sentence-transformers", lambda size, texts: model.encode(
+                texts, batch_size=size, show_progress_bar=False
             )
         except Exception as error:
             print(f"peer sentence-transformers: {error!r}", file=sys.stderr)
@@ -477,23 +530,59 @@ def encoder_of_peer(place: Place, folder: str) -> tuple[str, Callable[[list[str]
 
     encoder = AutoModel.from_pretrained(folder).to(place.device).eval()
 
-    def plain(texts: list[str]) -> np.ndarray:
+    def plain(size: int, texts: list[str]) -> np.ndarray:
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         found = np.empty((len(texts), encoder.config.hidden_size), dtype=np.float32)
-        for start in range(0, len(order), 32):
-            rows = order[start : start + 32]
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
             batch = tokenizer()(
                 [texts[i] for i in rows], padding=True, truncation=True, return_tensors="pt"
             ).to(place.device)
             with torch.no_grad():
-                states, mask = (
-                    encoder(**batch).last_hidden_state,
-                    batch["attention_mask"].unsqueeze(-1),
-                )
+                states = encoder(**batch).last_hidden_state
+            mask = batch["attention_mask"].unsqueeze(-1)
             found[rows] = ((states * mask).sum(1) / mask.sum(1)).cpu().numpy()
         return found
 
-    return "a plain loop, batches of 32", plain
+    return "a plain loop", plain
+
+
+SEEDS = "1-5"
+
+
+def paper_recipe(place: Place) -> Outcome:
+    """Minutes to the dev score of SimCSE's own recipe on BERT-base, five seeds: the steps and dev scores of `bench run`, with the model,
+    the corpus and STS-B as they are in the caches of this machine. A rehearsal takes the built-in ones and three steps."""
+    from bench.runs import RunsFolder
+
+    runs = place.scratch / "paper-recipe"
+    what = ["--backbone", "builtin", "--corpus", "builtin", "--suite", "check"]
+    what += ["--set", "max_steps=3", "--set", "eval_steps=2"]
+    if not place.tiny:
+        what = ["--backbone", "bert-base-uncased", "--suite", "sts"]
+    seeds = place.size(SEEDS, "1-2")
+    command = [
+        sys.executable,
+        "-m",
+        "bench",
+        "run",
+        "simcse",
+        *what,
+        "--seeds",
+        seeds,
+        "--runs",
+        str(runs),
+    ]
+    command += ["--device", place.device, "--offline"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1]
+        return Outcome(f"not run: {reason}", None, "", {"command": command})
+    records, _ = RunsFolder(runs).records()
+    minutes = [(one.cost.train_seconds + one.cost.dev_seconds) / 60 for one in records]
+    scores = [one.training.dev_score for one in records]
+    value = f"{statistics.mean(minutes):.2f} minutes a seed to {statistics.mean(scores):.2f} on dev, {len(records)} seeds"
+    return Outcome(value, None, "", {"minutes": minutes, "dev_scores": scores})
 
 
 ROW = ("sts", "transfer", "fewshot", "clustering", "cxc", "geometry")

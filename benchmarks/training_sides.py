@@ -37,6 +37,7 @@ class Setup:
     rows: Sequence[
         tuple[str, ...]
     ] = ()  # supervised: anchor, positive, hard negative; else a sentence twice
+    attention: str | None = None  # of transformers' names; None: as it comes
 
 
 @dataclass
@@ -87,7 +88,8 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     clock = Clock(setup.now, setup.device)
-    encoder = Transformer(setup.folder, max_seq_length=setup.length)
+    chosen = {"attn_implementation": setup.attention} if setup.attention else {}
+    encoder = Transformer(setup.folder, max_seq_length=setup.length, model_kwargs=chosen)
     model = SentenceTransformer(
         modules=[encoder, Pooling(encoder.get_embedding_dimension(), "cls")], device=setup.device
     )

@@ -121,11 +121,7 @@ class RunFailed(BenchError):
 
 
 class OutOfMemory(RunFailed):
-    """A batch does not fit. ``fits``: how many rows of a batch would fit at once, as trying found; None where nothing was found."""
-
-    def __init__(self, message: str, hint: str | None = None, fits: int | None = None) -> None:
-        super().__init__(message, hint)
-        self.fits = fits
+    """A batch does not fit."""
 
 
 class PluginFailed(RunFailed):

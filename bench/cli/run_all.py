@@ -99,13 +99,15 @@ def execute_with_less_memory(
     """Execute a run; with ``--chunk auto``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
     try:
         return execute(run, store, config, reporter, ranks)
-    except OutOfMemory as error:
-        if config.chunk != "auto" or not error.fits:
+    except OutOfMemory:
+        size, can_be_cut = run.recipe["batch_size"], run.plugin.cls.is_split()
+        if config.chunk != "auto" or can_be_cut or size == 1 or ranks is not None:
             raise
-        size, fits = run.recipe["batch_size"], error.fits
-    text = f"batch_size {size} does not fit into memory, {fits} does"
-    reporter.note(f"{text}: trained with that, which is another recipe (fewer negatives)")
-    smaller = with_value(run, "batch_size", Value(fits, "--chunk auto", text))
+    half = Value(size // 2, "--chunk auto", f"{size} did not fit into memory")
+    smaller = with_value(run, "batch_size", half)
+    reporter.note(
+        f"batch_size {size} does not fit: {size // 2} is tried, which is another recipe (fewer negatives)"
+    )
     reporter.start(smaller.run_id)
     return execute_with_less_memory(smaller, store, config, reporter, ranks)
 

@@ -178,6 +178,7 @@ def source_hash(cls: type[Method]) -> str:
         file = getattr(sys.modules.get(name), "__file__", None)
         if file:
             digest.update(Path(file).read_bytes())
-    now, table = digest.hexdigest(), Path(inspect.getfile(cls)).with_name("same_numbers.toml")
+    folder = Path(getattr(module, "__file__", None) or ".").parent
+    now, table = digest.hexdigest(), folder / "same_numbers.toml"
     earlier = tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
     return str(earlier.get(now, now))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.method import Context, TrainReport, seed_for
 from bench.method.features import attention, float32_products
 from bench.method.torch_method import TorchMethod, check_schedule
-from bench.training.batches import batch_of, batches, move
+from bench.training.batches import batches
 from bench.training.gradient import check_spread
 from bench.training.state import (
     Damaged,
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
 
 
-# --- A batch that does not fit: how that is recognised, which size would fit, and what a user is told ---
-
+# --- A batch that does not fit into memory ---
 
 SIGNS = (
     "out of memory",
@@ -75,77 +73,23 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-def largest_that_fits(size: int, attempt: Callable[[int], object]) -> int | None:
-    """Half of ``size``, a quarter, ...: the first with which ``attempt`` does not run out of memory. None: not even 1."""
-    while size > 1:
-        size //= 2
-        try:
-            attempt(size)
-            return size
-        except Exception as error:
-            if not is_out_of_memory(error):
-                return None
-        finally:
-            release()
-    return None
-
-
-def batch_does_not_fit(
-    step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool
-) -> OutOfMemory:
-    """The error with which a training ends; ``fits`` is what trying found, ``tried`` whether that was done."""
-    what = f"out of memory: step {step} with batch_size {batch_size}"
-    if tried and fits is None:
-        hint = "a shorter max_seq_length, a smaller backbone, or a device with more memory"
-        return OutOfMemory(f"{what}; not even one row at once fits", hint, fits)
-    size = fits or max(1, batch_size // 2)
-    chunk = (
-        f"--chunk {size} (the same batch, a part of it in memory at a time), " if can_chunk else ""
-    )
-    hint = f"{chunk}--set batch_size={size} (fewer negatives: another recipe), or --chunk auto, which finds the size"
-    return OutOfMemory(what + (f"; {fits} rows at once would fit" if fits else ""), hint, fits)
-
-
-# --- After a step that did not fit into memory: fewer rows at a time, or how many would fit ---
-
-
 def hold_fewer_rows(trainer: Trainer) -> None:
-    """Halve the rows that are held at a time, where that was asked for and the method's batch can be cut.
+    """After a step that did not fit: halve the rows that are held at a time, where that was asked for and the batch can be cut.
 
-    Raises OutOfMemory otherwise, with the number of rows that trying finds to fit. With several ranks nothing is tried: the
-    others wait in the step that failed.
+    Raises OutOfMemory otherwise.
     """
     trainer.optimizer.zero_grad(set_to_none=True)
-    p, size, alone = trainer.progress, trainer.recipe.batch_size, trainer.ranks.count == 1
-    step, can_chunk, at_once = p.step + 1, trainer.method.is_split(), min(p.chunk or size, size)
-    if trainer.context.auto_batch and can_chunk and at_once > 1 and alone:
-        p.chunk = at_once // 2
-        trainer.context.reporter.note(
-            f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time"
-        )
-        return
-    fits = largest_that_fits(at_once, lambda rows: _try(trainer, step, rows)) if alone else None
-    raise batch_does_not_fit(step, size, fits, can_chunk, tried=alone)
-
-
-def _try(trainer: Trainer, step: int, rows: int) -> None:
-    """Forward and backward of the first ``rows`` rows of a step, beside an optimiser as large as it will be."""
-    epoch, numbers = next(trainer.order(step - 1))
-    moments = (
-        []
-        if trainer.optimizer.state
-        else [torch.empty_like(p) for p in trainer.trained for _ in range(2)]
+    p, size, method = trainer.progress, trainer.recipe.batch_size, trainer.method
+    step, at_once = p.step + 1, min(p.chunk or size, size)
+    may_cut = trainer.context.auto_batch and method.is_split() and trainer.ranks.count == 1
+    if not may_cut or at_once == 1:
+        chunks = "" if at_once == 1 else "--chunk auto (holds as many rows at a time as fit), or "
+        hint = f"{chunks}a smaller batch_size, max_seq_length or backbone"
+        raise OutOfMemory(f"out of memory: step {step} with {at_once} rows at a time", hint)
+    p.chunk = at_once // 2
+    trainer.context.reporter.note(
+        f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time"
     )
-    try:
-        trainer.backward(
-            move(
-                batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1),
-                trainer.device,
-            )
-        )
-    finally:
-        trainer.optimizer.zero_grad(set_to_none=True)
-        moments.clear()
 
 
 # --- The loop ---

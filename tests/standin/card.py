@@ -8,6 +8,7 @@ It computes what a CPU computes: speed, memory and rounding of a card are no par
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -187,6 +188,22 @@ class Everywhere(TorchDispatchMode):
         return compute(func, args, kwargs or {})
 
 
+class Event:
+    """A mark in the card's queue, with the host's time: here the queue is always empty."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.at = 0.0
+
+    def record(self, *_: Any) -> None:
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, end: Event) -> float:
+        return 1000 * (end.at - self.at)
+
+    def synchronize(self) -> None:
+        pass
+
+
 def lstm(first: Tensor, second: Any, *rest: Any) -> Any:
     """An LSTM in plain operations: the kernel for a card is in no build for CPUs. ``second`` are batch sizes, or the first states."""
     return (lstm_data_impl if isinstance(second, Tensor) else lstm_impl)(first, second, *rest)
@@ -217,6 +234,7 @@ def present() -> Iterator[None]:
         mock.patch.multiple(
             torch.cuda,
             **always,
+            Event=Event,
             get_rng_state=lambda *_: torch.get_rng_state(),
             set_rng_state=lambda state, *_: torch.set_rng_state(state),
         ),
