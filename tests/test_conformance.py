@@ -65,6 +65,7 @@ NEEDS = {
     "rankcse": {"teacher_1": "builtin"},
     "pretrained": {"pooling": "mlp"},
     "stored-prefix": {"pooling": "mlp"},
+    "truncated": {"pooling": "cls", "size": "16"},
 }
 REGISTRY = discover()
 OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.own_backbone is None]

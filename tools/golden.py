@@ -34,6 +34,7 @@ NEEDS = {
     "diffcse": {"generator": "builtin"},
     "guided-simcse": {"guide": "builtin"},
     "rankcse": {"teacher_1": "builtin"},
+    "truncated": {"pooling": "cls"},
 }
 NOT_HERE = {
     ("consert", "supervised"),

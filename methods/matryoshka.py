@@ -1,0 +1,45 @@
+"""SimCSE on prefixes: Matryoshka Representation Learning (Kusupati et al., NeurIPS 2022, arXiv 2205.13147) for sentence vectors.
+
+SimCSE's loss of the whole vectors plus its loss of their first 512, 256, 128 and 64 coordinates (methods/prefixes.py). There is
+no head: it would be the head's output that is trained to be cut, while the encoder's is scored. ``truncated`` scores a finished
+run by its first coordinates. CoSENT, AnglE and CLAIF have the same as a variant.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+
+from bench.method import Batch, BenchError, Loss, Recipe, Value
+from methods.prefixes import check_prefixes, on_prefixes
+from methods.simcse import SimCSE
+
+CODE = "sentence-transformers matryoshka_nli.py"
+
+
+class Matryoshka(SimCSE):
+    name = "matryoshka"
+    summary = "SimCSE whose loss is that of the vectors and of their first 512, 256, 128 and 64 coordinates"
+    paper = "Kusupati et al.: Matryoshka Representation Learning, NeurIPS 2022, arXiv 2205.13147"
+    trains = "the whole encoder"
+    variants = {}
+    defaults = {
+        **SimCSE.defaults,
+        "pooler": Value("avg", CODE + ":59", "SimCSE: cls"),
+        "head": Value(False, CODE + ":59", "a head's output would be cut, not what is scored"),
+        "matryoshka": Value(
+            "512 256 128 64", CODE + ":37", "sizes of the prefixes; those that are no shorter than a vector are left out"
+        ),
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        super().check(recipe, backbone)
+        check_prefixes(recipe)
+        if recipe.mlm:
+            raise BenchError("mlm=true has no vectors to cut", "--method simcse+mlm")
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        simcse = super().loss
+        return on_prefixes(lambda *z: simcse(z, batch), views, self.recipe.matryoshka)

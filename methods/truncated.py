@@ -1,0 +1,39 @@
+"""The first coordinates of a finished encoder's vectors, nothing trained: what a shorter vector is worth.
+
+Everything else is as in ``pretrained``. It says how much of a model survives the cut, whether it was trained for that
+(Matryoshka) or not: one row for each size.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+
+from bench.method import Backbone, BenchError, Features, Portable, Recipe, Value
+from methods.pretrained import Pretrained
+
+
+class Truncated(Pretrained):
+    name = "truncated"
+    summary = "the first coordinates of a finished encoder's vectors: --set size="
+    variants = {f"first-{size}": {"size": size} for size in (512, 256, 128, 64)}
+    defaults = {**Pretrained.defaults, "size": Value(None, "to be given", "how many coordinates are kept")}
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        super().check(recipe, backbone)
+        if not isinstance(recipe.size, int) or recipe.size < 1:
+            raise BenchError(f"truncated needs a number of coordinates, not size={recipe.size}", "--set size=64")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        if recipe.size > backbone.hidden_size:
+            hidden = backbone.hidden_size
+            raise BenchError(f"size={recipe.size}: vectors of {backbone.name} have {hidden} coordinates", f"--set size={hidden}")
+
+    def embed(self, features: Features) -> Tensor:
+        return super().embed(features)[:, : self.recipe.size]
+
+    def portable(self) -> Portable:
+        raise BenchError("an export has the whole vectors", "export the run itself, and cut its vectors where they are read")
