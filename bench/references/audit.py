@@ -476,7 +476,11 @@ def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
     return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
 
 
-SOURCES = {"Gao et al. 2021": "simcse"}  # the papers whose own tables are here, as others name them
+SOURCES = {
+    "Gao et al. 2021": "simcse",
+    "Liu et al. 2023": "rankcse",
+    "Wu et al. 2022 (PCL)": "pcl",
+}  # the papers whose own tables are here, as others name them
 
 
 @cache
