@@ -186,11 +186,11 @@ LEAST_CELLS = 3  # that must agree before two rows count as the same numbers
 
 
 def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
-    """Rows of different methods whose cells all agree, the average aside."""
+    """Rows of different methods whose cells all agree, the average aside. A README's rows of released checkpoints are no others."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in every:
         cells = tuple((cell.task, cell.value) for cell in row.parts)
-        if len(cells) >= LEAST_CELLS:
+        if len(cells) >= LEAST_CELLS and not row.first.variant.startswith("checkpoint"):
             groups.setdefault((row.first.metric, row.first.backbone, cells), []).append(row)
     for alike in groups.values():
         for row in alike:

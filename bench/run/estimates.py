@@ -266,7 +266,9 @@ def fitting_chunk(run: PlannedRun, device: str) -> int | None:
 
 
 def _views(run: PlannedRun) -> int:
-    """Sentences that a step encodes of each row: two views of one, or the columns of a wider corpus."""
+    """Sentences that a step encodes of each row: what the method says, else two views of one, or the columns of a wider corpus."""
+    if run.plugin.cls.texts_per_row is not None:
+        return run.plugin.cls.texts_per_row
     return max(2, len(run.corpus.columns)) if run.corpus else 2
 
 
