@@ -32,13 +32,14 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_layers,
     check_mlm_head,
     check_positive,
     join,
 )
 from methods.diffcse import batch_norm_head
 from methods.gather import across_ranks
-from methods.layers import attended, check_layered, fed_forward, new_layers, visible
+from methods.layers import attended, fed_forward, layers_of, new_layers, visible
 from methods.losses import info_nce
 from methods.masking import mask_tokens, places_of, special_positions, surprise_of_rows, with_mlm
 from methods.momentum import FrozenCopy
@@ -81,15 +82,14 @@ class InfoCSE(TorchMethod):
         for key in ("extra_layers", "token_states_from_layer"):
             if recipe[key] < 1:
                 raise BenchError(f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}")
-        check_layered(backbone, "infocse")
+        check_layers(backbone, "infocse")
         check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        check_layered(backbone.path, "infocse")
         self.head = batch_norm_head(backbone.hidden_size)
         first = copy.deepcopy(self.encoder)
-        first.encoder.layer = first.encoder.layer[: recipe.token_states_from_layer]
+        first.encoder.layer = layers_of(first)[: recipe.token_states_from_layer]
         self.shallow = FrozenCopy(first, dropout=recipe.frozen_dropout)
         self.extra = new_layers(self.encoder, recipe.extra_layers)
         self.lm_head = backbone.mlm_head()

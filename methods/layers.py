@@ -6,24 +6,26 @@ n rows, T tokens (padded), H hidden size.
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bench.method import BenchError, read_json
-
-LAYERED = ("bert", "roberta", "xlm-roberta", "camembert")  # families whose layers are attention, intermediate and output
+from bench.method import BenchError
 
 
-def check_layered(backbone: Path | None, what: str) -> None:
-    """Raises BenchError where ``what`` cannot go through this backbone's layers. None: it is not here yet."""
-    if backbone is None or not (backbone / "config.json").is_file():
-        return
-    family = read_json(backbone / "config.json").get("model_type")
-    if family not in LAYERED:
-        raise BenchError(f"{what} goes through the layers of BERT, and those of '{family}' are others", "take BERT or RoBERTa")
+def layers_of(encoder: Any) -> Any:
+    """The layers, in their order. Raises BenchError where they are not where BERT has them."""
+    layers = getattr(getattr(encoder, "encoder", None), "layer", None)
+    if layers is None or not all(hasattr(layers[0], part) for part in ("attention", "intermediate", "output")):
+        raise BenchError("a method that goes through the layers of BERT finds others", "take BERT or RoBERTa")
+    return layers
+
+
+def embedded(encoder: Any, ids_nT: Tensor) -> Tensor:
+    """(n, T, H): what the first layer reads; ELECTRA's narrower embeddings are widened."""
+    states: Tensor = encoder.embeddings(input_ids=ids_nT)
+    return encoder.embeddings_project(states) if hasattr(encoder, "embeddings_project") else states
 
 
 def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:

@@ -37,10 +37,11 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_layers,
     check_mlm_head,
     rng_for,
 )
-from methods.layers import attended, check_layered, fed_forward, visible
+from methods.layers import attended, embedded, fed_forward, layers_of, visible
 from methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
 from methods.pooling import portable_of
 
@@ -73,13 +74,12 @@ class TSDAE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if not 0 <= recipe.deletion < 1:
             raise BenchError(f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1", "--set deletion=0.6")
-        check_layered(backbone, "tsdae's decoder")
+        check_layers(backbone, "tsdae's decoder")
         check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        check_layered(backbone.path, "tsdae's decoder")
-        self.cross = nn.ModuleList(CrossAttention(backbone.encoder.config, recipe.faithful) for _ in self.encoder.encoder.layer)
+        self.cross = nn.ModuleList(CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder))
         head: Any = backbone.mlm_head()
         self.lm_bias = nn.Parameter(head.decoder.bias.detach().clone())
         head.decoder, head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
@@ -110,11 +110,11 @@ class TSDAE(TorchMethod):
     def decode(self, ids_nT: Tensor, vectors_nH: Tensor) -> Tensor:
         """(n, T, H): what the decoder knows behind each token, from it, those before it and the sentence's vector."""
         T = ids_nT.shape[1]
-        states_nTH = self.encoder.embeddings(input_ids=ids_nT)
+        states_nTH = embedded(self.encoder, ids_nT)
         # padding is on the right, where nothing that counts looks
         earlier = torch.ones(T, T, dtype=torch.bool, device=ids_nT.device).tril()[None, None]
         mask = visible(earlier, self.encoder, states_nTH.dtype)
-        for layer, cross in zip(self.encoder.encoder.layer, self.cross, strict=True):
+        for layer, cross in zip(layers_of(self.encoder), self.cross, strict=True):
             states_nTH = fed_forward(layer, cross(attended(layer, states_nTH, mask), vectors_nH))
         return states_nTH
 

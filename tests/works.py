@@ -56,6 +56,8 @@ ROWS = (
     Row("promptbert", "unsupervised"),
     Row("promptbert", "unsupervised", NO_DEBIAS, "`no-debias`"),
     Row("promptbert", "supervised", MLM_TRANSFORM, "supervised, BERT's recipe, `no-debias`"),
+    Row("cot-bert", "unsupervised"),
+    Row("cot-bert", "unsupervised", {"denoise": "position"}, "`position-denoise`"),
     Row("esimcse", "unsupervised"),
     Row("diffcse", "unsupervised", {"generator": "none"}, "its own generator"),
     Row("consert", "unsupervised"),
@@ -63,6 +65,8 @@ ROWS = (
     *(Row(name, "unsupervised") for name in ("ct", "mirror-bert", "sg-opt", "is-bert")),
     Row("dclr", "unsupervised", {"teacher": "{backbone}"}),
     Row("sncse", "unsupervised"),
+    *(Row(name, "unsupervised") for name in ("infocse", "pcl", "tsdae", "crop-documents")),
+    Row("unsee", "unsupervised", {"predictor_blocks": "1"}),
     Row("sbert", "supervised"),
     *(Row(name, "none") for name in ("whitening", "flow")),
 )

@@ -19,7 +19,7 @@ from bench.base.errors import BenchError, NotAModel
 class Family:
     """One of transformers' model types.
 
-    ``prefix``: its layers take keys and values from outside, as a deep prompt needs. ``placed``: position ids alone say where a
+    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt needs. ``placed``: position ids alone say where a
     token stands; elsewhere the distance between two tokens is counted along the sequence, whatever ids are given.
     ``head``: how the tensors of its masked-language-modelling head are called. ``offset``: its first token stands at position
     padding_idx + 1.
@@ -184,13 +184,22 @@ def title(model_type: str) -> str:
 
 def check_prefix(folder: Path | None) -> None:
     """Raises BenchError where the layers of this backbone take no keys and values from outside. None: it is not here yet."""
+    _check_layers(folder, "a deep prompt", "take no keys and values from outside")
+
+
+def check_layers(folder: Path | None, what: str) -> None:
+    """Raises BenchError where ``what`` cannot go through the layers one by one, for they are not BERT's. None: it is not here yet."""
+    _check_layers(folder, what, "are not attention, intermediate and output as BERT's are")
+
+
+def _check_layers(folder: Path | None, what: str, why: str) -> None:
     family = family_of(folder)
     if family is not None and not family.prefix:
         able = ", ".join(
             known_family.title for known_family in FAMILIES.values() if known_family.prefix
         )
         raise BenchError(
-            f"a deep prompt does not work on {family.title}: its layers take no keys and values from outside",
+            f"{what} does not work on {family.title}: its layers {why}",
             f"take a backbone of one of these families: {able}",
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -92,6 +93,8 @@ def _list(registry: Registry, as_json: bool) -> None:
         rows = [
             {
                 "name": plugin.name,
+                "year": year_of(plugin.cls.paper),
+                "family": read(plugin.folder, plugin.name).family,
                 "settings": plugin.cls.settings,
                 "variants": list(variants_of(plugin.cls)),
                 "summary": plugin.cls.summary,
@@ -102,11 +105,26 @@ def _list(registry: Registry, as_json: bool) -> None:
         click.echo(json_text(rows))
         return
     listed = [
-        (plugin.name, plugin.cls.summary, ", ".join(plugin.cls.settings))
+        (
+            plugin.name,
+            year_of(plugin.cls.paper),
+            read(plugin.folder, plugin.name).family,
+            plugin.cls.summary,
+            ", ".join(plugin.cls.settings),
+        )
         for plugin in sorted(plugins, key=lambda plugin: plugin.cls.settings == ("none",))
     ]
-    columns = ("method", Column("summary", wrap=24), Column("settings", wrap=12, drop=1))
+    about = (Column("family", wrap=12), Column("summary", wrap=24))
+    columns = ("method", "year", *about, Column("settings", wrap=12, drop=1))
     print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))
+
+
+def year_of(paper: str) -> str:
+    """The year that a reference names, else that of its arXiv number; "" where it has neither."""
+    if year := re.search(r"\b20\d\d\b(?!\.)", paper):
+        return year.group()
+    arxiv = re.search(r"arXiv (\d\d)\d\d\.", paper)
+    return "20" + arxiv.group(1) if arxiv else ""
 
 
 # --- everything about one method, as tables ---

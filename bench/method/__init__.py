@@ -40,7 +40,7 @@ from bench.method.contract import SilentReporter as SilentReporter
 
 if TYPE_CHECKING:
     from bench.backbones import check_mlm_head, load_backbone
-    from bench.backbones.families import check_placed, check_prefix
+    from bench.backbones.families import check_layers, check_placed, check_prefix
     from bench.backbones.model import Backbone
     from bench.method.features import Features, Ids, constant, join, pad, widened
     from bench.method.torch_method import Batch, Loss, TorchMethod, UncorrectedAdamW, adamw
@@ -67,6 +67,7 @@ __all__ = [
     "Value",
     "adamw",
     "check_choice",
+    "check_layers",
     "check_mlm_head",
     "check_placed",
     "check_positive",
@@ -87,7 +88,7 @@ __all__ = [
 LAZY = {
     "bench.backbones.model": ("Backbone",),
     "bench.backbones": ("check_mlm_head", "load_backbone"),
-    "bench.backbones.families": ("check_placed", "check_prefix"),
+    "bench.backbones.families": ("check_layers", "check_placed", "check_prefix"),
     "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "UncorrectedAdamW", "adamw"),
     "bench.method.features": ("Features", "Ids", "constant", "join", "pad", "widened"),
 }

@@ -156,7 +156,8 @@ class Method:
     ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
     ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
     stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
-    whose own dropout is 0 is refused there), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
+    whose own dropout is 0 is refused there), ``texts_per_row`` (how many texts a training step encodes of each row of the corpus, for the
+    plan's hours and memory; None: two, or its columns), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
     record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
     run), ``optional`` (recipe keys that a recipe has only where they are given), ``reads`` (how the names of tensors begin that its backbone's checkpoint holds beside the encoder, and that it reads:
     any that nobody reads is refused, but for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
@@ -172,6 +173,7 @@ class Method:
     trains: ClassVar[str] = ""
     deterministic: ClassVar[tuple[str, ...]] = ()
     by_dropout: ClassVar[tuple[str, ...]] = ()
+    texts_per_row: ClassVar[int | None] = None
     own_backbone: ClassVar[str | None] = None
     places: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[Mapping[str, Any]] = {}

@@ -186,11 +186,11 @@ LEAST_CELLS = 3  # that must agree before two rows count as the same numbers
 
 
 def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
-    """Rows of different methods whose cells all agree, the average aside."""
+    """Rows of different methods whose cells all agree, the average aside. A README's rows of released checkpoints are no others."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in every:
         cells = tuple((cell.task, cell.value) for cell in row.parts)
-        if len(cells) >= LEAST_CELLS:
+        if len(cells) >= LEAST_CELLS and not row.first.variant.startswith("checkpoint"):
             groups.setdefault((row.first.metric, row.first.backbone, cells), []).append(row)
     for alike in groups.values():
         for row in alike:
@@ -476,7 +476,11 @@ def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
     return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
 
 
-SOURCES = {"Gao et al. 2021": "simcse"}  # the papers whose own tables are here, as others name them
+SOURCES = {
+    "Gao et al. 2021": "simcse",
+    "Liu et al. 2023": "rankcse",
+    "Wu et al. 2022 (PCL)": "pcl",
+}  # the papers whose own tables are here, as others name them
 
 
 @cache

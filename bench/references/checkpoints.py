@@ -2,7 +2,7 @@
 
 ``checkpoints.tsv`` has a line for each. ``paper``, ``table``, ``method``, ``setting``, ``backbone`` and ``variant`` name a row of
 ``results.tsv``, in the tables' own names, which has its printed value. ``ours`` is the method that scores it, in the setting "none",
-with the recipe values ``set``: pooling (``mlp`` is the head on CLS), or template. ``prefix`` is the length of the prefix that it holds. ``scored_in``
+with the recipe values ``set``: pooling (``mlp`` is the head on CLS), or template; none where its folder says it. ``prefix`` is the length of the prefix that it holds. ``scored_in``
 are the tables whose row the paper itself took from this checkpoint, and did not train.
 """
 
@@ -56,8 +56,9 @@ class Checkpoint:
 
     def is_scored_by(self, method: str, recipe: Mapping[str, object] | None) -> bool:
         """Whether a run of a method with this recipe scores it as its authors do."""
+        wanted = self.set or {"pooling": None}  # the folder says itself how it pools
         return method == self.ours and all(
-            (recipe or {}).get(key) == value for key, value in self.set.items()
+            (recipe or {}).get(key) == value for key, value in wanted.items()
         )
 
     def made(self, cell: ReferenceResult) -> bool:
@@ -90,7 +91,7 @@ def checkpoints() -> tuple[Checkpoint, ...]:
                     "note",
                 )
             },
-            set={row["set"].partition("=")[0]: row["set"].partition("=")[2]},
+            set=dict([row["set"].split("=", 1)]) if row["set"] else {},
             prefix=int(row["prefix"]) if row["prefix"] else None,
             scored_in=tuple(row["scored_in"].split()),
         )

@@ -300,7 +300,10 @@ def fitting_chunk(run: PlannedRun, device: str) -> int | None:
 
 
 def _views(run: PlannedRun) -> int:
-    """Sentences that a step encodes of each row: two views of one, or the columns of a wider corpus; with ``mlm`` a masked copy of each."""
+    """Sentences that a step encodes of each row: what the method says, else two views of one, or the columns of a wider corpus; with
+    ``mlm`` a masked copy of each."""
+    if run.plugin.cls.texts_per_row is not None:
+        return run.plugin.cls.texts_per_row
     columns = max(2, len(run.corpus.columns)) if run.corpus else 2
     return columns * 2 if run.recipe.get("mlm") else columns
 

@@ -13,6 +13,7 @@ from made_runs import made_runs
 
 from bench.base.errors import BenchError
 from bench.cli import VERBS, WITHDRAWN
+from bench.cli.methods import year_of
 from bench.cli.options import parse_seeds
 from bench.run.plugins import discover
 from bench.score.suites import suite_names
@@ -57,6 +58,8 @@ def test_the_methods_are_listed() -> None:
     simcse = discover()["simcse"].cls
     assert list(rows) == list(discover()) and rows["simcse"] == {
         "name": "simcse",
+        "year": "2021",
+        "family": "contrastive",
         "settings": ["unsupervised", "supervised"],
         "variants": list(simcse.variants),
         "package": "sentence-bench",
@@ -64,6 +67,19 @@ def test_the_methods_are_listed() -> None:
     }
     shown = bench("methods").stdout
     assert all(f"\n{name} " in shown for name in rows)
+
+
+@pytest.mark.parametrize(
+    ("paper", "year"),
+    [
+        ("Su et al.: Whitening, arXiv 2103.15316", "2021"),
+        ("PromCSE, Findings of EMNLP 2022, arXiv 2203.06875v1", "2022"),
+        ("2024 sentences, arXiv 2010.01234, EMNLP", "2024"),
+        ("", ""),
+    ],
+)
+def test_a_methods_year_is_its_papers(paper: str, year: str) -> None:
+    assert year_of(paper) == year
 
 
 def test_everything_about_one_method(snapshot: object) -> None:
