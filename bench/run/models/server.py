@@ -120,7 +120,8 @@ class ServerModel(ExternalModel):
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
         """The dimension of the stored vectors. Raises RunFailed where the server has other weights than those that filled the cache:
         one sentence is requested again."""
-        known = next((text for text in texts if text in store), None)
+        missing = set(store.missing(texts))
+        known = next((text for text in texts if text not in missing), None)
         if known is None:
             return int(store.first(1).shape[1]) or None
         (now,), (before,) = self.request([known]), store([known])
