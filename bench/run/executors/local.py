@@ -154,7 +154,8 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
         end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
         if devices.is_lost(error):
             text = f"the GPU cannot be used any more: {end.message}"
-            end = DeviceLost(text, f"the same command goes on in a new process; see {trace}")
+            hint = f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line"
+            end = DeviceLost(text, hint)
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
     with suppress(BenchError):  # a full disk hides no error
         store.write(replace(now, status=status, error=end.message))
