@@ -109,9 +109,8 @@ def space_of(
             if not all(fits(getattr(table, axis), value) for axis, value in which.items()):
                 continue
             for key, bounds in table.values.items():
-                if (
-                    name != plugin.name and recipe.get(key) is None
-                ):  # common, and not of this method
+                # a common bound of a key that this method does not have
+                if name != plugin.name and recipe.get(key) is None:
                     continue
                 label = f"{folder / 'recipes' / name}.toml: space of {key}"
                 check_key(key, recipe, plugin, f"in {label}")
