@@ -15,6 +15,7 @@ from bench.base.errors import BenchError
 from bench.cli import VERBS, WITHDRAWN
 from bench.cli.options import parse_seeds
 from bench.run.plugins import discover
+from bench.run.recipes import variants_of
 from bench.score.suites import suite_names
 
 PLUGIN = """
@@ -58,7 +59,7 @@ def test_the_methods_are_listed() -> None:
     assert list(rows) == list(discover()) and rows["simcse"] == {
         "name": "simcse",
         "settings": ["unsupervised", "supervised"],
-        "variants": list(simcse.variants),
+        "variants": list(variants_of(simcse)),
         "package": "sentence-bench",
         "summary": simcse.summary,
     }
