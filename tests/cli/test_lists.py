@@ -16,6 +16,7 @@ from bench.cli import VERBS, WITHDRAWN
 from bench.cli.methods import year_of
 from bench.cli.options import parse_seeds
 from bench.run.plugins import discover
+from bench.run.recipes import variants_of
 from bench.score.suites import suite_names
 
 PLUGIN = """
@@ -61,7 +62,7 @@ def test_the_methods_are_listed() -> None:
         "year": "2021",
         "family": "contrastive",
         "settings": ["unsupervised", "supervised"],
-        "variants": list(simcse.variants),
+        "variants": list(variants_of(simcse)),
         "package": "sentence-bench",
         "summary": simcse.summary,
     }
