@@ -463,7 +463,7 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
         Work(
             "publish",
             lambda folder: _to_publish(folder, inputs),
-            ("publish", "--runs", "runs", "--out", "leaderboards", "--statistics", "no"),
+            ("publish", "--runs", "runs", "--out", "leaderboards"),
             problem=lambda folder: published_whole(folder, inputs / "published" / "leaderboards"),
         ),
     ]
@@ -522,7 +522,7 @@ def _to_publish(folder: Path, inputs: Path) -> None:
         made_runs(kept / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
         process = _start(
             "command",
-            ("publish", "--runs", "runs", "--out", "leaderboards", "--statistics", "no"),
+            ("publish", "--runs", "runs", "--out", "leaderboards"),
             kept,
             {},
             inputs / "log.txt",

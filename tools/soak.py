@@ -101,7 +101,7 @@ from pathlib import Path
 from bench.publish.build import publish
 done, count = open(sys.argv[1], "a", buffering=1), int(sys.argv[2])
 for _ in range(count):
-    publish(runs=Path(sys.argv[3]), out=Path(sys.argv[4]), preview=True, statistics="no")
+    publish(runs=Path(sys.argv[3]), out=Path(sys.argv[4]), preview=True)
     done.write("x\\n")
 """
 

@@ -18,7 +18,7 @@ from bench.method import Method, Reporter, task_prompt
 from bench.runs import CorpusUsed, Score
 from bench.runs.record import AVERAGE
 from bench.score.encoding import VectorStore
-from bench.score.suites import AskingTask, DeviceTask, RunPlace, average, suite_names
+from bench.score.suites import RunPlace, average, suite_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,7 +111,7 @@ def score_tasks(
             yield known, score_task(known.task, vectors, prompts[known], place, device)
         except RunFailed as failed:
             yield known, failed
-        if isinstance(known.task, AskingTask):  # it has encoded meanwhile
+        if not known.task.sentences:  # it has encoded meanwhile
             reporter.phase("score", len(tasks))
         reporter.advance(i, task=known.name)
 
@@ -124,11 +124,7 @@ def score_task(
     def encoded(sentences: Sequence[str]) -> np.ndarray:
         return vectors.of(prompt, sentences)(sentences)
 
-    if isinstance(task, DeviceTask):
-        task = task.on(device)
-    if isinstance(task, AskingTask):
-        return task.score_in(place, encoded)
-    return task.score(vectors.of(prompt, ()))
+    return task.on(device).score_in(place, encoded)
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:

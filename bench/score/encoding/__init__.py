@@ -124,6 +124,9 @@ class VectorStore:
     def __len__(self) -> int:
         return len(self._row)
 
+    def __contains__(self, sentence: object) -> bool:
+        return isinstance(sentence, str) and _key_of(sentence) in self._row
+
     def first(self, count: int) -> np.ndarray:
         """The first ``count`` vectors that were added, or as many as there are: (n, dim) float32; (0, 0) of none."""
         return np.array(self._vectors[:count], dtype=np.float32)

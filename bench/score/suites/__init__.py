@@ -18,7 +18,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -171,6 +171,16 @@ class LoadedData(Protocol):
     def __len__(self) -> int: ...
 
 
+@dataclass(frozen=True)
+class RunPlace:
+    """The run that is scored, and its folder, for a task that keeps files of its own there."""
+
+    name: str
+    revision: str
+    """What names the checkpoint."""
+    folder: Path
+
+
 class LoadedTask(ABC):
     """A task whose data was read and checked: form, hash and size are those of ``data``, unless a class says otherwise."""
 
@@ -199,6 +209,14 @@ class LoadedTask(ABC):
     def score(self, vectors: Vectors) -> TaskResult:
         """Raises RunFailed where the vectors cannot be scored (not finite, wrong shape, all the same)."""
 
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        """As ``score``, for a tool that keeps files in the run's folder and asks for sentences that it does not name beforehand."""
+        return self.score(vectors)
+
+    def on(self, device: str) -> LoadedTask:
+        """The same task, to be computed where the model ran ("cpu", "cuda:0"), if it computes with torch after encoding."""
+        return self
+
     def result(self, predictions: dict[str, np.ndarray], **detail: Any) -> TaskResult:
         """The task's result, scored from the predictions alone; ``detail`` is what they do not hold."""
         task = self.task
@@ -217,34 +235,6 @@ class LoadedTask(ABC):
             predictions=predictions,
             reduced_sha256=None if reduced is None else values_sha256(reduced),
         )
-
-
-@dataclass(frozen=True)
-class RunPlace:
-    """The run that is scored, and its folder, for a task that keeps files of its own there."""
-
-    name: str
-    revision: str
-    """What names the checkpoint."""
-    folder: Path
-
-
-@runtime_checkable
-class AskingTask(Protocol):
-    """A LoadedTask whose sentences are not known beforehand: a tool of its own asks for them as it goes, and keeps files."""
-
-    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """As ``score``; ``vectors`` encodes what it does not have."""
-        ...
-
-
-@runtime_checkable
-class DeviceTask(Protocol):
-    """A LoadedTask that computes with torch after encoding, and can do so where the model ran."""
-
-    def on(self, device: str) -> LoadedTask:
-        """The same task, to be computed on that device ("cpu", "cuda:0")."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
