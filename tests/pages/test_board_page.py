@@ -17,7 +17,7 @@ from bench.board.board import Board
 from bench.board.content import board
 from bench.runs import Run, RunsFolder
 from bench.show.pages import board as pages
-from bench.show.pages import run_page
+from bench.show.pages import method_page, run_page
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 
@@ -87,6 +87,15 @@ def test_foreign_text_stays_text(made: Board) -> None:
     commands = [row["command"] for row in found["rows"].values()]
     assert any("<script>window" in one for one in commands)
     assert "<" not in re.search(r'id="board-data">(.*?)</script>', html, re.DOTALL)[1]  # type: ignore[index]
+
+
+def test_a_sentence_of_the_note_stands_at_the_rows_that_it_names(made: Board) -> None:
+    note = "First. e.g. this says nothing. promcse had 100 steps. dropout-promcse is no method."
+    html = pages.render(replace(made, note=note))
+    assert html.count('class="printed remark"') == len(made.tables)
+    page = method_page.render(replace(made, note=note), "promcse")
+    assert '<p class="note">promcse had 100 steps.</p>' in page
+    assert "promcse had" not in method_page.render(replace(made, note=note), "simcse")
 
 
 def test_predictions_that_lie_elsewhere_are_linked_there(made: Board) -> None:

@@ -22,7 +22,7 @@ from bench.runs.run import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
-from bench.show.pages.run_page import about, files
+from bench.show.pages.run_page import about, files, remarks, sentences
 from bench.show.tables.data import table_data
 from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid
 
@@ -37,12 +37,15 @@ MOST_DATA = 60
 
 def render(board: Board, figures: Sequence[Figure] = ()) -> str:
     """The page as HTML; it links to board.css and board.js in ``assets/``."""
+    note = sentences(board.note or "")
     return render_template(
         "board.html",
         board=board,
         up=0,
         one_file=board.one_file,
         preview=PREVIEW_NOTE if board.version == PREVIEW else "",
+        note=" ".join(note[:2]),
+        more_note=" ".join(note[2:]),
         add_row=add_row(board),
         switches=switches(board.tables),
         several=SEVERAL,
@@ -54,6 +57,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         legend=legend,
         score_grid=score_grid,
         lower=LOWER_IS_BETTER,
+        remarks=partial(remarks, board),
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from bench.base.text import duration, value_text
 from bench.board.board import Board, MethodDescription
 from bench.board.names import link
 from bench.board.repeat import without_folders
-from bench.compare.formatting import blocks, heads, score, setting_words, spans
+from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
 from bench.run.recipe_file import Disagreement, Entry
 from bench.runs.run import Run
@@ -18,6 +19,7 @@ from bench.runs.searches import RECIPE, Search, best_trial, expected_best
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import render_template, run_link
 from bench.show.pages.printed import printed_papers
+from bench.show.pages.run_page import remarks, sentences
 from bench.show.tables.scores import score_grid
 
 UP = 1  # folders between a method's page and its version
@@ -34,7 +36,8 @@ def render(board: Board, method: str) -> str:
         method=method,
         one=described,
         code=sorted({f"{code.package} {code.version}" for code in plugins if code.package}),
-        blocks=blocks,
+        notes=[" ".join(sentences(board.note or "")[:2]), *remarks(board, method)],
+        paragraphs=paragraphs(described) if described else [],
         spans=spans,
         value_text=value_text,
         tables=method_tables(board, method),
@@ -46,6 +49,16 @@ def render(board: Board, method: str) -> str:
         disagreements=disagreements(described.file.disagreements if described else ()),
         papers=printed_papers(board, method, UP),
     )
+
+
+def paragraphs(described: MethodDescription) -> list[Block]:
+    """What the method says of itself, without a first line that is the paper's title, which the citation has too."""
+    first, *others = blocks(described.about) or (Block("paragraph", ""),)
+    texts, cited = (
+        set(re.findall(r"\w{4,}", text.lower())) for text in (first.text, described.cls.paper)
+    )
+    is_title = first.kind == "paragraph" and len(texts & cited) > len(texts) / 2
+    return others if is_title else [first, *others]
 
 
 def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:

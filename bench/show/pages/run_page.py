@@ -47,6 +47,7 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "record": record,
         "by": board.senders.get(record.run_id),
         "described": board.described.get(record.method),
+        "remarks": remarks(board, record.method),
         "heads": list(heads(board, record)),
         "again": again,
         "typed": typed if typed != again else "",
@@ -57,6 +58,16 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "recipe": report.recipe(record),
         "sections": [part for part in map(without_source_version, sections) if part.rows],
     }
+
+
+def sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[^.\s][^.\s][.!?])\s+", text.strip()) if part]
+
+
+def remarks(board: Board, method: str) -> list[str]:
+    """The sentences of the version's note that name a method: they stand at its rows and on its pages."""
+    name = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
+    return [sentence for sentence in sentences(board.note or "") if name.search(sentence)]
 
 
 def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
