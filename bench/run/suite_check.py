@@ -158,7 +158,7 @@ def useless_vectors_are_refused(case: Case) -> str:
     case.score()  # what raises for every vector is no finding of this check
     for name, change in wrong.items():
         try:
-            result = case.loaded.score(lambda texts, change=change: change(stand_in(texts)))
+            result = case.loaded.score(partial(_changed, change))
         except RunFailed:
             continue
         except Exception as error:  # a plugin's own code
@@ -169,6 +169,10 @@ def useless_vectors_are_refused(case: Case) -> str:
             f"{name}: scored {result.value:.2f}; check_vectors and check_variety refuse it"
         )
     return ", ".join(wrong)
+
+
+def _changed(change: Callable[[np.ndarray], np.ndarray], sentences: Sequence[str]) -> np.ndarray:
+    return change(stand_in(sentences))
 
 
 def items_stand_alone(case: Case) -> str:
