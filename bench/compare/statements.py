@@ -141,7 +141,7 @@ def verdict(row: Row) -> str | None:
 INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items alone; no predictions: seeds alone)"
 
 
-def legend(table: Table, better: str, worse: str, tint: str, plus_minus: str = "±") -> list[str]:
+def legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
     """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
     marks them."""
     lines = []

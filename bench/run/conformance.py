@@ -400,7 +400,8 @@ def space_is_sound(case: Case) -> str:
     plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
     for table in read(plugin.folder, plugin.name).spaces:
-        if not (fits(table.setting, case.setting) and fits(table.variant, case.variant)):
+        axes = ("setting", "variant")
+        if not all(fits(getattr(table, axis), getattr(case, axis)) for axis in axes):
             continue
         for key, bounds in table.values.items():
             check_key(key, recipe, plugin, f"in a space of {plugin.name}")
