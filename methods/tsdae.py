@@ -80,9 +80,10 @@ class TSDAE(TorchMethod):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.cross = nn.ModuleList(CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder))
-        self.lm_head: Any = backbone.mlm_head()
-        self.lm_bias = nn.Parameter(self.lm_head.decoder.bias.detach().clone())
-        self.lm_head.decoder, self.lm_head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
+        head: Any = backbone.mlm_head()
+        self.lm_bias = nn.Parameter(head.decoder.bias.detach().clone())
+        head.decoder, head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
+        self.lm_head: Any = head
 
     def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
         """The damaged sentences, and the whole ones."""
