@@ -22,6 +22,7 @@ from bench.base.errors import BenchError, PluginFailed, RunFailed
 from bench.base.findings import DIFFERS, Finding
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder, ScoreKey
+from bench.runs.arrays import read_arrays
 from bench.runs.predicted import METRICS
 from bench.score.suites import Suite, Task, TaskResult, Vectors
 from bench.score.suites.from_predictions import rescore
@@ -124,11 +125,11 @@ def score_follows_from_predictions(case: Case) -> str:
     """As ``bench verify`` has it, of predictions that were written and read again."""
     result = case.score()
     fail_if(case.task.rescore is None, "rescore is None: bench verify cannot check the score")
-    name = (result.task, result.text)
     with tempfile.TemporaryDirectory() as folder:
-        store = RunsFolder(Path(folder))
-        store.write_predictions("run", *name, result.predictions, result.suite)
-        arrays = store.read_predictions("run", *name, result.suite)
+        path = RunsFolder(Path(folder)).write_predictions(
+            "run", result.task, result.text, result.predictions, result.suite
+        )
+        arrays = read_arrays(path)
     again = _scored_again(result, arrays)
     fail_if(again is None, f"{result.metric} cannot be computed from its predictions")
     fail_if(
