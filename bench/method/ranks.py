@@ -31,7 +31,6 @@ GPU_TIMEOUT = timedelta(
     minutes=10
 )  # of one exchange between GPUs, which begins when all ranks are there
 SETTLE = timedelta(seconds=10)  # how long a rank that failed waits for the others to fail as it did
-BUCKET = 25 << 20  # bytes of gradients in one exchange
 
 
 class Alone:
@@ -204,15 +203,13 @@ class Ranks(Alone):
         for p, used in zip(parameters, there, strict=True):
             if used and p.grad is None:
                 p.grad = torch.zeros_like(p)
-        for bucket in _buckets([p.grad for p in parameters if p.grad is not None]):
-            flat = torch.cat([gradient.flatten() for gradient in bucket])
-            with self._heard():
-                dist.all_reduce(flat)
-            flat /= self.count
-            for gradient, mean in zip(
-                bucket, flat.split([tensor.numel() for tensor in bucket]), strict=True
-            ):
-                gradient.copy_(mean.view_as(gradient))
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        with self._heard():
+            sums = [dist.all_reduce(gradient, async_op=True) for gradient in gradients]
+            for exchange in sums:
+                exchange.wait()
+        for gradient in gradients:
+            gradient /= self.count
 
     # how it ends
 
@@ -277,22 +274,6 @@ def _is_lost_connection(error: RuntimeError) -> bool:
     """And not a mistake, or memory that was short here. What gloo raises has no class of its own."""
     text = str(error).lower()
     return isinstance(error, dist.DistError) or "gloo" in text or "connection" in text
-
-
-def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """Gradients of one kind, in their order, some megabytes at a time."""
-    kinds: dict[Any, list[Tensor]] = {}
-    for gradient in gradients:
-        kinds.setdefault((gradient.dtype, gradient.device), []).append(gradient)
-    for same in kinds.values():
-        bucket: list[Tensor] = []
-        for gradient in same:
-            bucket.append(gradient)
-            if sum(tensor.numel() * tensor.element_size() for tensor in bucket) >= BUCKET:
-                yield bucket
-                bucket = []
-        if bucket:
-            yield bucket
 
 
 def rank_device(device: str) -> str:

@@ -74,29 +74,22 @@ class Loss:
 
 
 def checked_loss(method: TorchMethod, returned: Any) -> Loss:
-    """What a method returned as its loss. Raises PluginFailed, with the place in its code, for anything but a Loss of one number."""
-    function = type(method).loss if method.is_split() else type(method).forward
+    """What a method returned as its loss. Raises PluginFailed, with the place in its code, for anything but a Loss of tensors, its total of
+    one number."""
+    place = place_of_code(type(method).loss if method.is_split() else type(method).forward)
     if not isinstance(returned, Loss):
-        shown = "a Tensor" if isinstance(returned, Tensor) else type(returned).__name__
+        raise PluginFailed(f"{place}: returned {type(returned).__name__}; return Loss(tensor)")
+    for name, value in {"total": returned.total, **returned.parts}.items():
+        if not isinstance(value, Tensor):
+            raise PluginFailed(
+                f"{place}: '{name}' of the loss is {type(value).__name__}, and a Tensor is expected"
+            )
+    if returned.total.numel() != 1:
+        shape = tuple(returned.total.shape)
         raise PluginFailed(
-            f"{place_of_code(function)}: {function.__name__} returned {shown}; return Loss(tensor)"
-        )
-    total = returned.total
-    if not isinstance(total, Tensor) or total.numel() != 1:
-        shown = (
-            f"a tensor of shape {tuple(total.shape)}"
-            if isinstance(total, Tensor)
-            else type(total).__name__
-        )
-        raise PluginFailed(
-            f"{place_of_code(function)}: expected one finite number as the loss, found {shown}",
+            f"{place}: expected one finite number as the loss, found a tensor of shape {shape}",
             "Loss(total.mean()), or its sum",
         )
-    for name, part in returned.parts.items():
-        if not isinstance(part, Tensor):
-            raise PluginFailed(
-                f"{place_of_code(function)}: part '{name}' of the loss is {type(part).__name__}, and a Tensor is expected"
-            )
     return returned
 
 
@@ -245,16 +238,12 @@ class TorchMethod(Method, nn.Module):
 
         def views(*columns: Features) -> tuple[Tensor, ...]:
             returned = self.views(Batch(columns, batch.step))
-            if isinstance(returned, tuple | list) and all(
-                isinstance(view, Tensor) for view in returned
-            ):
-                return tuple(returned)
-            shown = "a Tensor" if isinstance(returned, Tensor) else type(returned).__name__
-            if isinstance(returned, tuple | list):
-                shown += f" that holds {next(type(view).__name__ for view in returned if not isinstance(view, Tensor))}"
-            raise PluginFailed(
-                f"{place_of_code(type(self).views)}: views returned {shown}; return a tuple of tensors"
-            )
+            in_order = isinstance(returned, tuple | list)
+            if not in_order or not all(isinstance(view, Tensor) for view in returned):
+                raise PluginFailed(
+                    f"{place_of_code(type(self).views)}: views returned {type(returned).__name__}; return a tuple of tensors"
+                )
+            return tuple(returned)
 
         return self.by_rows(views, *batch.columns)
 
@@ -272,8 +261,13 @@ class TorchMethod(Method, nn.Module):
         return adamw(self)
 
     def learning_rate(self, step: int, steps: int) -> float:
-        """The rate of the update after ``step`` of ``steps`` updates. Default: the recipe's ``schedule`` and warm-up."""
-        return scheduled_rate(self.recipe, step, steps)
+        """The rate of the update after ``step`` of ``steps`` updates. Default: the recipe's ``schedule``, and ``warmup_steps`` or
+        ``warmup_ratio`` of all steps."""
+        recipe = self.recipe
+        warmup = recipe.warmup_steps or round(recipe.warmup_ratio * steps)
+        return learning_rate_at(
+            step, peak=recipe.learning_rate, steps=steps, warmup=warmup, schedule=recipe.schedule
+        )
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
         """The score by which checkpoints are selected; overridden where dev vectors are not the test vectors."""
@@ -324,30 +318,23 @@ class TorchMethod(Method, nn.Module):
 
     def trained_state(self) -> dict[str, Tensor]:
         """What the checkpoint holds: trained parameters, and the buffers outside a frozen encoder."""
-        frozen = not any(p.requires_grad for p in self.encoder.parameters())
-        state: dict[str, Tensor] = {
-            name: p for name, p in self.named_parameters() if p.requires_grad
-        }
-        persistent = self.state_dict()
-        state |= {
-            n: b
-            for n, b in self.named_buffers()
-            if n in persistent and not (frozen and n.startswith("encoder."))
-        }
-        return {
-            n: tensor.detach().cpu().contiguous()
-            for n, tensor in state.items()
-            if not self._for_training_only(n)
-        }
+        return self._state(training=False)
 
     def training_state(self) -> dict[str, Tensor]:
         """What resume needs besides the optimiser: :meth:`trained_state` and everything that only training needs."""
-        extra = {
-            n: t.detach().cpu().contiguous()
-            for n, t in self.state_dict().items()
-            if self._for_training_only(n)
+        return self._state(training=True)
+
+    def _state(self, *, training: bool) -> dict[str, Tensor]:
+        frozen = not any(p.requires_grad for p in self.encoder.parameters())
+        needed = {name for name, p in self.named_parameters() if p.requires_grad}
+        needed |= {
+            name for name, _ in self.named_buffers() if not (frozen and name.startswith("encoder."))
         }
-        return self.trained_state() | extra
+        return {
+            name: tensor.detach().cpu().contiguous()
+            for name, tensor in self.state_dict().items()
+            if (training if self._for_training_only(name) else name in needed)
+        }
 
     def _for_training_only(self, name: str) -> bool:
         return any(name == part or name.startswith(part + ".") for part in self.training_only)
@@ -472,14 +459,6 @@ def learning_rate_at(
     if schedule == "constant":
         return peak
     return peak * max(0.0, (steps - step) / max(1, steps - warmup))
-
-
-def scheduled_rate(recipe: Recipe, step: int, steps: int) -> float:
-    """:func:`learning_rate_at` as a recipe says: ``schedule``, and ``warmup_steps`` or ``warmup_ratio`` of all steps."""
-    warmup = recipe.warmup_steps or round(recipe.warmup_ratio * steps)
-    return learning_rate_at(
-        step, peak=recipe.learning_rate, steps=steps, warmup=warmup, schedule=recipe.schedule
-    )
 
 
 def check_schedule(recipe: Recipe) -> None:

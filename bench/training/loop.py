@@ -274,8 +274,6 @@ def _restore(state: dict[str, Any], trainer: Trainer) -> None:
         set_rng_state(rng[ranks.rank], trainer.device)
         return
     torch.manual_seed(seed_for(trainer.context.seed, "dropout", ranks.rank, step))
-    before = "1 process" if len(rng) == 1 else f"{len(rng)} processes"
-    now = "another device" if len(rng) == ranks.count else str(ranks.count)
     trainer.context.reporter.note(
-        f"{before} worked on it before, now {now}: dropout is drawn anew from step {step} on"
+        f"other processes or another device worked on it before: dropout is drawn anew from step {step} on"
     )

@@ -207,8 +207,7 @@ def newest_good(
 
     One that is damaged, or with which ``check`` raises Damaged, is removed, ``say`` gets a line, and the one before is tried.
     """
-    states = saved_states(folder)
-    for i, state in enumerate(states):
+    for state in saved_states(folder):
         try:
             if not file_sha256(state.path).startswith(state.sha256):
                 raise Damaged("it was cut short or altered")
@@ -216,12 +215,9 @@ def newest_good(
             return state.path
         except (Damaged, OSError) as problem:
             state.path.unlink(missing_ok=True)
-            instead = (
-                f"the one of step {states[i + 1].step} is tried"
-                if i + 1 < len(states)
-                else "training starts anew"
+            say(
+                f"the training state of step {state.step} cannot be used, {problem}; training goes on from the one before, or anew"
             )
-            say(f"the training state of step {state.step} cannot be used, {problem}: {instead}")
     return None
 
 

@@ -1,6 +1,6 @@
 """What trains a method: a step, what is counted and logged, a dev score. The loop (``bench.training.loop``) says when.
 
-Also what a user is told of a loss that is no number, and ``curve.jsonl`` as it is written.
+Also ``curve.jsonl`` as it is written.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from bench.training.batches import Rows, row_order
 from bench.training.compiled import compile_encoder
 from bench.training.gradient import backward
 from bench.training.horizon import ENDLESS, Horizon
-from bench.training.state import NO_SPACE, Checkpoints, Damaged, Progress, saved_states
+from bench.training.state import NO_SPACE, Checkpoints, Damaged, Progress
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
 
 
+KEPT = "what was saved before that step is kept"
+NOT_FINITE = "look at these rows, if it is the first step; else a lower --set learning_rate=, or --precision fp32"
 LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for
 
 
@@ -180,8 +182,9 @@ class Trainer:
         for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
             if not math.isfinite(loss):
                 _, rows = next(self.order(step - 1))
-                raise loss_not_finite(
-                    loss, step, rows, self.method, self.corpus, self._what_is_kept()
+                raise RunFailed(
+                    f"the loss became {loss} at step {step}; the rows of its batch are in {self.write_batch(rows)}; {KEPT}",
+                    NOT_FINITE,
                 )
 
     def check_sound(self) -> None:
@@ -189,10 +192,7 @@ class Trainer:
         self.check_finite()
         if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
             step = self.progress.step  # a gradient has made them so although the loss was a number
-            raise RunFailed(
-                f"weights became NaN or infinite by step {step}; {self._what_is_kept()}",
-                hint(self.method, step),
-            )
+            raise RunFailed(f"weights became NaN or infinite by step {step}; {KEPT}", NOT_FINITE)
 
     def order(self, done: int) -> Iterator[tuple[int, Rows]]:
         """(epoch, row numbers) of every step after ``done`` of them: of the whole batch, over all ranks."""
@@ -204,16 +204,33 @@ class Trainer:
             first=done,
         )
 
-    def _what_is_kept(self) -> str:
-        p = self.progress
-        if p.best_score is not None:
-            return f"the best checkpoint, of step {p.best_step}, is kept"
-        states = saved_states(self.states)
-        return (
-            f"the training state of step {states[0].step} is kept"
-            if states
-            else "nothing was kept before that step"
-        )
+    def write_batch(self, rows: Rows) -> Path:
+        """A file beside the curve, one line a row: its number in the corpus, from 1, then its columns as the method saw them."""
+        path, corpus = self.context.folder / FAILED_BATCH, self.corpus
+        columns = [corpus.column(i).rows(rows) for i in range(len(corpus.columns))]
+        lines = ["\t".join(("row", *corpus.columns))]
+        for i, row in enumerate(rows):
+            texts = [
+                self._text(column[i], name)
+                for name, column in zip(corpus.columns, columns, strict=True)
+            ]
+            lines.append(
+                "\t".join((str(int(row) + 1), *(" ".join(text.split()) for text in texts)))
+            )
+        with contextlib.suppress(OSError):  # a full disk must not hide what happened
+            if self.ranks.lead:
+                write_whole(path, ("\n".join(lines) + "\n").encode())
+        return path
+
+    def _text(self, value: Any, name: str) -> str:
+        """A cell as text: ids go back through the tokenizer, where there is one."""
+        if isinstance(value, str):
+            return value
+        if name in NUMBERS:
+            return str(value[0])
+        ids = [int(number) for number in value]
+        decode = getattr(self.method.backbone.tokenizer, "decode", None)
+        return " ".join(map(str, ids)) if decode is None else str(decode(ids))
 
     def log(self) -> None:
         """The next line of the curve, where there is one, and the progress."""
@@ -262,55 +279,6 @@ class Trainer:
         self.entry = {"step": p.step, **self.entry, "dev_score": score}
         p.dev_seconds += time.perf_counter() - began
         self.context.reporter.phase("train", self.horizon.steps)
-
-
-# --- A loss that is no number: at which step, and on which sentences ---
-
-
-def hint(method: TorchMethod, step: int) -> str:
-    """What to look at. At the first step no weight has moved, so that the learning rate has no part in it."""
-    cause = (
-        "the data of that batch, or the method's loss: no weight had moved yet"
-        if step == 1
-        else "a lower --set learning_rate="
-    )
-    return cause + ("" if method.context.precision == "fp32" else ", or --precision fp32")
-
-
-def loss_not_finite(
-    loss: float, step: int, rows: Rows, method: TorchMethod, corpus: TokenisedCorpus, kept: str
-) -> RunFailed:
-    """The error to raise. The batch's sentences are written beside the curve; ``kept`` says what of the training is left."""
-    path, where = method.context.folder / FAILED_BATCH, ""
-    with contextlib.suppress(OSError):  # a full disk must not hide what happened
-        if method.ranks.lead:
-            write_batch(path, rows, method, corpus)
-            where = f"; the {len(rows)} rows of its batch are in {path}"
-    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", hint(method, step))
-
-
-def write_batch(path: Path, rows: Rows, method: TorchMethod, corpus: TokenisedCorpus) -> None:
-    """One line a row: its number in the corpus, from 1, then its columns as the method saw them."""
-    columns = [corpus.column(i).rows(rows) for i in range(len(corpus.columns))]
-    lines = ["\t".join(("row", *corpus.columns))]
-    for i, row in enumerate(rows):
-        texts = [
-            _text(column[i], name, method)
-            for name, column in zip(corpus.columns, columns, strict=True)
-        ]
-        lines.append("\t".join((str(int(row) + 1), *(" ".join(text.split()) for text in texts))))
-    write_whole(path, ("\n".join(lines) + "\n").encode())
-
-
-def _text(value: Any, name: str, method: TorchMethod) -> str:
-    """A cell as text: ids go back through the tokenizer, where there is one."""
-    if isinstance(value, str):
-        return value
-    if name in NUMBERS:
-        return str(value[0])
-    ids = [int(number) for number in value]
-    decode = getattr(method.backbone.tokenizer, "decode", None)
-    return " ".join(map(str, ids)) if decode is None else str(decode(ids))
 
 
 # --- ``curve.jsonl`` as it is written: a line added at a time, and taken back to a step when a training goes on from there ---
