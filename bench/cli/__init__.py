@@ -14,23 +14,23 @@ from bench.base.package import __version__
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
-    "search": "Search for the values of recipes, alike for every method.",
+    "search": "Search recipe values, with the same effort for every method.",
     "evaluate": "Score a finished encoder: a hub name, a folder, a run, vectors, a server.",
-    "compare": "Put runs side by side, as the papers print them.",
+    "compare": "Compare runs: tables as the papers print them, intervals, verdicts.",
     "publish": "A new version of the leaderboards: pages, Markdown, data.",
     "verify": "Compute every score again from its stored predictions.",
-    "demo": "A small run on what the package carries: no data, no network.",
-    "methods": "The methods there are; with a name, everything about it.",
-    "suites": "The suites there are; with a name, tasks, protocol and data.",
+    "demo": "A small run on the data in the package: nothing is fetched.",
+    "methods": "List the methods; with a name, everything about it.",
+    "suites": "List the suites; with a name, its tasks, protocol and data.",
     "check": "Check methods, suites, recipes and plans before anything is trained.",
-    "runs": "The runs of a folder, and what engines have queued; with a name, everything about one.",
-    "encode": "Your own sentences to vectors, with a run's model.",
-    "export": "A run's model as files that other people's tools load, here or on the hub.",
-    "submit": "Runs in one file that another person's board checks and adds.",
+    "runs": "List runs and what engines have queued; with a name, everything about one.",
+    "encode": "Turn your sentences into vectors with a run's model.",
+    "export": "Write a run's model for other tools, here or on the hub.",
+    "submit": "Write runs for a pull request to somebody else's board.",
     "reproduce": "Run a paper's table again: printed value, ours, verdict.",
-    "references": "What papers printed; and what their tables say about themselves.",
-    "data": "Evaluation data and corpora: what is found, missing, damaged.",
-    "doctor": "What is installed, and on which device runs would go.",
+    "references": "What papers printed, and what does not fit in their tables.",
+    "data": "Evaluation data and training text: what is here, missing or damaged.",
+    "doctor": "What is installed, which device is used, and what to do next.",
 }
 WITHDRAWN = {
     "show": "bench runs RUN",
@@ -177,7 +177,7 @@ def show_error(error: BenchError, label: str = "error") -> None:
 )
 @click.version_option(__version__, prog_name="bench")
 def main() -> None:
-    """Sentence embeddings: train a method, score it as the papers do, keep the record, compare.
+    """Sentence embeddings: train a method, score it the way the papers do, compare.
 
     \b
     Start:   bench demo

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
-    "with_paper": "What a paper printed, ours less that, and whether new runs of ours would give it.",
-    "items": "Of two runs, the items on which they disagree most.",
-    "baseline": "The row that the others are compared with; must mean exactly one. [default: simcse]",
-    "task": "Only this task; a single one is what rows are compared by. May be repeated.",
+    "with_paper": "The printed value, ours minus it, and whether the two are consistent.",
+    "items": "For two runs: the items on which they disagree most.",
+    "baseline": "The row to compare with; it must match exactly one. [default: simcse]",
+    "task": "Only this task; a single one is the column that is tested. May be repeated.",
 }
 
 
@@ -74,7 +74,7 @@ HELP = {
     "--all",
     "everything",
     is_flag=True,
-    help="Every table whole; without it the first, and a line for each other.",
+    help="Every table in full, not only the first.",
 )
 @click.option("--items", "items", is_flag=True, help=HELP["items"])
 @click.option("--task", "tasks", multiple=True, help=HELP["task"])
@@ -83,7 +83,7 @@ HELP = {
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="With --items: how many of each task.",
+    help="With --items: how many per task.",
 )
 @data_option
 @suite_file_option

@@ -47,7 +47,7 @@ from bench.show.tables.report import overlap_grid
 
 @click.group(cls=HelpfulGroup)
 def data() -> None:
-    """Evaluation data and corpora: what there is, found or missing, and how to get it.
+    """Evaluation data and training text: what is here, what is missing, and how to get it.
 
     Example: bench data list --data DIR
     """

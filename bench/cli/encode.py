@@ -43,10 +43,10 @@ FORMATS = (".npy", ".parquet")
 )
 @click.option(
     "--column",
-    help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).",
+    help="Column of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).",
 )
 @device_option
-@click.option("--fresh", is_flag=True, help="Replace a file that is there.")
+@click.option("--fresh", is_flag=True, help="Replace an existing file.")
 @backbone_offline_option
 @runs_option
 @plugin_option
@@ -65,7 +65,7 @@ def encode(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Vectors of your own sentences: row i of the file that is written belongs to row i of FILE.
+    """Encode your sentences: row i of the output belongs to row i of FILE.
 
     RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or .jsonl, plain or with .gz or
     .xz behind it. Sentences and vectors are held in memory.

@@ -54,13 +54,13 @@ SERVER = "A server"
     "names",
     type=comma_list,
     metavar="TEXT",
-    help="What tables call the models, separated by commas.  [default: as card, folder or file say]",
+    help="Names of the models in tables, separated by commas.  [default: as card, folder or file say]",
 )
 @option(
     WHAT,
     "--prefix",
     default="",
-    help='Before every sentence ("query: "), or a template with the sentence at [X].',
+    help='Text before every sentence ("query: "), or a template with the sentence at [X].',
 )
 @option(
     WHAT,
@@ -96,7 +96,7 @@ SERVER = "A server"
     OUTPUT,
     "--list-sentences",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Only write what these suites ask for, as JSON lines.",
+    help="Only write the sentences that these suites need, as JSON lines.",
 )
 def evaluate(
     models: tuple[str, ...],

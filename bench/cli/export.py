@@ -61,7 +61,7 @@ def export(
     plugins: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """A finished run's model as a folder that other people's tools load without this package, with a model card.
+    """Write a finished run's model, with a model card, as a folder that other tools load without this package.
 
     RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's own vectors before it is
     put in its place or sent. --push needs a token that may write: hf auth login, or HF_TOKEN.

@@ -20,7 +20,7 @@ runs_option = click.option(
     type=click.Path(path_type=Path),
     envvar="BENCH_RUNS",
     show_envvar=True,
-    help="Folder that holds runs.  [default: ./runs]",
+    help="Folder of runs.  [default: ./runs]",
 )
 data_option = click.option(
     "--data",
@@ -59,25 +59,23 @@ suite_file_option = click.option(
     callback=_know_suites,
     help="Python file that defines a suite of these runs; may be repeated.",
 )
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 device_option = click.option(
     "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps."
 )
 plain_option = click.option(
-    "--plain", is_flag=True, help="No live display: a plain line every so often."
+    "--plain", is_flag=True, help="Plain progress lines instead of a live display."
 )
 offline_option = click.option(
-    "--offline", is_flag=True, help="Open no connection; what is missing is an error."
+    "--offline", is_flag=True, help="Open no network connection; anything missing is an error."
 )
 backbone_offline_option = click.option(
-    "--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error."
+    "--offline", is_flag=True, help="Open no network connection; a missing backbone is an error."
 )
 allow_pickle_option = click.option(
     "--allow-pickle",
     is_flag=True,
-    help="Take backbones whose weights are a pickle: its tensors are read, nothing else.",
+    help="Accept backbones whose weights are a pickle; only its tensors are read.",
 )
 
 

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 SHOWN = 20  # lines about runs that are left out
 HELP = {
     "out": "Folder of the versions.",
-    "check": "Publish nothing: compare every file of every version with its manifest. Exit code 1 where something was altered.",
+    "check": "Publish nothing: compare every file of every version with its manifest. Exit code 1 if anything was altered.",
     "preview": "Write OUT/preview, which the next preview replaces, and no version.",
-    "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 where one is refused.",
-    "baseline": "The row that the others are compared with, fixed before the scores.  [default: simcse]",
+    "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 if one is refused.",
+    "baseline": "The row that the others are compared with, fixed before the scores are seen.  [default: simcse]",
     "title": "Heading of the pages.  [default: as the last version]",
-    "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
+    "note": 'What a reader should know first. "" for none.  [default: as the last version]',
     "predictions_url": "Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
     "names it by sha256 and size.",
 }
@@ -72,7 +72,7 @@ def publish(
 ) -> None:
     """A new version of the leaderboards in OUT, from the runs in a folder and from what papers printed: pages, Markdown, data.
 
-    A published version never changes. Where nothing is new since the last one, none is made. --runs may be the runs of a version.
+    A published version never changes. If nothing is new since the last one, none is made. --runs may be the runs of a version.
 
     \b
     Example:  bench publish --note "a small backbone, not the papers' setting"

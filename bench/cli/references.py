@@ -48,7 +48,7 @@ def references(
     kind: str | None,
     as_json: bool,
 ) -> None:
-    """What papers printed, as data; never mixed up with runs.
+    """What papers printed, as data.
 
     Without a name: the papers and their tables. With one: the table as it is printed, with remarks. ``checkpoints``: the models that
     authors released, the printed row that each is, and how it is scored without any training (bench reproduce PAPER:TABLE --released).

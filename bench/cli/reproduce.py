@@ -40,7 +40,7 @@ from bench.show.figures.drawing import missing_library
 from bench.show.pages.reproduced import paper_figure, render
 
 CELLS = ("task", "printed", "ours", "as many new runs as the paper had, 95 %")
-CHANCE = "each interval is a 95 % one by itself: of 20 cells one differs by chance alone"
+CHANCE = "each interval is a 95 % interval on its own: of 20 cells, one differs by chance"
 
 
 @click.command(
@@ -100,9 +100,10 @@ def reproduce(
 ) -> None:
     """Run a paper's table or figure again, and show ours beside the print: consistent, differs, or not tested.
 
-    Without a name every table and figure is listed, with yes or no. A figure is drawn from its runs, on a page. What is missing is
+    Without a name every table and figure is listed, with yes or no. A figure is drawn from its
+    runs, on a page. What is missing is
     fetched first, as bench run does it. The same command again repeats nothing that is done and goes on with what was interrupted;
-    processes with one command share its runs. With --set or --budget a run is a trial, no reproduction.
+    processes with one command share its runs. With --set or --budget a run is a trial, not a reproduction.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run

@@ -45,7 +45,8 @@ def run(
     """Train methods and score them; one record per run in the runs folder.
 
     METHOD is a name of bench methods, with a variant as METHOD+VARIANT. FILE.py defines methods or suites. RECIPE.toml is a recipe, as
-    bench search writes it. Run again, what is done is not repeated, and what was interrupted goes on.
+    bench search writes it. Give the command
+    again to continue: finished runs are not repeated.
 
     \b
     Example:  bench run simcse --suite sts --data DIR --corpus wiki.txt.xz

@@ -70,7 +70,7 @@ OPTIONS = (
         "backbones",
         type=comma_list,
         metavar="TEXT",
-        help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER says what tables call it.  [default: builtin]",
+        help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER sets its name in tables.  [default: builtin]",
     ),
     option(
         WHAT,
@@ -123,21 +123,21 @@ OPTIONS = (
         "--plan",
         "plan_file",
         type=FILE,
-        help="Do the runs of a plan; other options replace its values.",
+        help="Run a plan; other options replace its values.",
     ),
     option(HOW, "--device", help=DEVICES),
     option(
         HOW,
         "--precision",
         type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-        help="Of training; scores are always float32.  [default: auto]",
+        help="Precision of training; scores are always float32.  [default: auto]",
     ),
     option(
         HOW,
         "--chunk",
         type=chunk_of,
         metavar="N|auto",
-        help="Hold so many rows of a batch in memory at a time, with the same gradient; auto: as many as fit.",
+        help="Rows of a batch in memory at a time, with the same gradient; auto: as many as fit.",
     ),
     option(
         HOW,
@@ -146,13 +146,18 @@ OPTIONS = (
         help="Where: torchrun:N (N processes share every batch), slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
         "or commands (print a command for each run).  [default: here]",
     ),
-    option(HOW, "--fresh", is_flag=True, help="Do it again, even what is done."),
-    option(HOW, "--offline", is_flag=True, help="Open no connection; what is missing is an error."),
+    option(HOW, "--fresh", is_flag=True, help="Run again, even what is finished."),
+    option(
+        HOW,
+        "--offline",
+        is_flag=True,
+        help="Open no network connection; anything missing is an error.",
+    ),
     option(
         HOW,
         "--allow-pickle",
         is_flag=True,
-        help="Take backbones whose weights are a pickle: its tensors are read, nothing else.",
+        help="Accept backbones whose weights are a pickle; only its tensors are read.",
     ),
     option(
         FOLDERS,
@@ -189,7 +194,7 @@ OPTIONS = (
         "--json",
         "as_json",
         is_flag=True,
-        help="JSON on standard output, and nothing else there.",
+        help="Print JSON and nothing else.",
     ),
 )
 SAME = (

@@ -53,7 +53,7 @@ SEEDS = (901,)  # published runs need others
     type=click.IntRange(1, 999),
     default=12,
     show_default=True,
-    help="Of each method, besides its recipe as it is. The same command with more trials continues a search.",
+    help="Trials per method, besides its unchanged recipe. The same command with more trials continues a search.",
 )
 @option(
     WHAT,
@@ -87,7 +87,7 @@ SEEDS = (901,)  # published runs need others
     "--seeds",
     type=parse_seeds,
     metavar="TEXT",
-    help="Of every trial; its score is their mean. Published runs need other seeds.  [default: 901]",
+    help="Seeds of every trial, whose score is their mean. Published runs need other seeds.  [default: 901]",
 )
 @option(
     HOW,
@@ -108,7 +108,7 @@ SEEDS = (901,)  # published runs need others
 @option(
     WHAT,
     "--name",
-    help="Of the search and of its folder in the runs folder.  [default: search- and a hash of its options]",
+    help="Name of the search and of its folder.  [default: search- and a hash of its options]",
 )
 def search(
     targets: tuple[str, ...],

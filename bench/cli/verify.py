@@ -55,8 +55,7 @@ def verify(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 where something differs, or a
-    score cannot be computed again.
+    """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 if anything differs or cannot be computed again.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v3, or v3). Without any,
     all runs in the runs folder. Predictions of a version that lie elsewhere are fetched by their hash; not with --offline.

@@ -56,7 +56,9 @@ class Checkpoint:
 
     def is_scored_by(self, method: str, recipe: Mapping[str, object] | None) -> bool:
         """Whether a run of a method with this recipe scores it as its authors do."""
-        wanted: Mapping[str, str | None] = self.set or {"pooling": None}  # the folder says itself how it pools
+        wanted: Mapping[str, str | None] = self.set or {
+            "pooling": None
+        }  # the folder says itself how it pools
         return method == self.ours and all(
             (recipe or {}).get(key) == value for key, value in wanted.items()
         )
