@@ -62,7 +62,7 @@ NEEDS = {
     "dclr": {"teacher": "builtin"},
     "diffcse": {"generator": "none"},
     "guided-simcse": {"guide": "builtin"},
-    "rankcse": {"teacher_1": "builtin"},
+    "rankcse": {"teacher_1": "builtin", "teacher_2": "none"},
     "pretrained": {"pooling": "mlp"},
     "stored-prefix": {"pooling": "mlp"},
     "truncated": {"pooling": "cls", "size": "16"},

@@ -173,7 +173,10 @@ def test_another_number_of_processes_goes_on_and_says_so(
     assert process.returncode == 130
     alone = done(command, tmp_path)
     assert alone.returncode == 0
-    assert "other processes or another device worked on it before: dropout is drawn anew" in alone.stderr
+    assert (
+        "other processes or another device worked on it before: dropout is drawn anew"
+        in alone.stderr
+    )
     record = the_record(tmp_path)
     assert record.status == "finished" and record.provenance.execution.ranks == (2, 1)
 

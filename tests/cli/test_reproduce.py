@@ -67,7 +67,7 @@ def test_mistakes_are_one_line(snapshot: SnapshotAssertion) -> None:
 
 def test_every_table_and_figure_is_listed_with_yes_or_no() -> None:
     lines = [json.loads(line) for line in bench("reproduce", "--json").stdout.splitlines()]
-    assert len(lines) == 56
+    assert len(lines) == 78
     assert all(bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines)
     assert "bench reproduce promcse:figure2" in bench("reproduce").stdout
 

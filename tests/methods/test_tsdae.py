@@ -15,7 +15,7 @@ from test_losses import same, tensor
 from torch import nn
 
 from bench.method import Batch
-from methods.masking import mean_surprise, surprise_of_rows
+from methods.masking import mean_surprise, places_of, surprise_of_rows
 from methods.tsdae import TSDAE, CrossAttention, without
 
 
@@ -25,7 +25,8 @@ def test_the_mean_over_tokens_is_that_of_the_reference(reference_c):
     ids = torch.tensor(known["input_ids"])[:, 1:]
     labels = ids.masked_fill(ids == known["pad"], -100)
     used = logits[:, : labels.shape[1]]
-    sums, counts = surprise_of_rows(used[labels != -100], labels)
+    places = places_of(labels)
+    sums, counts = surprise_of_rows(used[places], labels, places)
     same(sums, known["row_sums"])
     same(counts, known["row_counts"])
     loss = mean_surprise(sums, counts)

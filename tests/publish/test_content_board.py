@@ -113,7 +113,7 @@ def test_dev_selected_and_test_selected_scores_share_no_table() -> None:
     ]
     assert (
         tables[0].selection
-        == "Checkpoint: best on STS-B dev; the last step, nothing selected (promcse). Values: paper."
+        == "Checkpoint: best on STS-B dev: 1 run; the last step, nothing selected: 1 run."
     )
     assert "no development set" in tables[1].selection and tables[1].anchor.endswith(
         "on-sts-b-test"

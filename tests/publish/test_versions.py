@@ -313,6 +313,7 @@ def test_predictions_elsewhere_are_fetched_by_hash(
 ) -> None:
     url, served = server
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     words = ("publish", "--runs", runs, "--out", out)
     done = bench(*words, "--predictions-url", url)
     assert done.exit_code == 0, done.output

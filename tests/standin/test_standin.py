@@ -17,7 +17,13 @@ MASKS = "transformers/masking_utils.py"  # one wait a pass of the encoder, in tr
 # InferSent: the lengths of its LSTM's sequences, and a rate that follows dev scores; masked language modelling: how many tokens are
 # masked, which are drawn on the card
 WAITS = {"infersent": 5, "simcse": 1, "promcse": 1, "dcpcse": 1}
-MEASUREMENTS = ("right.embeddings", "right.chunk", "right.classifiers", "fast.peak", "fast.encoding")
+MEASUREMENTS = (
+    "right.embeddings",
+    "right.chunk",
+    "right.classifiers",
+    "fast.peak",
+    "fast.encoding",
+)
 
 
 class Process:

@@ -340,10 +340,10 @@ def test_a_row_that_trained_on_a_tenth_of_the_scored_sentences_is_marked(
     corpus = structs.replace(one.provenance.corpus, overlap={"rule": "overlap/1", "tasks": tasks})
     one = structs.replace(one, provenance=structs.replace(one.provenance, corpus=corpus))
     runs = of(tmp_path, [one])
-    (table,) = compare_runs(runs, TableOptions(statistics="no"))
+    (table,) = compare_runs(runs, TableOptions())
     wanted = "training text: a tenth or more of the sentences of STS12 in cosent"
     assert [str(note) for note in table.footnotes] == [wanted] * marked
     assert table.rows[0].footnotes == (0,) * marked
     if marked:
         with pytest.raises(BenchError, match="--strict: 1 difference"):
-            compare_runs(runs, TableOptions(statistics="no", strict=True))
+            compare_runs(runs, TableOptions(strict=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -71,17 +71,22 @@ class Source:
     def where(self) -> str:
         """In words: "hub princeton-nlp/datasets-for-simcse", "github.com/owner/name (commit 1b344d9de28f)"."""
         if self.site == "web":
-            return " and ".join(self.urls)
+            return " and ".join(
+                f"{self.repo}/{path}" if self.repo else path for path in self._paths
+            )
         place = f"{'hub data set' if self.site == 'hub' else 'github.com'} {self.repo}"
         return f"{place} (commit {self.revision[:12]})" if self.pinned else place
 
     @property
     def urls(self) -> tuple[str, ...]:
         """Its address; of files of "web" that lie in several places, that of each."""
-        paths: Iterable[str] = (self.archive or "",)
+        return tuple(site(self.site, self.repo, self.revision, path).url for path in self._paths)
+
+    @property
+    def _paths(self) -> Sequence[str]:
         if self.site == "web" and not self.archive:
-            paths = (path for part in self.files.values() for path in part.paths)
-        return tuple(site(self.site, self.repo, self.revision, path).url for path in paths)
+            return [path for part in self.files.values() for path in part.paths]
+        return (self.archive or "",)
 
 
 @functools.cache
