@@ -39,10 +39,15 @@ def _letters(sentence: str) -> str:
 
 def store(numbered: dict[str, tuple[str, Numbers]], path: Path = STORED) -> None:
     """Write what ``number_sentences`` found."""
-    numbers = np.concatenate([numbered[task][1].reshape(-1) for task in STS_TASKS])
+    flat = np.concatenate([numbered[task][1].reshape(-1) for task in STS_TASKS]).tolist()
+    met: dict[int, int] = {}
+    back = np.zeros(len(flat), dtype=np.uint16 if len(flat) < 1 << 16 else np.int64)
+    for i, number in enumerate(flat):
+        back[i] = i - met[number] if number in met else 0
+        met[number] = i
     np.savez_compressed(
         path,
-        steps=np.diff(numbers, prepend=0).astype(np.int32),  # small numbers take less room
+        back=back,
         gold=np.array([numbered[task][0] for task in STS_TASKS]),
         items=np.array([len(numbered[task][1]) for task in STS_TASKS]),
     )

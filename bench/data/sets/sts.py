@@ -200,6 +200,19 @@ def _stored() -> dict[str, tuple[str, Numbers]]:
     import numpy as np
 
     with np.load(STORED, allow_pickle=False) as stored:
-        numbers, hashes = np.cumsum(stored["steps"], dtype=np.int64), stored["gold"]
+        numbers, hashes = (
+            np.array(_appearing(stored["back"].tolist()), dtype=np.int64),
+            stored["gold"],
+        )
         parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
     return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(STS_TASKS)}
+
+
+def _appearing(back: list[int]) -> list[int]:
+    """Numbers by first appearance, from how many sentences ago each was met last (0: never), which takes less room."""
+    numbers: list[int] = []
+    new = 0
+    for ago in back:
+        numbers.append(numbers[-ago] if ago else new)
+        new += not ago
+    return numbers
