@@ -218,9 +218,9 @@ def fetch(
     name = reference.source or reference.name
     near = _nearest(models_of_hub.split(name)[0])
     if offline or offline_now():
-        what = "--offline" if offline else "HF_HUB_OFFLINE"
+        reason = "--offline" if offline else "HF_HUB_OFFLINE"
         raise NotAModel(
-            f"backbone '{name}' is not on this machine and {what} forbids fetching it",
+            f"backbone '{name}' is not on this machine and {reason} forbids fetching it",
             near + models_of_hub.bring_over(name),
         )
     snapshot = models_of_hub.download(name, allow_pickle=allow_pickle, near=near, say=say)

@@ -63,10 +63,10 @@ def writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
 
 def _sweep(path: Path) -> None:
     """Remove what a killed process left beside ``path`` more than an hour ago."""
-    for left in path.parent.glob(f".{path.name}.*.tmp"):
+    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
         with contextlib.suppress(OSError):
-            if left.stat().st_mtime < time.time() - 3600:
-                left.unlink()
+            if leftover.stat().st_mtime < time.time() - 3600:
+                leftover.unlink()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -152,8 +152,8 @@ SETTLED_SECONDS = (
 
 def default_cache() -> Path:
     """$BENCH_CACHE, else ~/.cache/sentence-bench."""
-    given = os.environ.get("BENCH_CACHE")
-    return Path(given) if given else Path.home() / ".cache" / "sentence-bench"
+    folder_text = os.environ.get("BENCH_CACHE")
+    return Path(folder_text) if folder_text else Path.home() / ".cache" / "sentence-bench"
 
 
 @contextlib.contextmanager
@@ -180,8 +180,8 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
         if (
             alone
         ):  # nobody else builds this one: what lies here is left from a process that was killed
-            for left in place.parent.glob(f"{place.name}.*.part"):
-                shutil.rmtree(left, ignore_errors=True)
+            for leftover in place.parent.glob(f"{place.name}.*.part"):
+                shutil.rmtree(leftover, ignore_errors=True)
         aside = place.with_name(f"{place.name}.{os.getpid()}.part")
         try:
             aside.mkdir()

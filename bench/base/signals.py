@@ -25,11 +25,11 @@ def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
     Not ``insistent``: more of them ask for nothing more, nor does a SIGTERM after an error. One of several ranks gets the terminal's
     signal and the launcher's, which also ends this rank because another one ended; what it has to say of that comes first.
     """
-    asked: list[int] = []
+    received: list[int] = []
     before: Mapping[int, Any] = {}
 
     def handler(number: int, frame: Any) -> None:
-        asked.append(number)
+        received.append(number)
         for of_number, old in before.items() if insistent else ():
             signal.signal(of_number, old)
 
@@ -38,7 +38,7 @@ def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
             number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
         }
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     except BaseException:
         if before and not insistent:
             before = {**before, signal.SIGTERM: signal.SIG_IGN}

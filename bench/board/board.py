@@ -97,12 +97,12 @@ class Board:
     @cached_property
     def page_of(self) -> Mapping[str, str]:
         """Run id -> the run whose page has its scores: its own, or that of the first run of its row."""
-        own = {run_id: run_id for run_id in self.records}
-        if len(own) <= PAGES:
-            return own
+        pages = {run_id: run_id for run_id in self.records}
+        if len(pages) <= PAGES:
+            return pages
         rows = [row.runs for _, row in reversed(self.rows)]  # the first row's stays
         shared = {run: runs[0] for runs in rows for run in runs}
-        return own | shared | {runs[0]: runs[0] for runs in rows}
+        return pages | shared | {runs[0]: runs[0] for runs in rows}
 
     @cached_property
     def paged(self) -> list[Run]:

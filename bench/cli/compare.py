@@ -131,10 +131,12 @@ def compare(
     of_scores = {"suite": comma_list(suite), "text": comma_list(text)}
     of_scores["task"] = () if items else chosen
     with no_collection():
-        kept = choose(references, runs, {key: comma_list(text) for key, text in filters.items()})
-        kept = with_scores(kept, of_scores)
+        selected = choose(
+            references, runs, {key: comma_list(text) for key, text in filters.items()}
+        )
+        selected = with_scores(selected, of_scores)
     if items:
-        _show_items(kept, chosen, top, data, form)
+        _show_items(selected, chosen, top, data, form)
         return
     usual = TableOptions(strict=strict)
     options = replace(
@@ -148,10 +150,10 @@ def compare(
     first_alone = form == "table" and not everything and options == usual
     with no_collection(), Console(stderr=True).status("reading predictions"):
         if first_alone:
-            tables = published_tables(kept, options)
+            tables = published_tables(selected, options)
         else:
-            tables = list(compare_runs(kept, options))
-    page = comparison(kept, tables) if html is not None or form == "html" else ""
+            tables = list(compare_runs(selected, options))
+    page = comparison(selected, tables) if html is not None or form == "html" else ""
     if html is not None:
         write_or_fail(html, page.encode(), hint="another place for the page")
     if form == "html":
@@ -238,10 +240,10 @@ def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -
 # --- the tables ---
 
 
-def published_tables(kept: Sequence[Run], options: TableOptions) -> list[Table]:
+def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Table]:
     """The tables of a published page of these runs, in its order, without costs."""
-    records = {run.record.run_id: run.record for run in kept}
-    judged = judged_tables(kept, extras=False)
+    records = {run.record.run_id: run.record for run in selected}
+    judged = judged_tables(selected, extras=False)
     tables = [shown.table for shown in board_tables(judged, records)]
     if options.strict:
         refuse_footnotes(tables)
@@ -289,20 +291,21 @@ def _show_all(tables: Sequence[Table]) -> None:
 
 
 def _show_items(
-    kept: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
+    selected: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
 ) -> None:
     if form not in ("table", "json"):
         raise BenchError(f"--items has no --format {form}", "--format table or json")
-    if len(kept) != 2:
+    if len(selected) != 2:
         raise BenchError(
-            f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items"
+            f"--items needs two runs, and these are {len(selected)}",
+            "bench compare RUN RUN --items",
         )
-    names = [run.record.run_id for run in kept]
-    items = disagreements(*kept, texts=partial(read_texts, data), tasks=tasks, top=top)
+    names = [run.record.run_id for run in selected]
+    items = disagreements(*selected, texts=partial(read_texts, data), tasks=tasks, top=top)
     if form == "json":
         click.echo(json_text(as_data(items, *names), indent=1))
         return
     print_columns(zip("AB", names, strict=True))
-    for found in items:
+    for task_items in items:
         click.echo()
-        print_grid(items_grid(found))
+        print_grid(items_grid(task_items))

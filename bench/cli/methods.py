@@ -134,10 +134,10 @@ def show(facts: Facts, *, everything: bool = False) -> None:
     """Paper, settings, keys and recipes; or ``everything``."""
     name, variants = facts["name"], facts["variants"]
     say(": ".join(filter(None, (name, facts["summary"]))))
-    own = [key for key, value in facts["keys"].items() if value["own"]]
+    method_keys = [key for key, value in facts["keys"].items() if value["own"]]
     head = {key: facts[key] for key in ("paper", "trains", "from")}
     head |= {"settings": ", ".join(facts["settings"]), "--variant": ", ".join(variants)}
-    print_facts({**head, "--set": ", ".join(own)}.items())
+    print_facts({**head, "--set": ", ".join(method_keys)}.items())
     click.echo()
     if everything:
         click.echo("\n".join([*lines(facts["about"]), ""]))

@@ -133,8 +133,8 @@ class RunReporter:
 def _count(task: Task) -> str:
     """ "train 125 of 1000", and the time left where it is known."""
     of = f" of {task.total:g}" if task.total else ""
-    left = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
-    return f"{task.description} {task.completed:g}{of}{left}"
+    remaining = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
+    return f"{task.description} {task.completed:g}{of}{remaining}"
 
 
 @contextmanager

@@ -70,8 +70,10 @@ def references(
         _audit(numbers, comma_list(kind), as_json)
     elif as_json:
         for number in numbers:
-            found = [{"kind": remark.kind, "text": remark.why} for remark in remarks(number)]
-            click.echo(json_text({**asdict(number), "remarks": found}))
+            remarks_of_number = [
+                {"kind": remark.kind, "text": remark.why} for remark in remarks(number)
+            ]
+            click.echo(json_text({**asdict(number), "remarks": remarks_of_number}))
     elif name is None and not own and not any(wanted.values()):
         show_overview()
     else:

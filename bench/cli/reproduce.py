@@ -241,12 +241,12 @@ def skipped_rows(listed: Sequence[TableRun]) -> list[tuple[str, str]]:
 def judged(listed: Sequence[TableRun], store: RunsFolder, text: str) -> dict[str, list[Reproduced]]:
     """Title of a printed row and its run -> what became of its cells."""
     rows = [(run, row) for run in listed if not run.why_not for row in run.rows]
-    beside = [
+    pairs_of_runs = [
         Beside(row.cells, [r for r, _ in finished(run, store)], run.differs_from(row.first))
         for run, row in rows
     ]
     by_title: dict[str, list[Reproduced]] = {}
-    for (run, row), cells in zip(rows, judge_rows(beside, text), strict=True):
+    for (run, row), cells in zip(rows, judge_rows(pairs_of_runs, text), strict=True):
         by_title.setdefault(_title(run, row.first), []).extend(cells)
     return by_title
 

@@ -40,26 +40,28 @@ def answer(table: Table) -> str:
     rows = _best_first(table)
     if not rows:
         return ""
-    where, what = place(table), head(table)
+    where, column_name = place(table), head(table)
     tested = [(row, cell) for row, cell in rows if not row.untested]
     top = [(row, cell) for row, cell in tested if row.may_be_best]
     if len(rows) == 1:
-        return f"{where}: {row_name(rows[0][0], table)} reaches {_value(rows[0][1])} on {what}."
+        return (
+            f"{where}: {row_name(rows[0][0], table)} reaches {_value(rows[0][1])} on {column_name}."
+        )
     if table.tested is None:
         best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
         names = list_names((row_name(row, table) for row, _ in best), NAMED)
         are = "is" if len(best) == 1 else "are"
         return (
-            f"{where}: highest on {what} {are} {names}, {_value(best[0][1])}; "
+            f"{where}: highest on {column_name} {are} {names}, {_value(best[0][1])}; "
             f"differences were not tested: {_reasons(row for row, _ in rows)}."
         )
     if len(top) == 1:
-        said = f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on {what}, {_value(top[0][1])}."
+        said = f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on {column_name}, {_value(top[0][1])}."
     elif len(top) < len(tested):
         some = list_names((f"{row_name(row, table)} ({_value(cell)})" for row, cell in top), NAMED)
-        said = f"the best of {len(tested)} rows on {what} is one of {some}; which, the data do not tell."
+        said = f"the best of {len(tested)} rows on {column_name} is one of {some}; which, the data do not tell."
     else:
-        said = f"the data do not tell which of {len(tested)} rows is best on {what}."
+        said = f"the data do not tell which of {len(tested)} rows is best on {column_name}."
     return " ".join(filter(None, (f"{where}: {said}", _compared(table), not_tested(table))))
 
 

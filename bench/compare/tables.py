@@ -210,14 +210,14 @@ def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...
     groups: dict[str, list[RunRecord]] = {}
     for record in records.values():
         groups.setdefault(chosen_on(record), []).append(record)
-    found = [
+    summarised = [
         replace(table, chosen_on=name)
         for name in sorted(groups)
         for table in summarise(groups[name], together=options.together, tasks=options.tasks)
     ]
-    if not found:
+    if not summarised:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    tables = with_baseline(found, options.baseline)
+    tables = with_baseline(summarised, options.baseline)
     tables = [with_footnotes(table, tables, records) for table in tables]
     if options.strict:
         refuse_footnotes(tables)
@@ -231,9 +231,9 @@ def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...
 
 def refuse_footnotes(tables: Sequence[Table]) -> None:
     """``--strict``: raises BenchError where a table has a footnote."""
-    found = [f"{table.suite}: {footnote}" for table in tables for footnote in table.footnotes]
-    if found:
+    differences = [f"{table.suite}: {footnote}" for table in tables for footnote in table.footnotes]
+    if differences:
         raise BenchError(
-            f"--strict: {plural(len(found), 'difference')} between the runs of a table: {list_names(found, 1)}",
+            f"--strict: {plural(len(differences), 'difference')} between the runs of a table: {list_names(differences, 1)}",
             "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
         )

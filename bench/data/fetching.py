@@ -303,8 +303,8 @@ def retry(call: Callable[[], T], say: Say) -> T:
 def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed:
     """What a status other than success means; Passing where the same request may succeed soon."""
     if status in PASSING:
-        asked = headers.get("Retry-After", "")
-        wait = float(asked) if asked.isdigit() else None
+        retry_after = headers.get("Retry-After", "")
+        wait = float(retry_after) if retry_after.isdigit() else None
         if wait is None or wait <= LONGEST_WAIT:
             return Passing(f"{host(where.url)} answered {status}", wait)
         hint = f"it asks to wait {wait:.0f} s; run the command again after that"

@@ -68,8 +68,8 @@ class Alone:
 
     def sizes(self, rows: int) -> list[int]:
         """How many of the rows of a batch each rank has: as even as can be, the first ranks have one more."""
-        whole, left = divmod(rows, self.count)
-        return [whole + (rank < left) for rank in range(self.count)]
+        whole, rest = divmod(rows, self.count)
+        return [whole + (rank < rest) for rank in range(self.count)]
 
     def part(self, rows: np.ndarray) -> np.ndarray:
         """This rank's part of a batch's row numbers, in one piece: the parts in the order of the ranks are the batch.
@@ -139,15 +139,15 @@ class Ranks(Alone):
                 value = work()
             except BenchError as raised:
                 error = raised
-        said: Any = self.share(
+        outcomes: Any = self.share(
             (value, error and (isinstance(error, Interrupted), error.message, error.hint))
         )
         if error is not None:
             raise error
-        if said[1] is not None:
-            interrupted, message, hint = said[1]
+        if outcomes[1] is not None:
+            interrupted, message, hint = outcomes[1]
             raise Interrupted(message, hint) if interrupted else RunFailed(message, hint)
-        return said[0]  # type: ignore[no-any-return]
+        return outcomes[0]  # type: ignore[no-any-return]
 
     def gather(self, value: T) -> list[T]:
         values: list[Any] = [None] * self.count

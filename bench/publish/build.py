@@ -89,14 +89,14 @@ def publish(
             left_out=gathered.left_out,
             baseline=baseline,
         )
-        found, missing = searches(made, RunsFolder(runs), last)
+        published, missing = searches(made, RunsFolder(runs), last)
         why = "not published, although runs here have values that it found"
         lines = [f"{name}: {why}" for name in missing]
         made = replace(
             describe(made),
             predictions=url or NAME,
             plan=read_plan(out, name),
-            searches=tuple(found),
+            searches=tuple(published),
             left_out=(*made.left_out, *lines),
         )
         old = [] if last is None else last.records()

@@ -174,8 +174,8 @@ def _rank(r: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, .
 
 def _number(variant: str, pattern: str) -> str | None:
     """What ``*`` stands for, "" where there is none; None where the names differ."""
-    found = re.fullmatch(re.escape(pattern).replace(r"\*", "(.+)"), variant)
-    return "".join(found.groups()) if found else None
+    match = re.fullmatch(re.escape(pattern).replace(r"\*", "(.+)"), variant)
+    return "".join(match.groups()) if match else None
 
 
 @cache

@@ -152,8 +152,8 @@ def _whole(
 def _sourced(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """``key = value`` as ``key = { value, source, note }``, whole."""
     values = {}
-    for key, given in table.items():
-        entry = given if isinstance(given, dict) else {"value": given}
+    for key, content in table.items():
+        entry = content if isinstance(content, dict) else {"value": content}
         values[key] = {"value": None, "source": NO_SOURCE, "note": None, **entry}
         if len(values[key]) > 3:
             raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")

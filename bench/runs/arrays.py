@@ -78,8 +78,8 @@ def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.nd
     except (FileNotFoundError, NotADirectoryError):
         raise DataMissing(f"there is no file {path}", "the run's command makes it again") from None
     except WRONG as error:
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise DataDamaged(f"{path} is no predictions file: {what[:200]}") from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DataDamaged(f"{path} is no predictions file: {reason[:200]}") from None
 
 
 def _shared(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np.ndarray]:

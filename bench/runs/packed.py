@@ -140,8 +140,8 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
 
 def has_predictions(folder: Path) -> bool:
     """Whether predictions of the run in ``folder`` are here: its own files, or those of its version."""
-    found = find_packed(folder / "predictions")
-    return (folder / "predictions").is_dir() or (found is not None and found[1].is_file())
+    located = find_packed(folder / "predictions")
+    return (folder / "predictions").is_dir() or (located is not None and located[1].is_file())
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
@@ -149,9 +149,9 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
 
     Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have written.
     """
-    if (found := find_packed(path)) is None:
+    if (located := find_packed(path)) is None:
         return None
-    version, file = found
+    version, file = located
     if not file.is_file():
         why = f"the predictions of {version.name} lie elsewhere and are not here"
         raise PredictionsElsewhere(why, f"bench verify {version} fetches them")

@@ -435,9 +435,9 @@ def _without_null(provenance: Any) -> Any:
 
 def _message(error: str) -> str:
     """msgspec's sentence, "Expected `float`, got `str` - at `$.scores[2].value`", with the place first."""
-    what, _, path = error.partition(" - at `$")
-    what = what.replace("`", "'").replace("Object", "the object")
-    return f"{path.rstrip('`').lstrip('.') or 'the record'}: {what[0].lower()}{what[1:]}"
+    reason, _, path = error.partition(" - at `$")
+    reason = reason.replace("`", "'").replace("Object", "the object")
+    return f"{path.rstrip('`').lstrip('.') or 'the record'}: {reason[0].lower()}{reason[1:]}"
 
 
 def _plain(value: Any) -> Any:
@@ -457,7 +457,7 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
     A pair is told by its letters and digits, whichever sentence comes first.
     """
     content = _dev_sets()
-    shas = {sha: what.partition(",")[0] for what, sha in content["dev"].items()}
+    shas = {sha: reason.partition(",")[0] for reason, sha in content["dev"].items()}
     if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
         return None
     counts = content["dev_pairs"][name]
@@ -511,11 +511,11 @@ def read_record(path: Path) -> RunRecord:
             raise RecordDamaged(f"{facts.st_size:,} bytes are too many for a record")
         return RunRecord.decode(path.read_bytes())
     except RecordDamaged as error:
-        what, hint = error.message, error.hint
+        reason, hint = error.message, error.hint
     except OSError as error:
-        what, hint = str(error.strerror), None
+        reason, hint = str(error.strerror), None
     # the message may quote what a damaged file holds: nothing in it may move the cursor
-    raise RecordDamaged(printable(f"{path}: {what}"), hint)
+    raise RecordDamaged(printable(f"{path}: {reason}"), hint)
 
 
 # --- what determines a run's result, and the hash that names it ---

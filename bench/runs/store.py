@@ -41,15 +41,17 @@ def default_runs() -> Path:
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:
     """How a set is called in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
-    own = f"{suite}/" if suite in FOREIGN else ""
-    return f"{own}{task}" if text in (None, "tokenised") else f"{own}{task}@{text}"
+    prefix = f"{suite}/" if suite in FOREIGN else ""
+    return f"{prefix}{task}" if text in (None, "tokenised") else f"{prefix}{task}@{text}"
 
 
 @lru_cache(maxsize=1 << 10)  # of thousands of runs, the same few names
 def predictions_name(task: str, text: str | None, suite: str = "") -> str:
     """Where a run's folder keeps the predictions of a task: "predictions/STS12@raw.npz"."""
-    own = f"{suite}/" if suite in FOREIGN else ""
-    return f"predictions/{own}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
+    prefix = f"{suite}/" if suite in FOREIGN else ""
+    return (
+        f"predictions/{prefix}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
+    )
 
 
 class RunsFolder:

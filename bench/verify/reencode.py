@@ -54,9 +54,9 @@ class Encoder:
                 place = RunPlace(run.record.run_id, run.record.fingerprint[:16], Path(folder))
                 results = dict(score_tasks(list(tasks), vectors, place, self.device))
         except Exception as error:  # a method's own code may raise anything
-            what = error.message if isinstance(error, BenchError) else one_line(error)
+            reason = error.message if isinstance(error, BenchError) else one_line(error)
             hint = getattr(error, "hint", None)
-            why = f"it cannot be encoded again: {what}" + (f" (try: {hint})" if hint else "")
+            why = f"it cannot be encoded again: {reason}" + (f" (try: {hint})" if hint else "")
             not_here = method is None and isinstance(error, BenchError)
             outcome = UNCHECKED if not_here else DIFFERS
             yield Finding("encoding", "checkpoint", outcome, why)

@@ -158,12 +158,12 @@ def _metrics(score: Score) -> list[str]:
     """Those that its suite has for such a task; none where the suite has no such task. Of mteb's tasks ``rescore`` looks at the metric."""
     if score.suite == "mteb":
         return [score.metric]
-    found = suite(score.suite)
+    suite_here = suite(score.suite)
     known = known_hashes().given_of(score.suite, score.task, score.text) is not None
-    earlier = known and score.protocol in found.earlier
+    earlier = known and score.protocol in suite_here.earlier
     return [
         task.metric
-        for task in found.tasks
+        for task in suite_here.tasks
         if earlier or (task.name, task.protocol) == (score.task, score.protocol)
     ]
 

@@ -100,12 +100,12 @@ def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:
 def _of_accuracy(p: Predicted) -> Influence:
     """Right answers have the weight of their items, over the weight of all asked; every fold is as heavy as the next."""
     weight_N = np.full(p.n_items, 1 / p.n_items) if p.fold_N is None else _query_weights(p.fold_N)
-    right, asked = _right_answers(p)
-    every_SR = asked @ weight_N
+    right, counted = _right_answers(p)
+    every_SR = counted @ weight_N
     if not (every_SR > 0).all():
         raise ValueError(f"{p.task}: a draw was tested on nothing")
     value_SR = 100 * (right @ weight_N) / every_SR
-    moved = (100 * right - value_SR[:, :, None] * asked) * weight_N / every_SR[:, :, None]
+    moved = (100 * right - value_SR[:, :, None] * counted) * weight_N / every_SR[:, :, None]
     return Influence(value_SR, moved.mean(axis=1), weight_N)
 
 
@@ -124,12 +124,12 @@ def _right_answers(p: Predicted) -> tuple[Floats, Floats]:
             ]
         )
         return right.astype(np.float64), np.ones(right.shape)
-    asked = (
+    counted = (
         prediction_SRN >= 0
         if p.prediction_SN.ndim == 3
         else np.ones(prediction_SRN.shape, dtype=bool)
     )
-    return ((prediction_SRN == p.gold_N) & asked).astype(np.float64), asked.astype(np.float64)
+    return ((prediction_SRN == p.gold_N) & counted).astype(np.float64), counted.astype(np.float64)
 
 
 def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDArray[np.bool_]:

@@ -195,10 +195,12 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
         values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
         ordered = sorted(set(values), reverse=metrics.get(column) not in LOWER_IS_BETTER)
         marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
-        for own in cells:
-            if (cell := own[i]) is not None:
-                own[i] = replace(cell, mark=marks.get(cell.rounded, ""))
-    return [replace(row, cells=tuple(own)) for row, own in zip(rows, cells, strict=True)]
+        for row_cells in cells:
+            if (cell := row_cells[i]) is not None:
+                row_cells[i] = replace(cell, mark=marks.get(cell.rounded, ""))
+    return [
+        replace(row, cells=tuple(row_cells)) for row, row_cells in zip(rows, cells, strict=True)
+    ]
 
 
 def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
@@ -244,13 +246,13 @@ def _named(table: Table, name: str) -> Row | None:
         lambda row: (row.name,),
         lambda row: (row.method, row.backbone),
     ):
-        found = [row for row in rows if name in names_of(row)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = sorted({max(_full_names(row), key=len) for row in found})
+        named = [row for row in rows if name in names_of(row)]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            names = sorted({max(_full_names(row), key=len) for row in named})
             raise BenchError(
-                f"--baseline: {name} is {len(found)} rows of {table.suite}",
+                f"--baseline: {name} is {len(named)} rows of {table.suite}",
                 "name one: " + "; ".join(map(shlex.quote, names)),
             )
     return None

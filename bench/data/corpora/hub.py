@@ -135,14 +135,14 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     parts: list[Path] = []
     rows = 0
     for i, file in enumerate(chosen):
-        left = None if name.limit is None else name.limit - rows
-        if left is not None and left <= 0:
+        remaining = None if name.limit is None else name.limit - rows
+        if remaining is not None and remaining <= 0:
             break
         part = work / f"{i:05d}.jsonl"
         if not part.is_file():
             raw = work / f"{i:05d}.raw{suffix_of(file)}"
             download(site("hub", name.repo, revision, file), raw, say=say)
-            _write_rows(read_rows(raw, file, name), part, left)
+            _write_rows(read_rows(raw, file, name), part, remaining)
             raw.unlink()
         with part.open("rb") as stream:
             rows += sum(1 for _ in stream)

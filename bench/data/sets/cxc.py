@@ -120,21 +120,21 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
     """
     import numpy as np
 
-    beside: dict[str, list[str]] = {}
+    together: dict[str, list[str]] = {}
     for a, b in rings:
-        beside.setdefault(a, []).append(b)
-        beside.setdefault(b, []).append(a)
+        together.setdefault(a, []).append(b)
+        together.setdefault(b, []).append(a)
     image: dict[str, int] = {}
     for caption in captions:
         if caption in image:
             continue
         ring, waiting = {caption}, [caption]
         while waiting:
-            for other in beside.get(waiting.pop(), ()):
+            for other in together.get(waiting.pop(), ()):
                 if other not in ring:
                     ring.add(other)
                     waiting.append(other)
-        if len(ring) != PER_IMAGE or any(len(set(beside[key])) != 2 for key in ring):
+        if len(ring) != PER_IMAGE or any(len(set(together[key])) != 2 for key in ring):
             raise DataDamaged(
                 f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
             )

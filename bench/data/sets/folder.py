@@ -223,7 +223,12 @@ class DataFolder:
     def check(self, wanted: DataSet) -> State:
         """Thorough: reads every byte of every copy."""
         copies, problems = self.copies(wanted)
-        first = [found.path for copy in copies for found in copy.files if found.file.first_use]
+        first = [
+            checked_file.path
+            for copy in copies
+            for checked_file in copy.files
+            if checked_file.file.first_use
+        ]
         status = "found" if copies else "missing"
         if any(isinstance(problem, DataDamaged) for problem in problems):
             status = "damaged"

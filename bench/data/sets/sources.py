@@ -99,12 +99,12 @@ def sources() -> Mapping[str, Source]:
 
 def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
     """Those of its sources that are asked where none fails: for each file of the set the first that has it."""
-    left, asked = {file.path for file in wanted.files}, []
+    missing, chosen = {file.path for file in wanted.files}, []
     for source in ordered:
-        if given := {file.path for file in wanted.files if source.part(file) is not None} & left:
-            asked.append(source)
-            left -= given
-    return asked
+        if given := {file.path for file in wanted.files if source.part(file) is not None} & missing:
+            chosen.append(source)
+            missing -= given
+    return chosen
 
 
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:

@@ -188,19 +188,21 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -
         raise UnknownName("clustering set", task, CLUSTERING_TASKS)
     import numpy as np
 
-    asked, original = ROLES.get(text, text), f"{task}-{ORIGINAL}"
-    form = ORIGINAL if asked == ORIGINAL and original in data_sets() else SCCL
+    requested, original = ROLES.get(text, text), f"{task}-{ORIGINAL}"
+    form = ORIGINAL if requested == ORIGINAL and original in data_sets() else SCCL
     wanted = data_set(original if form == ORIGINAL else task)
     copy = folder.open(wanted)
     (file,) = copy.files
-    found = form if copy.form == ANY else copy.form
-    if asked not in (ANY, found) and not (asked in ROLES.values() and found == form):
-        raise other_form(task, asked, f"{found} in {file.path}", ANY, wanted.get)
+    recognised = form if copy.form == ANY else copy.form
+    if requested not in (ANY, recognised) and not (
+        requested in ROLES.values() and recognised == form
+    ):
+        raise other_form(task, requested, f"{recognised} in {file.path}", ANY, wanted.get)
     rows = cells(file.text, file.file)
     return ClassedTexts(
         name=task,
         texts=[text.strip() or "." for _, text in rows],
         labels=np.array([int(label) for label, _ in rows], dtype=np.int64),
-        form=found,
+        form=recognised,
         sha256=copy.sha256,
     )

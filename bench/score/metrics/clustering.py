@@ -250,16 +250,16 @@ class _Start:
         from scipy.sparse import csr_array
 
         rows = np.flatnonzero(self._label_N != self._summed_N)
-        joined, left = self._label_N[rows], self._summed_N[rows]
-        had = np.flatnonzero(left >= 0)
-        clusters = np.concatenate([joined, left[had]])
+        joined, former = self._label_N[rows], self._summed_N[rows]
+        had = np.flatnonzero(former >= 0)
+        clusters = np.concatenate([joined, former[had]])
         columns = np.concatenate([np.arange(len(rows)), had])
         sign = np.ones(len(clusters), dtype=self.centres_KD.dtype)
         sign[len(rows) :] = -1
         change_Kr = csr_array((sign, (clusters, columns)), shape=(len(self._count_K), len(rows)))
         self._sum_KD += change_Kr @ self.points.x_ND[rows]
         self._count_K += np.bincount(joined, minlength=len(self._count_K))
-        self._count_K -= np.bincount(left[had], minlength=len(self._count_K))
+        self._count_K -= np.bincount(former[had], minlength=len(self._count_K))
         self._touched_K[:] = False
         self._touched_K[clusters] = True
         self._summed_N[rows] = joined

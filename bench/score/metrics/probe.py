@@ -442,8 +442,8 @@ class _Pool:
         weight = np.zeros((len(jobs), 1, 1, batch))
         for row, share, job in zip(rows, weight, jobs, strict=True):
             row[: len(job.train)] = job.train[self.orders(job, epoch)]
-            left = len(job.train) - (chunk.steps - 1) * batch
-            share[..., :left] = 1 / left
+            rest = len(job.train) - (chunk.steps - 1) * batch
+            share[..., :rest] = 1 / rest
         rows = (
             rows.reshape(len(jobs), chunk.steps, batch).transpose(1, 0, 2).reshape(chunk.steps, -1)
         )

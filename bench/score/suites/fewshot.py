@@ -71,23 +71,25 @@ class LoadedFewShot(LoadedTask):
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
         rows = self.needed
-        asked = replace(
+        drawn_task = replace(
             self.data,
             texts=tuple([texts[row] for row in rows] for texts in self.data.texts),
             labels=self.data.labels[rows],
             split=self.data.split[rows],
         )
-        x_ND = features(asked, vectors, self.task.name)
+        x_ND = features(drawn_task, vectors, self.task.name)
         place = np.full(len(self.data), -1)
         place[rows] = np.arange(len(rows))
         predicted_MK = np.full((len(self.tested), DRAWS), -1, dtype=np.int64)
         fits = []
         for k, examples in enumerate(self.drawn):
-            left = ~np.isin(self.tested, examples)
+            tested_draw = ~np.isin(self.tested, examples)
             fit = fit_predict(
-                x_ND[place[examples]], self.data.labels[examples], x_ND[place[self.tested[left]]]
+                x_ND[place[examples]],
+                self.data.labels[examples],
+                x_ND[place[self.tested[tested_draw]]],
             )
-            predicted_MK[left, k] = fit.predicted
+            predicted_MK[tested_draw, k] = fit.predicted
             fits.append({"seed": k, "iterations": fit.iterations, "converged": fit.converged})
         predictions = {
             "prediction": predicted_MK,

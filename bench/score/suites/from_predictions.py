@@ -68,9 +68,9 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
         return _mteb(arrays, metric)
     if suite not in suite_names():
         return None
-    own = find_suite(suite)
-    scorers = {earlier: own.tasks[0].rescore for earlier in own.earlier} | {
-        scored.protocol: scored.rescore for scored in own.tasks
+    suite_here = find_suite(suite)
+    scorers = {earlier: suite_here.tasks[0].rescore for earlier in suite_here.earlier} | {
+        scored.protocol: scored.rescore for scored in suite_here.tasks
     }
     scorer = scorers.get(protocol)
     if scorer is None:

@@ -172,17 +172,17 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
     parts, dropped = [], []
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
-        left = [i for i, sets in enumerate(find_test_sets(whole, data)) if not sets]
+        remaining = [i for i, sets in enumerate(find_test_sets(whole, data)) if not sets]
         parts.append(
             replace(
                 whole,
-                sentences1=[whole.sentences1[i] for i in left],
-                sentences2=[whole.sentences2[i] for i in left],
-                gold=whole.gold[left],
-                subset=[whole.subset[i] for i in left],
+                sentences1=[whole.sentences1[i] for i in remaining],
+                sentences2=[whole.sentences2[i] for i in remaining],
+                gold=whole.gold[remaining],
+                subset=[whole.subset[i] for i in remaining],
             )
         )
-        dropped.append(len(whole) - len(left))
+        dropped.append(len(whole) - len(remaining))
     return LoadedCleanDev(tuple(parts), tuple(dropped))
 
 
