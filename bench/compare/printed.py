@@ -38,7 +38,7 @@ class Judged:
     """What became of one printed value."""
 
     verdict: str  # CONSISTENT, DIFFERS or NOT_TESTED
-    difference: float | None = None  # ours less the print, as printed
+    difference: float | None = None  # ours minus the print, as printed
     expected: float | None = None  # the middle of the prediction interval
     half: float | None = None  # of its width
     sd: float | None = None  # over seeds, pooled; 0.0 where nothing is random

@@ -113,7 +113,7 @@ def test_the_commands_of_another_loss_check_train_and_compare_it(
     ]
     done = written(*compare)
     assert done.returncode == 0 and "baseline: simcse" in done.stdout
-    assert "less simcse" in done.stdout, done.stdout + done.stderr
+    assert "minus simcse" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.slow

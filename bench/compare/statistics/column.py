@@ -29,7 +29,7 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Differences:
-    """One method less another, for P pairs at once; NaN where nothing is known of it."""
+    """One method minus another, for P pairs at once; NaN where nothing is known of it."""
 
     value_P: Floats
     error_P: Floats
@@ -113,7 +113,7 @@ class Column:
             self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
 
     def less(self, other: int) -> Differences:
-        """(M,) every method less the one at ``other``; NaN at itself."""
+        """(M,) every method minus the one at ``other``; NaN at itself."""
 
         def variance(matrix: Floats) -> Floats:
             """(..., M) of the difference, from covariances (..., M, M)."""

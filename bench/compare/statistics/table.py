@@ -173,7 +173,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """A cell less the baseline's cell. Only the column that ranks is tested; elsewhere there is the difference alone."""
+    """A cell minus the baseline's cell. Only the column that ranks is tested; elsewhere there is the difference alone."""
 
     difference: float
     se: float | None = None
@@ -198,7 +198,7 @@ class Printed:
     std: float | None
     source: str  # "promcse:1": paper and table
     own: bool  # False: the paper quotes somebody else
-    difference: float  # ours less the paper's
+    difference: float  # ours minus the paper's
     inside: bool | None  # of the 95 % prediction interval (bench.compare.printed); None: not tested
     half: float | None = None  # of that interval's width
     reason: str = ""  # why it is not tested

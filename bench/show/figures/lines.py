@@ -116,7 +116,7 @@ def spectrum(group: Group) -> Figure | None:
     return group.figure(
         "spectrum",
         "How many directions the vectors use",
-        "Singular values of the unit vectors of STS-B test less their mean, each over the largest; "
+        "Singular values of the unit vectors of STS-B test minus their mean, each over the largest; "
         "means over seeds. Coloured: the largest effective rank, which is exp of the entropy of all "
         "these values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn.",
         **drawing_of(lines, "singular value, the largest first", "share of the largest", even=True),

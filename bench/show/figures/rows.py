@@ -114,11 +114,11 @@ def gains(group: Group) -> Figure | None:
         )
         for label, one in compared[:MOST]
     ]
-    across = f"{suite.replace('sts', 'STS')} {table.head} less that of {table.baseline}"
+    across = f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}"
     return group.figure(
         "gains",
         f"Gains over {table.baseline}",
-        "Each row less the baseline. Bar: the confidence interval of that difference, at the level "
+        "Each row minus the baseline. Bar: the confidence interval of that difference, at the level "
         "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
         "inconclusive. In brackets: a row more than 20 points away, which is not drawn.",
         [

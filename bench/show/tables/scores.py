@@ -149,10 +149,10 @@ def sign_name(row: Row, table: Table) -> str:
 
 
 def difference_heading(table: Table) -> str:
-    """ "less simcse [98.3 % CI]"; "" where no row was compared."""
+    """ "minus simcse [98.3 % CI]"; "" where no row was compared."""
     level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
     compared = table.head is not None and any(map(statements.verdict, table.rows))
-    return f"less {table.baseline}{level}" if compared else ""
+    return f"minus {table.baseline}{level}" if compared else ""
 
 
 def difference_text(row: Row) -> str:
@@ -168,12 +168,12 @@ def difference_text(row: Row) -> str:
 
 def under(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
     """Lines under a row, a label and a cell for each column: for each paper table that prints a number of this row what it prints, ours
-    less that, and half of the prediction interval."""
+    minus it, and half of the prediction interval."""
     every = [cell.printed for cell in row.cells if cell and cell.printed]
     lines: list[tuple[str, tuple[GridCell, ...]]] = []
     for source in dict.fromkeys(printed.source for printed in every):
         copied = any(one.source == source and not one.own for one in every)
-        labels = f"{source}, copied" if copied else source, "ours less that", "95 % prediction ±"
+        labels = f"{source}, copied" if copied else source, "ours minus it", "95 % prediction ±"
         columns = zip(*(_paper_cells(cell, source) for cell in row.cells), strict=True)
         lines += zip(labels, columns, strict=True)
     return [(label, cells) for label, cells in lines if any(cell.text for cell in cells)]
