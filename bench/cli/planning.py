@@ -20,7 +20,7 @@ from bench.base.errors import BenchError, FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size
 from bench.cli.columns import print_grid, say, width
 from bench.cli.options import json_text, warn
-from bench.data.fetching import check_network
+from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
 from bench.run.config import Plan
@@ -37,12 +37,13 @@ from bench.run.estimates import (
 from bench.run.plan import PlannedRun, learns, make_all
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
-from bench.run.settle import check_chunks
+from bench.run.settle import check_chunks, settled
 from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
+    from bench.method.ranks import Ranks
     from bench.run.config import RunConfig
 
 
@@ -52,6 +53,15 @@ def known_methods(files: Sequence[Path | str]) -> Registry:
     for warning in registry.warnings:
         warn(f"warning: {warning}")
     return registry
+
+
+def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
+    """The plan, settled. Raises BenchError for a device or a folder that cannot be."""
+    if offline_now():
+        plan = plan.replaced(offline=True)
+    DataFolder(plan.runs[0].data).check_root()
+    settle = partial(settled, only_look=only_look, ranks=ranks)
+    return Plan(tuple(map(settle, plan.runs)), plan.question)
 
 
 @dataclass(frozen=True)

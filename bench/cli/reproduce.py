@@ -17,9 +17,8 @@ from bench.cli import show_error
 from bench.cli.columns import print_columns, say
 from bench.cli.methods import describe, show_part
 from bench.cli.options import comma_list, json_text, parse_seeds, warn
-from bench.cli.planning import Planned, known_methods, prepare, show_plan
+from bench.cli.planning import Planned, checked, known_methods, prepare, show_plan
 from bench.cli.progress import RunReporter, reporting
-from bench.cli.run import checked
 from bench.cli.run_all import FOR_EVER, run_all, show_missing
 from bench.cli.run_options import OUTPUT, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.planning import plan_runs, show_plan
+from bench.cli.planning import checked, plan_runs, show_plan
 from bench.cli.progress import reporting
 from bench.cli.rank_process import launch, rank_process
 from bench.cli.remote import run_elsewhere
 from bench.cli.run_all import FOR_EVER, run_all, show_missing, show_result
 from bench.cli.run_options import GroupedCommand, plan_of, run_options
-from bench.data.fetching import offline_now
-from bench.data.sets import DataFolder
-from bench.run import jobs, settle
+from bench.run import jobs
 from bench.run.config import ENGINES, Plan, write_plan
 from bench.run.executors.local import follow
 from bench.runs import RunsFolder
@@ -68,18 +66,6 @@ def run(
         raise click.exceptions.Exit(code)
 
 
-def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
-    """The plan, settled. Raises BenchError for a device, an engine or a folder that cannot be."""
-    if offline_now():
-        plan = plan.replaced(offline=True)
-    first = plan.runs[0]
-    DataFolder(first.data).check_root()
-    if first.target.name in ENGINES:
-        jobs.engine(first.target.name).check(first.target, connect=not only_look)
-    settled = partial(settle.settled, only_look=only_look, ranks=ranks)
-    return Plan(tuple(map(settled, plan.runs)), plan.question)
-
-
 def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: bool) -> int:
     """Do the runs of a plan here; returns the exit code."""
     plan = checked(plan, ranks=ranks)
@@ -105,6 +91,9 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
 
 def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: bool) -> int:
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
+    target = plan.runs[0].target
+    if target.name in ENGINES:
+        jobs.engine(target.name).check(target, connect=not dry_run)
     typed, plan = plan, checked(plan, only_look=dry_run)
     config = plan.runs[0]
     whole = plan_runs(plan, only_look=dry_run)

@@ -16,9 +16,8 @@ from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, parse_seeds, warn
-from bench.cli.planning import pending_grid, plan_runs
+from bench.cli.planning import checked, pending_grid, plan_runs
 from bench.cli.progress import reporting
-from bench.cli.run import checked
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
