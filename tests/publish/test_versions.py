@@ -314,6 +314,7 @@ def test_predictions_elsewhere_are_fetched_by_hash(
     url, served = server
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     words = ("publish", "--runs", runs, "--out", out)
     done = bench(*words, "--predictions-url", url)
     assert done.exit_code == 0, done.output
