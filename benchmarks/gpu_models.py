@@ -26,6 +26,7 @@ COLUMNS = {
     "pairs": ("sent0", "sent1"),
     "triplets": ("sent0", "sent1", "hard_neg"),
     "labelled": ("sent0", "sent1", "label"),
+    "graded": ("sent0", "sent1", "score"),
 }
 SHAPES = {
     "bert-base": {
@@ -149,6 +150,9 @@ def rows_for(method: Any, kind: str, count: int) -> Rows:
     for i, name in enumerate(COLUMNS[kind]):
         if name == "label":
             cells.append([[row % 3] for row in range(count)])
+            continue
+        if name == "score":
+            cells.append([[row % 6 / 5] for row in range(count)])
             continue
         texts = sentences(count, skip=i * count)
         cells.append(
@@ -329,10 +333,17 @@ def _fits(cls: type[Any], setting: str, variant: str) -> bool:
     return True
 
 
-MODELS = ("teacher", "generator")  # recipe keys that name a second model
+MODELS = (
+    "teacher",
+    "teacher_1",
+    "teacher_2",
+    "guide",
+    "generator",
+)  # recipe keys that name another model
 VALUES = {
     "flow": {"learning_rate": 2e-4},
     "pretrained": {"pooling": "cls"},
+    "truncated": {"pooling": "cls", "size": 16},
     "whitening": {"components": 16},
     "sg-opt": {"head_width": 24},
     "infersent": {"lstm_size": 64, "classifier_size": 32},

@@ -16,7 +16,10 @@ pytestmark = pytest.mark.slow(seconds=200)
 MASKS = "transformers/masking_utils.py"  # one wait a pass of the encoder, in transformers' own code
 # InferSent: the lengths of its LSTM's sequences, and a rate that follows dev scores; masked language modelling: how many tokens are
 # masked, which are drawn on the card
-WAITS = {"infersent": 5, "simcse": 1, "promcse": 1, "dcpcse": 1}
+WAITS = {
+    **{"infersent": 5, "simcse": 1, "promcse": 1, "dcpcse": 1},
+    **{"cot-bert": 3, "infocse": 1, "pcl": 8, "tsdae": 1},
+}
 MEASUREMENTS = (
     "right.embeddings",
     "right.chunk",
