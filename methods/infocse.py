@@ -41,7 +41,7 @@ from methods.diffcse import batch_norm_head
 from methods.gather import across_ranks
 from methods.layers import attended, fed_forward, layers_of, new_layers, visible
 from methods.losses import info_nce
-from methods.masking import mask_tokens, places_of, special_positions, surprise_of_rows, with_mlm
+from methods.masking import surprise_of_copies, with_mlm
 from methods.momentum import FrozenCopy
 from methods.pooling import portable_of
 
@@ -108,18 +108,17 @@ class InfoCSE(TorchMethod):
 
     def guess(self, texts: Features, cls_nH: Tensor) -> tuple[Tensor, Tensor]:
         """The MLM surprise of masked copies of both views, each masked on its own, and how many tokens were guessed, both (n,)."""
-        tokenizer, seen = self.backbone.tokenizer, texts["attention_mask"].bool()
-        spared = special_positions(texts["input_ids"], tokenizer.all_special_ids)
-        masked, labels = mask_tokens(
-            texts["input_ids"], spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability
-        )
-        shallow_nTH = self.shallow(input_ids=masked, attention_mask=texts["attention_mask"]).last_hidden_state
-        states_nTH = torch.cat([cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1)
-        mask = visible(seen[:, None, None], self.encoder, states_nTH.dtype)
-        for layer in self.extra:
-            states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
-        places = places_of(labels)
-        return surprise_of_rows(self.lm_head(states_nTH[places]), labels, places, texts=2)
+
+        def states(masked: Features) -> Tensor:
+            seen = masked["attention_mask"]
+            shallow_nTH = self.shallow(input_ids=masked["input_ids"], attention_mask=seen).last_hidden_state
+            states_nTH = torch.cat([cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1)
+            mask = visible(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
+            for layer in self.extra:
+                states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
+            return states_nTH
+
+        return surprise_of_copies(texts, 2, self.backbone, self.lm_head, self.recipe.mlm_probability, states)
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

@@ -44,6 +44,7 @@ from bench.method import (
 )
 from methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
 from methods.pooling import Head, portable_of
+from methods.rankcse import others
 
 RUN = "PeerCL run_unsup_pcl.sh"
 
@@ -143,13 +144,11 @@ def peer_losses(student_BKH: Tensor, peer_BKH: Tensor, *, temperature: float) ->
 
 def similarities(x_BKH: Tensor, y_BKH: Tensor) -> Tensor:
     """(B, K - 1 + B - 1) cosines of each anchor of x: with the K - 1 other texts of y's same sentence, then with y's other anchors."""
-    B = len(x_BKH)
     with torch.autocast(x_BKH.device.type, enabled=False):
         x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BKH, y_BKH))
         unit_x, unit_y = (z / z.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM) for z in (x, y))
         own = (unit_x[:, :1] * unit_y[:, 1:]).sum(-1)
-    others = ~torch.eye(B, dtype=torch.bool, device=own.device)
-    return torch.cat([own, cosine_matrix(x_BKH[:, 0], y_BKH[:, 0])[others].view(B, B - 1)], dim=1)
+    return torch.cat([own, others(cosine_matrix(x_BKH[:, 0], y_BKH[:, 0]))], dim=1)
 
 
 def ten_texts(ids: Ids, share: float, longest: int, rng: np.random.Generator) -> list[list[int]]:

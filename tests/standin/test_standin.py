@@ -18,7 +18,7 @@ MASKS = "transformers/masking_utils.py"  # one wait a pass of the encoder, in tr
 # masked, which are drawn on the card
 WAITS = {
     **{"infersent": 5, "simcse": 1, "promcse": 1, "dcpcse": 1},
-    **{"cot-bert": 3, "infocse": 1, "pcl": 8, "tsdae": 1},
+    **{"cot-bert": 3, "infocse": 1, "tsdae": 1},
 }
 MEASUREMENTS = (
     "right.embeddings",
