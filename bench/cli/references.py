@@ -14,8 +14,7 @@ from bench.cli.options import comma_list, json_option, json_text
 from bench.references import PAPERS, ReferenceResult, Row, results, rows, split_name, tables
 from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals
-from bench.references.checkpoints import checkpoints, released_for, scored_from
-from bench.references.ours import meaning
+from bench.references.ours import checkpoints, meaning, released_for, scored_from
 from bench.show.grid import Cell, Column, Grid, grid
 
 

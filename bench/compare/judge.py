@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.base.text import list_names
-from bench.compare.statistics.column import Column, column
-from bench.compare.statistics.influence import Influence, influence
+from bench.compare.statistics.column import Column, Influence, column, influence
 from bench.compare.statistics.table import (
     ALPHA,
     AVERAGE,

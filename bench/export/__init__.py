@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
-from bench.export import card, mteb_folder, st_folder, transformers_folder
-from bench.export.exported import Exported
+from bench.data.fetching import offline_now
+from bench.export import card, results, st_folder, transformers_folder
+from bench.export.card import Exported
 from bench.runs.intact import AGAIN
 
 if TYPE_CHECKING:
@@ -76,8 +78,8 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
         difference, dimensions = compare_vectors(method, aside, form)
         exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
         if form == "mteb":
-            mteb_folder.write(run, exported, aside)
-            mteb_folder.write_results(run.record, run.folder, aside)
+            results.write_mteb_model(run, exported, aside)
+            results.write_mteb_results(run.record, run.folder, aside)
         (aside / "README.md").write_text(
             card.text(run, exported, aside, place or to.name), encoding="utf-8"
         )
@@ -144,3 +146,59 @@ def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
     scale = np.maximum(1.0, np.abs(mine).max(axis=1, keepdims=True))
     difference = float((np.abs(mine.astype(np.float64) - theirs) / scale).max())
     return difference if np.isfinite(difference) else float("inf")
+
+
+LOGIN = (
+    "hf auth login, or HF_TOKEN with a token that may write; HF_ENDPOINT if the hub is elsewhere"
+)
+OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
+
+
+def check_repository(name: str, *, replace: bool, offline: bool) -> None:
+    """Raises BenchError where the hub does not know who asks, or the repository holds other files and ``replace`` is not given."""
+    from huggingface_hub import HfApi
+
+    if not NAME.fullmatch(name) or "--" in name or ".." in name:
+        raise BenchError(
+            f"'{name}' is not a repository name", "owner/name: letters, digits, - _ and . only"
+        )
+    if offline or offline_now():
+        raise BenchError(
+            "--push needs the hub, and --offline (or HF_HUB_OFFLINE) forbids a connection",
+            "bench export RUN --to DIR writes the same files here",
+        )
+    with _hub_errors(name):
+        HfApi().whoami()
+        files = set(HfApi().list_repo_files(name)) if HfApi().repo_exists(name) else set()
+    if (others := sorted(files - OURS)) and not replace:
+        raise BenchError(
+            f"{name} holds {len(others)} files already, the first is {others[0]}; nothing was sent",
+            "--replace puts this export in their place (the hub keeps the older commits), or take another name",
+        )
+
+
+def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
+    """(commit, address). Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
+    folder are removed by it. Raises RunFailed where the hub refuses or cannot be reached."""
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with _hub_errors(name):
+        api.create_repo(name, private=private, exist_ok=True)
+        done = api.upload_folder(
+            repo_id=name,
+            folder_path=folder,
+            commit_message=f"bench export {run_id}",
+            delete_patterns=["*"],
+        )
+    return str(done.oid), f"{api.endpoint}/{name}"
+
+
+@contextlib.contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    """What the hub's client raises becomes one line."""
+    try:
+        yield
+    except Exception as error:
+        raise RunFailed(f"{name}: the hub refused it: {one_line(error)[:200]}", LOGIN) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,8 @@ import jinja2
 from bench.base.text import value_text
 from bench.compare.formatting import markdown, metric_words
 from bench.data.sets.manifest import data_sets
-from bench.export import mteb_folder, transformers_folder
-from bench.export.exported import Exported
-from bench.export.results import scored_cells
+from bench.export import transformers_folder
+from bench.export.results import hub_backbone, scored_cells
 from bench.run.trained_run import TrainedRun
 from bench.runs import Run, RunRecord
 from bench.runs.record import AVERAGE
@@ -91,7 +91,7 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
         "library_name": library,
         "pipeline_tag": "sentence-similarity",
         "tags": ["sentence-similarity", "feature-extraction", "sentence-bench", record.method],
-        "base_model": mteb_folder.hub_backbone(record),
+        "base_model": hub_backbone(record),
         "model-index": [{"name": record.run_id, "results": results}] if results else None,
     }
     return "".join(f"{k}: {json.dumps(v, ensure_ascii=False)}\n" for k, v in about.items() if v)
@@ -170,3 +170,14 @@ def licence_table(record: RunRecord) -> str:
         licence = BUILTIN if corpus.name == "builtin" else terms.get(corpus.sha256, unknown)
         rows.append((f"training text {_name(corpus.name)}", licence))
     return as_markdown(grid(("of", "licence"), rows))
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: of which run, and the largest difference from the method's own vectors, relative to their size."""
+
+    form: str
+    run_id: str
+    difference: float
+    dimensions: int
+    module_files: tuple[str, ...] = ()  # source files in it; who loads the folder has to allow them

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
 
-FILE = Path(__file__).with_name("results.tsv")
+HERE = Path(__file__).parent
+FILE = HERE / "results.tsv"
 
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
 """Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by size (SimCSE, appendix B)."""
@@ -138,7 +139,6 @@ def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, flo
 
 
 AVERAGE = "Avg."
-HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,9 @@ from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError
-from bench.references import WEIGHTED, ReferenceResult, read_rows, results
-from bench.references.checkpoints import find_checkpoint, released_for
+from bench.references import HERE, WEIGHTED, ReferenceResult, Row, read_rows, results, rows
 
-FILE = Path(__file__).with_name("ours.tsv")
+FILE = HERE / "ours.tsv"
 DEV = (
     "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
 )
@@ -185,3 +184,161 @@ def _lines() -> list[dict[str, str]]:
         if None in row or None in row.values():
             raise BenchError(f"{FILE}: the line of '{row['method']}' has not {len(rows[0])} cells")
     return rows
+
+
+TRAINED_WITH = "-dev"  # how the metrics end that only a training has: scores on the sets that it selects its checkpoint by
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model of the hub. The names of its printed row are the tables' own."""
+
+    hub: str
+    paper: str
+    table: str
+    method: str
+    setting: str
+    backbone: str
+    variant: str
+    ours: str
+    set: Mapping[str, str]
+    prefix: int | None
+    scored_in: tuple[str, ...]  # "promcse:2"
+    note: str
+
+    @property
+    def row(self) -> Row:
+        """The printed row that it is. Raises LookupError where that is not one row of ``results.tsv``."""
+        (row,) = rows(
+            [
+                cell
+                for cell in results(self.method, paper=self.paper)
+                if cell.table == self.table and self.made(cell)
+            ]
+        )
+        return row
+
+    @property
+    def printed(self) -> str:
+        """The average of its row, as printed."""
+        average = self.row.average
+        return average.printed if average else ""
+
+    def is_scored_by(self, method: str, recipe: Mapping[str, object] | None) -> bool:
+        """Whether a run of a method with this recipe scores it as its authors do."""
+        wanted: Mapping[str, str | None] = self.set or {
+            "pooling": None
+        }  # the folder says itself how it pools
+        return method == self.ours and all(
+            (recipe or {}).get(key) == value for key, value in wanted.items()
+        )
+
+    def made(self, cell: ReferenceResult) -> bool:
+        """Whether a printed cell is of a model of this kind: the same method, variant, setting and backbone, scored after training."""
+        names = (cell.method, cell.variant, cell.setting, cell.backbone)
+        return names == (
+            self.method,
+            self.variant,
+            self.setting,
+            self.backbone,
+        ) and not cell.metric.endswith(TRAINED_WITH)
+
+
+@cache
+def checkpoints() -> tuple[Checkpoint, ...]:
+    """All of them, in the file's order."""
+    return tuple(
+        Checkpoint(
+            **{
+                name: row[name]
+                for name in (
+                    "hub",
+                    "paper",
+                    "table",
+                    "method",
+                    "setting",
+                    "backbone",
+                    "variant",
+                    "ours",
+                    "note",
+                )
+            },
+            set=dict([row["set"].split("=", 1)]) if row["set"] else {},
+            prefix=int(row["prefix"]) if row["prefix"] else None,
+            scored_in=tuple(row["scored_in"].split()),
+        )
+        for row in read_rows(HERE / "checkpoints.tsv")
+    )
+
+
+def scored_from(cell: ReferenceResult) -> Checkpoint | None:
+    """The checkpoint that the paper itself took this printed cell from; None where it trained, or does not say so."""
+    return next(
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if f"{cell.paper}:{cell.table}" in checkpoint.scored_in and checkpoint.made(cell)
+        ),
+        None,
+    )
+
+
+def released_for(cell: ReferenceResult) -> Checkpoint | None:
+    """The released checkpoint of the model that this printed cell is of; None where none is known.
+
+    A line of print is of one model. It is the authors' own where their own paper prints it or another one quotes it; what another
+    paper ran again is another training.
+    """
+    if (taken := scored_from(cell)) is not None:
+        return taken
+    return next(
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if checkpoint.made(cell) and line_of(cell) in _theirs()
+        ),
+        None,
+    )
+
+
+def line_of(cell: ReferenceResult) -> tuple[str, ...]:
+    """What the cells of one line of print share."""
+    return (
+        cell.paper,
+        cell.table,
+        cell.label,
+        cell.setting,
+        cell.method,
+        cell.backbone,
+        cell.variant,
+    )
+
+
+@cache
+def _theirs() -> frozenset[tuple[str, ...]]:
+    return frozenset(
+        line_of(cell) for cell in results() if cell.paper == cell.method or not cell.own_result
+    )
+
+
+def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
+    """The released checkpoint of a method without a variant in a setting on a backbone; None where none is known."""
+    names = (method, setting, backbone, "")
+    return next(
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if names
+            == (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
+        ),
+        None,
+    )
+
+
+@cache
+def find_checkpoint(name: str) -> Checkpoint | None:
+    """The listed one that a backbone's name means: owner/name, with or without @revision, or a folder called so."""
+    last = Path(name).name.partition("@")[0]
+    return next(
+        (checkpoint for checkpoint in checkpoints() if Path(checkpoint.hub).name == last), None
+    )

@@ -22,8 +22,14 @@ from bench.references import (
     results,
     rows,
 )
-from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
-from bench.references.ours import SUITES, meaning
+from bench.references.ours import (
+    SUITES,
+    Checkpoint,
+    meaning,
+    released_as,
+    released_for,
+    scored_from,
+)
 from bench.run import plan
 from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, PlannedRun, learns

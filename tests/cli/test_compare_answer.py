@@ -10,7 +10,7 @@ from commands import bench
 from made_runs import made_run, made_runs
 
 from bench.board.content import board
-from bench.compare.statements import verdict
+from bench.compare.tables import verdict
 from bench.runs import Run, RunsFolder
 
 

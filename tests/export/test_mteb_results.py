@@ -11,7 +11,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import DataMissing
-from bench.export.mteb_folder import write_results as write
+from bench.export.results import write_mteb_results as write
 from bench.runs import RunRecord, Score
 from bench.runs.intact import foreign_files
 

@@ -23,9 +23,7 @@ from msgspec import structs
 from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
-from bench.show.figures import Figure, drawing, figures
-from bench.show.figures.rows import FAR, noise_line
-from bench.show.figures.scatters import front
+from bench.show.figures import FAR, Figure, drawing, figures, front, noise_line
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from factories import family, record
 
-from bench.compare.statistics.summary import against, summarise
+from bench.compare.statistics.table import against, summarise
 from bench.runs import Run, RunRecord, Score
 from bench.show.pages.board import comparison
 

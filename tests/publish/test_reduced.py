@@ -18,7 +18,7 @@ from bench.runs.packed import NAME, narrow
 from bench.runs.record import REDUCED
 from bench.score.suites import suite, suite_names
 from bench.score.suites.from_predictions import rescore
-from bench.show.pages.drawings import cosines
+from bench.show.pages.run_page import cosines
 from bench.verify import UNCHECKED, verify_run
 from bench.verify.findings import cell
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from scipy.optimize import linear_sum_assignment
 
-from bench.compare.statistics.influence import Items, influence
+from bench.compare.statistics.column import Items, influence
 from bench.runs.predicted import Predicted
 
 

@@ -6,15 +6,44 @@ list(figures(board))  # those that the records have data for; printed gains agai
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import fmean, median, mode
+from typing import TYPE_CHECKING, Any
 
-from bench.board.board import Board
-from bench.board.names import unused_name
-from bench.show.figures.drawing import Figure
-from bench.show.figures.lines import ablations, frequent, learning, spectrum
-from bench.show.figures.points import table_groups
-from bench.show.figures.rows import few_shot, gains, paper_gains
-from bench.show.figures.scatters import cost, geometry, shift
+import msgspec
+
+from bench.base.errors import BenchError
+from bench.base.files import write_or_fail
+from bench.board.board import Board, unused_name
+from bench.compare.formatting import signed_number, visible
+from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Differs, Row
+from bench.references import BASE, figure_runs, printed_gains, printed_points, results
+from bench.references.ours import meaning
+from bench.runs.intact import read_curve, series
+from bench.runs.searches import RECIPE, RUNNING, Study, Trial, expected_best
+from bench.score.metrics.geometry import effective_rank
+from bench.show.figures.drawing import (
+    ACCENT,
+    AT_END,
+    NEXT_TO_POINT,
+    QUIET,
+    DataRow,
+    Figure,
+    Group,
+    Point,
+    mark,
+    rounded,
+    short_name,
+    table_groups,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def figures(board: Board) -> list[Figure]:
@@ -39,3 +68,615 @@ def figures(board: Board) -> list[Figure]:
         name = unused_name(figure.name, named)  # two folders may have one name
         named[name] = replace(figure, name=name)
     return list(named.values())
+
+
+FAR = 20  # points of a gain that is not drawn to scale: one outlier would squeeze all others
+Rows = Sequence[tuple[str, float, Sequence[float], bool]]
+"""Name, value, ends of its bar, and whether it is coloured; the first at the top."""
+
+
+def height(rows: Sequence[object]) -> float:
+    """Of a sheet, in points."""
+    return 56.0 + 20.0 * len(rows)
+
+
+def draw_rows(axes: Axes, rows: Rows, across: str, gains_over: float | None = None) -> None:
+    """Row i at the height i. ``gains_over``: the values are gains, with a line at that one; the name
+    of a row that is far away has the number, and there is no point."""
+    names = [name for name, *_ in rows]
+    for i, (name, value, bar, strong) in enumerate(rows):
+        if gains_over is None or abs(value) <= FAR:
+            mark(axes, value, i, ACCENT if strong else QUIET, bar)
+        else:
+            names[i] = f"{name} ({signed_number(value).replace('-', '−')})"
+    if gains_over is not None:
+        axes.axvline(gains_over, color=ACCENT, linestyle="--")
+        axes.text(gains_over, -0.7, f"{gains_over:.3g}", ha="center", va="bottom", size=10)
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+    axes.locator_params(axis="x", nbins=6)
+    axes.set_xlabel(across)
+
+
+# --- what papers print ---
+
+
+def noise_line(simcse: float, middle: float) -> float:
+    """1.96 standard deviations of a difference of two single runs (docs/statistics.md), from
+    spreads over seeds in points: of simcse, and the median of all rows that have two seeds or
+    more."""
+    return 1.96 * math.hypot(simcse, middle)
+
+
+def paper_gains(group: Group) -> Figure | None:
+    """None where simcse, without a variant, is not exactly one row with a spread."""
+    spreads = [(p.row, p.cell.sd) for p in group.points("sts") if p.cell.sd is not None]
+    simcse = [sd for row, sd in spreads if row.method == BASE and not row.variant]
+    if len(simcse) != 1:
+        return None
+    middle, (printed, _) = median(sd for _, sd in spreads), printed_gains()
+    line = noise_line(simcse[0], middle)
+    count, rows = Counter(one.label for one in printed), []
+    for one in printed:  # the backbone stands where a name has several
+        backbone = f", {one.first.backbone.removesuffix('-uncased')}" * (count[one.label] > 1)
+        rows.append((one.label + backbone, one.gain, (), one.gain > line))
+    return group.figure(
+        "printed-gains",
+        "Gains over SimCSE that papers print",
+        "Gains on the STS average that papers print over a SimCSE which they ran themselves, in "
+        "the same setting and on the same backbone; single runs, or the paper does not say how "
+        "many. Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on "
+        "this board, and m the median of the standard deviations of its rows. Coloured: above the "
+        "line.",
+        [
+            (one.label, one.source, one.where, *rounded(one.base, one.gain, line, *simcse, middle))
+            for one in printed
+        ],
+        plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
+        height=height(rows),
+        header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", "line", "s", "m"),
+    )
+
+
+# --- over the baseline ---
+
+MOST = 24  # rows
+
+
+def gains(group: Group) -> Figure | None:
+    """The rows that were compared with the baseline, the largest gain first. None where there is
+    none."""
+    suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
+    table = group.tables[suite]
+    compared = [
+        (point.label, one)
+        for point in group.methods(suite)
+        if (one := point.cell.against) is not None and one.verdict is not None
+    ]
+    compared.sort(key=lambda gain: -gain[1].difference)
+    rows = [
+        (
+            label,
+            one.difference,
+            [end for end in (one.ci_low, one.ci_high) if end is not None],
+            one.verdict in (BETTER, WORSE),
+        )
+        for label, one in compared[:MOST]
+    ]
+    across = f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}"
+    return group.figure(
+        "gains",
+        f"Gains over {table.baseline}",
+        "Each row minus the baseline. Bar: the confidence interval of that difference, at the level "
+        "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
+        "inconclusive. In brackets: a row more than 20 points away, which is not drawn.",
+        [
+            (
+                label,
+                *rounded(one.difference, one.ci_low, one.ci_high, one.ci_level),
+                str(one.verdict),
+            )
+            for label, one in compared
+        ],
+        fewest=1,
+        plot=partial(draw_rows, rows=rows, across=across, gains_over=0.0),
+        height=height(rows),
+        suites=(suite,),
+        header=("method", "gain", "low", "high", "level of the interval", "verdict"),
+    )
+
+
+# --- accuracy from few labelled examples, draw by draw (ConPVP, Figure 7) ---
+
+MOST_METHODS = 4
+
+
+def few_shot(group: Group) -> Figure | None:
+    """None where fewer than two methods have the scores."""
+    data: list[DataRow] = []
+    rows = []
+    for task in group.tables["fewshot"].columns[:-1] if "fewshot" in group.tables else ():
+        points = group.methods("fewshot", task)[:MOST_METHODS]
+        best = max((point.cell.mean for point in points), default=0.0)
+        for point in points:
+            scores = [group.score(run, "fewshot", task) for run in point.row.runs]
+            spread, mean = fmean(score.std or 0.0 for score in scores if score), point.cell.mean
+            bar = (mean - spread, mean + spread)
+            data.append((point.label, task, *rounded(mean, *bar)))
+            rows.append((f"{task}, {point.label}", mean, bar, mean == best))
+    return group.figure(
+        "few-shot",
+        "From 16 examples a class",
+        "Accuracy from 16 examples a class, a mean over draws of the examples and over seeds; bar: "
+        "one standard deviation over draws each way. The draws are the same for all methods. "
+        "Coloured: the highest. Of many methods the first four of the table are drawn.",
+        data,
+        plot=partial(draw_rows, rows=rows, across="accuracy, %"),
+        height=height(rows),
+        suites=("fewshot",),
+        paper_figure="ConPVP, Figure 7",
+        header=("method", "task", "mean", "mean - sd", "mean + sd"),
+    )
+
+
+BARS = " Bars: the intervals of the table, or standard deviations over seeds where it has none."
+MOST_LABELS = 30  # of the coloured points, then of the first ones
+Pairs = Sequence[tuple[Point, Point]]
+"""Across and upwards, of the same runs."""
+
+
+def pair_data(pairs: Pairs) -> list[DataRow]:
+    """(label, x, y, low of y, high of y, low of x, high of x) of each pair."""
+    return [
+        (
+            x.label,
+            *rounded(x.cell.mean, y.cell.mean),
+            *rounded(*(y.ends or (None, None))),
+            *rounded(*(x.ends or (None, None))),
+        )
+        for x, y in pairs
+    ]
+
+
+def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: str) -> None:
+    """Points with bars, and the names of both axes; those at the places ``strong`` are coloured,
+    above the others, and labelled first."""
+    places = sorted(range(len(pairs)), key=lambda i: i not in strong)
+    for i in reversed(places):
+        x, y = pairs[i]
+        mark(axes, x.cell.mean, y.cell.mean, ACCENT if i in strong else QUIET, x.ends, y.ends)
+    for i in places[:MOST_LABELS]:
+        x, y = pairs[i]
+        text = axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4)
+        text.set(size=10, weight="bold" if i in strong else "normal", ha="center", va="center")
+    axes.margins(0.12)
+    axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
+    axes.set(xlabel=across, title=up)
+
+
+# --- quality against cost, with the Pareto front ---
+
+COSTS = {
+    "cost": (
+        "Quality against training time",
+        "training time of one run, seconds",
+        "STS average against the training time of one run, a mean over seeds, on one kind of hardware.",
+    ),
+    "parameters": (
+        "Quality against trained parameters",
+        "trained parameters",
+        "STS average against the number of parameters that get a gradient.",
+    ),
+}
+"""Kind of figure -> its title, the name of its axis, and the first sentence of its caption."""
+
+
+def cost(group: Group, kind: str) -> Figure | None:
+    """Average of the STS sets against a cost; 0 is free. None where all that is known costs the
+    same."""
+    title, axis, caption = COSTS[kind]
+    pairs = [
+        (replace(point, cell=Cell(mean=spent, sd=None, values=(), n=0)), point)
+        for point in group.methods("sts")
+        if (spent := _cost(kind, point.row)) is not None
+    ]
+    costs = {x.cell.mean for x, _ in pairs}
+    if not any(costs) or max(costs) <= 1.01 * min(costs):
+        return None
+    best = front([(x.cell.mean, y.cell.mean) for x, y in pairs])
+    data = [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))]
+    return group.figure(
+        kind,
+        title,
+        f"{caption} Coloured, and joined by the line: methods that no other method is both cheaper "
+        "and better than, by the means; neighbours on the line may not differ."
+        f"{BARS} Methods without a comparable cost are not shown.",
+        data,
+        plot=partial(draw_cost, pairs=pairs, best=best, axis=axis),
+        height=340.0,
+        header=("method", axis, "STS Avg.", "low", "high", "on the front"),
+    )
+
+
+def _cost(kind: str, row: Row) -> float | None:
+    """In seconds or parameters. Untrained rows take no time of training."""
+    cost = row.cost or Cost()
+    untrained = row.setting == "none"
+    return {
+        "cost": 0.0 if untrained and cost.train_seconds is None else cost.train_seconds,
+        "parameters": cost.trainable_parameters,
+    }[kind]
+
+
+def front(priced: Sequence[tuple[float, float]]) -> list[int]:
+    """Of (cost, quality) pairs those on the Pareto front, cheapest first: every other is worse,
+    costs more, or is equal in both."""
+    best = [
+        i
+        for i, (cost, quality) in enumerate(priced)
+        if not any((c <= cost and q > quality) or (c < cost and q >= quality) for c, q in priced)
+    ]
+    return sorted(best, key=lambda i: priced[i])
+
+
+def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
+    """Costs on a logarithmic axis; it is linear below the lowest cost, so that what is free has a
+    place."""
+    from matplotlib.ticker import EngFormatter
+
+    costs = [x.cell.mean for x, _ in pairs]
+    lowest, highest = min(filter(None, costs)) / 1.5, max(costs) * 1.5
+    axes.set_xscale("symlog", linthresh=lowest, linscale=0.3)
+    scatter(axes, pairs, best, f"{axis} (logarithmic)", "STS Avg.")
+    axes.set_xlim(lowest if min(costs) else -lowest / 2, highest)
+    x, y = zip(*((costs[i], pairs[i][1].cell.mean) for i in best), strict=True)
+    axes.plot(x, y, drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.6)
+    numbers = [digit * 10.0**power for power in range(-3, 13) for digit in (1, 2, 5)]
+    inside = [number for number in numbers if lowest <= number <= highest]
+    axes.set_xticks([0.0] * (0 in costs) + inside[:: len(inside) // 6 + 1])
+    axes.xaxis.set_major_formatter(EngFormatter(sep="") if "parameters" in axis else "{x:g}")
+
+
+# --- two scores of the same runs ---
+
+
+PAIR_ENDS = ("second, low", "second, high", "first, low", "first, high")
+
+
+def shift(group: Group) -> Figure | None:
+    """Average of the STS sets against CxC-STS."""
+    up = group.by_run("cxc")
+    pairs = [(x, up[x.row.runs[0]]) for x in group.methods("sts") if x.row.runs[0] in up]
+    return group.figure(
+        "shift",
+        "STS against captions of another domain",
+        "Average of the seven STS sets across, similarity of image captions (CxC-STS), another "
+        "domain, upwards. Coloured: highest on either." + BARS,
+        pair_data(pairs),
+        plot=partial(draw_pairs, pairs=pairs, best=max, across="STS Avg.", up="CxC-STS"),
+        suites=("sts", "cxc"),
+        paper_figure="PromCSE, Figure 1",
+        header=("method", "STS Avg.", "CxC-STS", *PAIR_ENDS),
+    )
+
+
+def geometry(group: Group) -> Figure | None:
+    """Uniformity across, alignment upwards, the average of the STS sets in brackets."""
+    up, averages, pairs = group.by_run("geometry", "alignment"), group.by_run("sts"), []
+    for x in group.methods("geometry", "uniformity"):
+        run = x.row.runs[0]
+        average = f" ({averages[run].cell.mean:.1f})" if run in averages else ""
+        pairs += [(replace(x, label=x.label + average), up[run])] if run in up else []
+    across, upwards = (
+        "uniformity (lower: spread more evenly)",
+        "alignment (lower: paraphrases closer)",
+    )
+    return group.figure(
+        "geometry",
+        "Alignment against uniformity",
+        "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In "
+        "brackets: the average of the STS sets. Coloured: lowest on either." + BARS,
+        pair_data(pairs),
+        plot=partial(draw_pairs, pairs=pairs, best=min, across=across, up=upwards),
+        suites=("geometry",),
+        paper_figure="SimCSE, Figure 3",
+        header=("method (STS Avg.)", "uniformity", "alignment", *PAIR_ENDS),
+    )
+
+
+def draw_pairs(axes: Axes, pairs: Pairs, best: Callable[..., int], across: str, up: str) -> None:
+    """Coloured are the highest (``max``) or lowest (``min``) on either axis."""
+    places = range(len(pairs))
+    strong = {best(places, key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
+    scatter(axes, pairs, strong, across, up)
+
+
+MOST_LINES = 9  # of a figure
+Line = dict[float, float]
+"""Its points from left to right."""
+Lines = list[tuple[str, Line]]
+
+
+def draw_lines(axes: Axes, lines: Lines, across: str, up: str, even: bool = False) -> None:
+    """The first lines with their names at the right end, the very first in the accent colour, and
+    the names of both axes. ``even``: from each x to the next is a step of equal width."""
+    lines = lines[:MOST_LINES]
+    xs = [list(range(len(line))) if even else list(line) for _, line in lines]
+    left, right = min(x[0] for x in xs), max(x[-1] for x in xs)
+    gap = 0.02 * (right - left)
+    for i, (name, line) in reversed(list(enumerate(lines))):
+        y, colour, weight = list(line.values()), QUIET if i else ACCENT, "normal" if i else "bold"
+        axes.plot(xs[i], y, "o-", color=colour, markersize=4, zorder=3)
+        axes.text(right + 2 * gap, y[-1], name, label=AT_END, size=10, weight=weight, va="center")
+    axes.set_xlim(left - gap, right + gap)
+    axes.margins(y=0.1)
+    axes.locator_params(nbins=5)
+    axes.xaxis.set_major_formatter("{x:,.10g}")
+    axes.set(xlabel=across, title=up)
+    if even:
+        steps = max((list(line) for _, line in lines), key=len)
+        axes.set_xticks(range(len(steps)), [f"{step:g}" for step in steps])
+
+
+def drawing_of(lines: Lines, across: str, up: str, even: bool = False) -> dict[str, Any]:
+    """The plot of a figure, its data (name, x and y of each point of each line), and their header."""
+    return {
+        "plot": partial(draw_lines, lines=lines, across=across, up=up, even=even),
+        "header": ("method", across, up),
+        "data": [(name, *rounded(x, y)) for name, line in lines for x, y in line.items()],
+    }
+
+
+def method_lines(
+    group: Group, suite: str, task: str | None, read: Callable[[Group, str], Line]
+) -> Lines:
+    """What ``read`` makes of the runs of each method, a mean over seeds. Methods whose seeds have not
+    the same places, at least two, are left out."""
+    lines: Lines = []
+    for point in group.methods(suite, task):
+        seeds = [read(group, run) for run in point.row.runs]
+        if len(seeds[0]) > 1 and all(line.keys() == seeds[0].keys() for line in seeds):
+            lines.append((point.label, {x: fmean(line[x] for line in seeds) for x in seeds[0]}))
+    return lines
+
+
+# --- the dev score while training ---
+
+
+def learning(group: Group) -> Figure | None:
+    """Of one dev set, that of most runs."""
+    trained = [run.record.training for run in group.runs.values()]
+    dev = mode([one.dev_task for one in trained if one and one.dev_task] or ["dev"])
+
+    def read(group: Group, run: str) -> Line:
+        done = group.runs[run].record.training
+        if not done or (done.dev_task or dev) != dev or not done.steps or not done.sentences:
+            return {}  # another set, or it is not known how much the run saw
+        scores = series(read_curve(group.runs[run].folder), "dev_score")
+        return {step * done.sentences / done.steps: score for step, score in scores if step > 0}
+
+    lines = method_lines(group, "sts", None, read)
+    lines.sort(key=lambda line: -list(line[1].values())[-1])
+    return group.figure(
+        "learning",
+        f"{dev} while training",
+        "Score on the dev set against rows of the corpus seen, means over seeds. Coloured: highest "
+        "at the end. These scores chose the checkpoints and are of no test set. Of many methods the "
+        "highest are drawn.",
+        **drawing_of(lines, "rows of the corpus seen", dev),
+    )
+
+
+# --- where vectors lie: singular values, and correlation without the most frequent words ---
+
+
+def spectrum(group: Group) -> Figure | None:
+    """None where fewer than two methods have singular values."""
+    spectra = method_lines(group, "geometry", "uniformity", _spectrum)
+    spectra.sort(key=lambda line: -effective_rank(list(line[1].values())))
+    powers = {1 << i for i in range(20)}
+    lines = [(name, {k: y for k, y in line.items() if k in powers}) for name, line in spectra]
+    return group.figure(
+        "spectrum",
+        "How many directions the vectors use",
+        "Singular values of the unit vectors of STS-B test minus their mean, each over the largest; "
+        "means over seeds. Coloured: the largest effective rank, which is exp of the entropy of all "
+        "these values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn.",
+        **drawing_of(lines, "singular value, the largest first", "share of the largest", even=True),
+        suites=("geometry",),
+        paper_figure="SimCSE, Figure F.1",
+    )
+
+
+def _spectrum(group: Group, run: str) -> Line:
+    """Number of the singular value -> its share of the largest; empty where the run stored none, or
+    something else."""
+    score = group.score(run, "geometry", "uniformity")
+    try:
+        arrays = group.runs[run].predictions(score.key, ("singular_values",)) if score else {}
+        values = arrays["singular_values"].astype(float)
+    except (BenchError, KeyError, ValueError):
+        return {}
+    if values.ndim != 1 or not (values >= 0).all() or not 0 < values.sum() < math.inf:
+        return {}
+    return dict(enumerate((values / values.max()).tolist(), 1))
+
+
+def frequent(group: Group) -> Figure | None:
+    """None where fewer than two methods have the correlations."""
+    lines = method_lines(group, "geometry", "alignment", _without_words)
+    steps = max((list(line) for _, line in lines), key=len, default=[])
+    lines = [(name, line) for name, line in lines if list(line) == steps]
+    lines.sort(key=lambda line: line[1][steps[0]] - line[1][steps[-1]])
+    return group.figure(
+        "frequent-words",
+        "Without the most frequent words",
+        "Correlation on STS-B test when the most frequent words of STS-B test are taken out of the "
+        "sentences; means over seeds. Coloured: the largest gain. Of many methods those of the "
+        "largest gains are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS "
+        "sets.)",
+        **drawing_of(lines, "words taken out", "STS-B test, Spearman × 100", even=True),
+        suites=("geometry",),
+    )
+
+
+def _without_words(group: Group, run: str) -> Line:
+    """Words taken out -> correlation; empty where the record holds none, or something else."""
+    score = group.score(run, "geometry", "alignment")
+    stored = score.detail.get("without_frequent_words") if score else None
+    try:
+        entries = msgspec.convert(stored, list[dict[str, float]])
+        return {entry["k"]: entry["spearman"] for entry in entries}
+    except (KeyError, msgspec.ValidationError):
+        return {}
+
+
+# --- against one recipe value, next to what papers print (PromCSE, Figure 2) ---
+
+FEWEST = 3  # points of a curve
+MOST_CURVES = 6
+SHOWN_BY: Mapping[str, str] = {
+    "prompt_length": "PromCSE, Figure 2",
+    "eh_margin": "PromCSE, Table 4",
+    "temperature": "Focal-InfoNCE, Table 4",
+    "hardness_m": "Focal-InfoNCE, Table 5",
+}
+"""Where papers show the same recipe value."""
+Curve = dict[float, Point]
+"""Value of the recipe key -> the row that has it."""
+
+
+def ablations(group: Group) -> Iterator[Figure | None]:
+    """A figure for each recipe value of which a method has at least three in rows that are equal in
+    everything else, those with most values first: on the STS sets and on CxC."""
+    for suite, score in (("sts", "STS Avg."), ("cxc", "CxC-STS")):
+        for (name, key, others), curve in swept(group.points(suite))[:MOST_CURVES]:
+            method, axis = visible(name, limit=40), visible(key, limit=40)
+            printed = _printed(group, name, key, score.removeprefix("STS "))
+            where = "".join(f", {visible(f'{k} {value}', limit=40)}" for k, value in others)
+            yield group.figure(
+                "ablation",
+                f"{method}: {axis}{where}",
+                "Runs that are equal in all but the recipe value on the axis below, means over "
+                "seeds. Bars: the intervals of the table, or standard deviations over seeds where "
+                "it has none. Grey squares: what papers print.",
+                [
+                    (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
+                    for x, p in curve.items()
+                ],
+                more=(name, key, *(["cxc"] if suite == "cxc" else [])),
+                fewest=1,
+                plot=partial(draw_ablation, curve=curve, printed=printed, key=axis, score=score),
+                height=260.0,
+                suites=(suite,),
+                paper_figure=SHOWN_BY.get(key, ""),
+                header=("method", axis, score, "low", "high", "printed"),
+            )
+
+
+def swept(points: Sequence[Point]) -> list[tuple[tuple[str, str, Differs], Curve]]:
+    """(method, recipe key, what else sets its rows apart), and the rows by value, longest first."""
+    curves: dict[tuple[str, str, Differs], Curve] = {}
+    for point in points:
+        for key, text in point.row.differs:
+            others = tuple(pair for pair in point.row.differs if pair[0] != key)
+            if (value := _number(text)) is not None:
+                curves.setdefault((point.row.name, key, others), {}).setdefault(value, point)
+    long = [(of, dict(sorted(one.items()))) for of, one in curves.items() if len(one) >= FEWEST]
+    return sorted(long, key=lambda curve: -len(curve[1]))
+
+
+def _number(text: str) -> float | None:
+    """None where it is no number, or none that can be drawn."""
+    try:
+        return value if abs(value := float(text)) < 1e12 else None
+    except ValueError:
+        return None
+
+
+def draw_ablation(
+    axes: Axes, curve: Curve, printed: Mapping[float, float], key: str, score: str
+) -> None:
+    draw_lines(axes, [("", {x: p.cell.mean for x, p in curve.items()})], key, score, even=True)
+    for i, (x, point) in enumerate(curve.items()):
+        mark(axes, i, point.cell.mean, ACCENT, y_ends=point.ends)
+        if x in printed:
+            axes.plot([i], [printed[x]], "s", color=QUIET, markersize=5)
+
+
+def _printed(group: Group, method: str, key: str, task: str) -> dict[float, float]:
+    """Value of the recipe key -> printed number: of the same method, setting and backbone, from
+    tables and from the points of pictures that a source gives."""
+    backbone, printed = short_name(group.backbone), dict[float, float]()
+    for cell in results(backbone=backbone, setting=group.setting, task=task):
+        means = meaning(cell.method, cell.variant, cell.setting)
+        if means.name == method and set(means.set) == {key} and cell.metric.startswith("spearman"):
+            printed[float(means.set[key])] = cell.value
+    for spec in figure_runs():
+        if backbone in spec.backbones and (group.setting, method, "") in spec.runs:
+            points = printed_points(spec.part)
+            printed |= {p.x: p.y for p in points if (p.panel, p.key) == (task, key)}
+    return printed
+
+
+# --- a search: the expected best dev score against trials ---
+
+
+def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> None:
+    """Draws what there is data for into the search's folder, with its data as CSV."""
+    if figure := expected_best_figure(study, trials):
+        write_or_fail(folder / f"{figure.name}.svg", figure.svg.encode())
+        write_or_fail(folder / f"{figure.name}.csv", figure.csv.encode())
+
+
+def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
+    """None where no method has two trials."""
+    lines: Lines = []
+    for method, every in trials.items():
+        curve = expected_best([t.score for t in every if t.number != RECIPE and t.state != RUNNING])
+        points = [(0, t.score) for t in every if t.number == RECIPE and t.score is not None]
+        if len(curve) > 1:
+            lines.append((method, dict([*points, *enumerate(curve, 1)])))
+    if not lines:
+        return None
+    lines.sort(key=lambda line: -list(line[1].values())[-1])
+    return Figure(
+        name="expected-best",
+        kind="search",
+        title=f"Expected best {study.select_on} against trials",
+        caption="Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed "
+        "or was pruned counts as the lowest. At 0: the recipe without a search. Coloured: highest "
+        "with all trials. Of many methods the highest are drawn.",
+        **drawing_of(lines, "trials", study.select_on),
+        suites=(),
+    )
+
+
+# --- Focal-InfoNCE's re-scaling of negative pairs (Figure 1) ---
+
+ADDED = (0.4, 0.3, 0.2, 0.1)  # values of m
+
+
+def rescaled(s: float, m: float) -> float:
+    """What stands for the cosine s of a negative pair in the loss, before the temperature
+    (Focal-InfoNCE, eq. 2)."""
+    return s * (s + m)
+
+
+def rescaling() -> Figure:
+    cosines = [i / 20 for i in range(21)]
+    lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
+    lines.append(("s itself", {s: s for s in cosines}))
+    return Figure(
+        name="rescaling",
+        kind="rescaling",
+        title="Re-scaled negative pairs",
+        caption="The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative "
+        "pair, for the values of m in its Table 5. Coloured: the largest m. Above the line of s "
+        "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula, "
+        "without a run.",
+        **drawing_of(lines, "cosine s of a negative pair", "re-scaled: s (s + m)"),
+        suites=(),
+        paper_figure="Focal-InfoNCE, Figure 1",
+    )

@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from bench.base.text import seed_ranges, value_text
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
-from bench.board.content import board_tables
-from bench.board.judged_tables import answer
+from bench.board.content import answer, board_tables
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words, visible
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
@@ -23,8 +22,7 @@ from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import about, files, remarks, sentences
-from bench.show.tables.data import table_data
-from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid
+from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid, table_data
 
 if TYPE_CHECKING:
     from bench.show.figures.drawing import Figure

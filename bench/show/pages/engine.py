@@ -13,7 +13,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
-from bench.board.names import link, method_page, run_file, search_file
+from bench.board.board import link, method_page, run_file, search_file
 from bench.compare.formatting import metric_words, score, setting_words
 from bench.show.grid import Grid, as_html, html_text
 from bench.show.tables.scores import (

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bench.base.text import plural, slug
 from bench.board.board import Board
+from bench.board.content import board
 from bench.compare.printed import DIFFERS, NOT_TESTED
-from bench.references import PAPERS, ReferenceResult, Row, results, rows, tables
+from bench.references import (
+    PAPERS,
+    Part,
+    ReferenceResult,
+    Row,
+    figure_runs,
+    printed_points,
+    results,
+    rows,
+    tables,
+)
 from bench.references.audit import KINDS, Remark, remarks
 from bench.references.ours import SUITES, meaning
+from bench.runs.run import Run
+from bench.show.figures import figures, rescaling
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.pages.engine import method_link
+from bench.show.pages.engine import method_link, render_template
+from bench.show.pages.run_page import cosines
 
 SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
 
@@ -119,3 +133,43 @@ def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
         return Cell()
     sign = SIGNS.get(here.verdict, "")
     return Cell(number=here.mean, decimals=here.decimals, spread=here.half, sign=sign)
+
+
+def render(
+    title: str,
+    figure: Mapping[str, Any] | None,
+    rows: Mapping[str, Iterable[Sequence[str]]],
+    left_out: Iterable[Sequence[str]],
+) -> str:
+    """The page as HTML: one file, no network. ``rows``: title of a printed row -> (task, printed, ours, verdict) of each cell."""
+    columns = ("task", Column("printed", right=True), Column("ours", right=True), "verdict")
+    return render_template(
+        "reproduced.html",
+        one_file=True,
+        title=title,
+        figure=figure,
+        rows={name: grid(columns, cells) for name, cells in rows.items()},
+        left_out=grid(("rows", "why"), left_out),
+    )
+
+
+def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
+    """A figure of a paper, drawn from our runs, or from its formula. ``runs``: by name, one a seed. Raises BenchError where none
+    of them has a score."""
+    spec = next((one for one in figure_runs() if one.part == part), None)
+    points = [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
+    page = {
+        "part": part,
+        "open": spec.open if spec else "",
+        "drawn": [] if spec else [rescaling()],
+        "ridges": [],
+        "points": grid(("task", "at", Column("printed", right=True), "read from"), points),
+    }
+    if spec and spec.draws == "cosines":
+        ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]
+        page["ridges"] = [(name, one) for name, one in ridges if one]
+    elif spec and runs:
+        every = [run for ours in runs.values() for run in ours]
+        made = board(every, version="reproduced", title=part.name)
+        page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
+    return page

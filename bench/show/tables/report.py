@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bench.data.overlap_counts import overlaps_of
 from bench.runs.intact import read_curve, series
 from bench.runs.record import SET, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
+from bench.verify.findings import KINDS, UNCHECKED, RunReport
 
 NARROWEST = 24  # characters of a column of text that can still be read
 Facts = list[tuple[str, str]]
@@ -177,3 +179,39 @@ def overlap_grid(overlap: Any) -> Grid:
     numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
     return grid(columns, rows, title="sentences of the evaluation sets that stand in the corpus")
+
+
+def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
+    """How many checks agree in each run; what differs and which scores could not be computed; what else was not checked."""
+    agree = [
+        [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
+        for report in reports
+    ]
+    counts = (Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1))
+    columns: list[Column | str] = [Column("run", wrap=30), "result", *counts]
+    yield grid(columns, agree)
+    wrong = [
+        (report.name, finding.kind, finding.what, finding.why)
+        for report in reports
+        for finding in [*report.differences, *report.select(UNCHECKED, "score")]
+    ]
+    if wrong:
+        columns = ["run", "check", Column("of", wrap=16), Column("why", wrap=24)]
+        yield grid(columns, wrong, title="Differs, or cannot be computed")
+    unchecked = Counter(
+        (finding.kind, finding.why)
+        for report in reports
+        for finding in report.unchecked
+        if finding.kind != "score"
+    )
+    if unchecked:
+        rows = [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())]
+        columns = ["check", Column("times", right=True), Column("why", wrap=24)]
+        yield grid(columns, rows, title="Not checked")
+
+
+def _result(report: RunReport) -> str:
+    if report.differences:
+        return "differs"
+    checked = report.count() and not report.count("score", UNCHECKED)
+    return "agrees" if checked else "not checked"
