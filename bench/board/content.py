@@ -133,8 +133,7 @@ def facts(
 
 def _counted(values: Iterable[str | None], noun: str) -> str:
     """ "best on STS-B dev: 20 runs; ...", the most frequent first."""
-    counts = Counter(filter(None, values))
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(Counter(filter(None, values)).items(), key=lambda item: (-item[1], item[0]))
     return "; ".join(f"{value}: {plural(count, noun)}" for value, count in ordered)
 
 
@@ -257,8 +256,7 @@ def judged_tables(
     ``extras``: with printed values. A table of ``SAMPLE`` is among them where one of its runs has no other table. The rest is as
     :func:`bench.compare.tables.compare_runs` has it.
     """
-    options = TableOptions(baseline=baseline, with_paper=extras, cost=True)
-    tables = compare_runs(runs, options)
+    tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
     others = [table for table in tables if table.suite != SAMPLE]
     elsewhere = {run for table in others for row in table.rows for run in row.runs}
     return tuple(

@@ -80,8 +80,7 @@ def headline(table: Table) -> str:
     fewest, most = table.seeds
     seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     setting = table.setting and setting_words(table.setting)
-    parts = (setting, table.backbone, seeds, protocol_words(table))
-    return ", ".join(filter(None, parts))
+    return ", ".join(filter(None, (setting, table.backbone, seeds, protocol_words(table))))
 
 
 def spread(cell: Cell) -> float | None:

@@ -140,8 +140,7 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     places_N = _places(values_N)
     if values_N.dtype.kind != "f":  # of a version that stores their order alone
         return [ItemValue("", float(places_N[i]), float(places_N[i])) for i in rows]
-    texts = [f"{values_N[i]:.3f}".rstrip("0").rstrip(".") for i in rows]
-    pairs = zip(texts, rows, strict=True)
+    pairs = zip([f"{values_N[i]:.3f}".rstrip("0").rstrip(".") for i in rows], rows, strict=True)
     return [ItemValue(text, float(values_N[i]), float(places_N[i])) for text, i in pairs]
 
 

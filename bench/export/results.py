@@ -116,8 +116,7 @@ def every_eval_ever(run: Run) -> dict[str, Any]:
 
 
 def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str, Any]:
-    ranges = (ends for word, ends in RANGES.items() if word in score.metric)
-    low, high = next(ranges, (None, None))
+    low, high = next((ends for word, ends in RANGES.items() if word in score.metric), (None, None))
     data = record.provenance.data.get(data_key(score.task, score.text, score.suite))
     facts = {"protocol": score.protocol, "text": score.text, "sha256 of the data": data}
     uncertainty: dict[str, Any] = {"num_samples": score.n}
@@ -253,8 +252,7 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
         raise NotImplementedError
 
     with quiet():
-        revision = record.fingerprint[:16]
-        encoder = MtebEncoder(f"bench/{record.run_id}", revision, vectors=no_vectors)
+        encoder = MtebEncoder(f"bench/{record.run_id}", record.fingerprint[:16], vectors=no_vectors)
         meta, cache, written = encoder.mteb_model_meta, mteb.ResultCache(to), list[Path]()
         for score in record.scores:
             if score.suite == "mteb" and score.task != AVERAGE:

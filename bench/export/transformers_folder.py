@@ -94,10 +94,9 @@ def vector_code(about: dict[str, Any]) -> str:
 def example(folder: Path, place: str, sentences: Sequence[str] = SENTENCES) -> str:
     """A script that loads the folder from ``place`` and prints the shape of the sentences' vectors."""
     about = read_json(folder / ABOUT)
-    options = "" if about["add_pooling_layer"] else ", add_pooling_layer=False"
     return EXAMPLE.format(
         folder=json.dumps(place, ensure_ascii=False),
-        options=options,
+        options="" if about["add_pooling_layer"] else ", add_pooling_layer=False",
         sentences=json.dumps(list(sentences), ensure_ascii=False),
         max_tokens=about["max_tokens"],
         vector=vector_code(about),

@@ -122,13 +122,12 @@ def publish(
         )
         published, missing = searches(made, RunsFolder(runs), last)
         why = "not published, although runs here have values that it found"
-        lines = [f"{name}: {why}" for name in missing]
         made = replace(
             describe(made),
             predictions=url or NAME,
             plan=read_plan(out, name),
             searches=tuple(published),
-            left_out=(*made.left_out, *lines),
+            left_out=(*made.left_out, *[f"{name}: {why}" for name in missing]),
         )
         old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
@@ -240,8 +239,7 @@ def as_json(board: Board) -> str:
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
-    printed = {f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()}
-    return files | printed
+    return files | {f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()}
 
 
 def _table(table: BoardTable) -> dict[str, Any]:
@@ -338,8 +336,7 @@ ERRATA = "ERRATA.md"
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     """File name -> content, for what is written beside the versions."""
     newest = versions[-1]
-    errata = (newest.folder.parent / ERRATA).is_file()
-    facts = {"versions": versions[::-1], "errata": errata}
+    facts = {"versions": versions[::-1], "errata": (newest.folder.parent / ERRATA).is_file()}
     table = main_grid(newest)
     page = render_template("versions.html", **facts, table=table, plural=plural)
     style = [(TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")]

@@ -235,8 +235,7 @@ class Checkpoint:
 
     def made(self, cell: ReferenceResult) -> bool:
         """Whether a printed cell is of a model of this kind: the same method, variant, setting and backbone, scored after training."""
-        names = (cell.method, cell.variant, cell.setting, cell.backbone)
-        return names == (
+        return (cell.method, cell.variant, cell.setting, cell.backbone) == (
             self.method,
             self.variant,
             self.setting,

@@ -302,11 +302,10 @@ def as_latex(table: Grid) -> str:
     """A float with booktabs' rules; the title, footnotes and notes are its caption."""
     caption = [_sentence(table.title)] if table.title else []
     caption += _notes(table, r"\textsuperscript{{{}}} ", _sentence)
-    tables = [table, table.below] if table.below else [table]
     lines = [
         r"\begin{table}[ht]",
         r"\centering\small\setlength{\tabcolsep}{3pt}",
-        "\n\n\\medskip\n".join(map(_tabular, tables)),
+        "\n\n\\medskip\n".join(map(_tabular, [table, table.below] if table.below else [table])),
         *([r"\caption{" + " ".join(caption) + "}"] if caption else []),
         r"\end{table}",
         "",

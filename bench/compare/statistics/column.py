@@ -451,8 +451,7 @@ class Column:
         def variance(matrix: Floats) -> Floats:
             """(..., M) of the difference, from covariances (..., M, M)."""
             own = np.diagonal(matrix, axis1=-2, axis2=-1)
-            both = own + own[..., other, None] - 2 * matrix[..., other]
-            return np.maximum(both, 0)
+            return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
 
         items_M, repeated_M = variance(self.items).max(axis=0), variance(self.repeated_MM)
         one_M = self.seed_M / self.runs_M

@@ -372,11 +372,10 @@ def summarise(
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
     suite, protocol, text, setting, backbone = key
-    order = ("unsupervised", "supervised", "none", "")
     return (
         suite not in COLUMNS,
         suite,
-        order.index(setting),
+        ("unsupervised", "supervised", "none", "").index(setting),
         backbone,
         protocol,
         text != "tokenised",

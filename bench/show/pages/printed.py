@@ -53,9 +53,8 @@ def printed_papers(
         suites = dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells)
         about = [*suites, plural(len(lines), "row")]
         about += [plural(len(made.footnotes), "remark")] if made.footnotes else []
-        anchor = f"printed-{slug(paper, table)}"
         papers.setdefault(f"{paper}: {PAPERS[paper]}", []).append(
-            PrintedTable(anchor, table, ", ".join(about), made)
+            PrintedTable(f"printed-{slug(paper, table)}", table, ", ".join(about), made)
         )
     return papers
 

@@ -105,10 +105,9 @@ def files(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]:
     """(name, link, what it holds) of what can be downloaded."""
     if board.one_file:
         return []
-    names = {"run.json": "the record", "curve.jsonl": "the training curve"}
     linked = [
         (name, link(run_file(run.record.run_id, name), up), what)
-        for name, what in names.items()
+        for name, what in {"run.json": "the record", "curve.jsonl": "the training curve"}.items()
         if name == "run.json" or (run.folder / name).is_file()
     ]
     if has_predictions(run.folder):
@@ -137,8 +136,7 @@ def score_grids(board: Board, record: RunRecord) -> Iterator[Grid]:
             if name != f"  {task}":  # a sub-dataset that is the whole task would repeat it
                 rows.append((name, value, over_seeds(cell), paper, *rest))
         added = (Column(name, right=True) for name in ("mean of seeds", "paper"))
-        columns = [*table.columns[:2], *added, *table.columns[2:]]
-        yield grid(columns, rows, title=table.title)
+        yield grid([*table.columns[:2], *added, *table.columns[2:]], rows, title=table.title)
 
 
 def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
@@ -236,8 +234,7 @@ SOURCES = (("sts", "STS-B"), ("geometry", "alignment"))
 def density(values_N: np.ndarray, places_P: np.ndarray) -> np.ndarray:
     """(P,) Gaussian kernel density with Scott's width: that of scipy.stats.gaussian_kde, in a tenth of its time, for a thousand pages."""
     width = values_N.std(ddof=1) * len(values_N) ** -0.2
-    distances_PN = (places_P[:, None] - values_N) / width
-    kernels_PN: np.ndarray = np.exp(-0.5 * distances_PN**2)
+    kernels_PN: np.ndarray = np.exp(-0.5 * ((places_P[:, None] - values_N) / width) ** 2)
     return kernels_PN.mean(axis=1) / (width * math.sqrt(2 * math.pi))
 
 

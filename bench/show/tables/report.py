@@ -91,8 +91,7 @@ def recipe(record: RunRecord) -> Grid:
         (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
         for key, value in ordered
     ]
-    columns = ("value of", "is", Column("from", wrap=NARROWEST))
-    return grid(columns, rows, title="recipe")
+    return grid(("value of", "is", Column("from", wrap=NARROWEST)), rows, title="recipe")
 
 
 def model(record: RunRecord) -> str:

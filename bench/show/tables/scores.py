@@ -49,8 +49,7 @@ def score_grid(
     for row in table.rows:
         costs = [text for text, _ in cost_texts(row).values()]
         ranks = _ranked(row, table) if ranked else []
-        with_spread = intervals or not table.head
-        rows.append([*_scores(row, table, with_spread), *ranks, *costs])
+        rows.append([*_scores(row, table, intervals or not table.head), *ranks, *costs])
         for label, cells in under(row):
             rows.append([GridCell(text=f"  {label}", emphasis="dim"), "", *cells])
     for other, row in scale:
