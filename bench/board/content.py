@@ -43,11 +43,10 @@ def board(
             "none of these runs is finished and has a score",
             "bench run ... --suite sts, then bench publish",
         )
-    judged = judged_tables(
-        [_separate(run, senders) for run in finished],
-        baseline=baseline,
+    tables = board_tables(
+        judged_tables([_separate(run, senders) for run in finished], baseline=baseline),
+        {run.record.run_id: run.record for run in finished},
     )
-    tables = board_tables(judged, {run.record.run_id: run.record for run in finished})
     in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
     shown = tuple(run for run in finished if run.record.run_id in in_rows)
     by_sender = {run: senders[run] for run in sorted(in_rows & senders.keys())}

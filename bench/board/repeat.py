@@ -63,8 +63,10 @@ def _corpus(record: RunRecord) -> str:
         return name or ""
     files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
     hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}
-    known = (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes)
-    return next(known, f"{BY_HASH}{sha256}")
+    return next(
+        (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes),
+        f"{BY_HASH}{sha256}",
+    )
 
 
 def _values(record: RunRecord) -> list[str]:

@@ -288,5 +288,6 @@ def lines(text: str) -> list[str]:
 
 def spans(text: str) -> tuple[tuple[str, bool], ...]:
     """(text, is code) of each stretch; code stands between backticks."""
-    parts = re.split(r"``?([^`]+)``?", text)
-    return tuple((part, i % 2 == 1) for i, part in enumerate(parts) if part)
+    return tuple(
+        (part, i % 2 == 1) for i, part in enumerate(re.split(r"``?([^`]+)``?", text)) if part
+    )

@@ -70,8 +70,11 @@ def judge(
         why_not = why_not or "the paper's protocol is not known"
     sd, freedom = spread if spread[1] else printed_spread(cell)
     if why_not or not freedom:
-        reason = why_not or "one seed: how far seeds vary is not known"
-        return Judged(verdict=NOT_TESTED, difference=difference, reason=reason)
+        return Judged(
+            verdict=NOT_TESTED,
+            difference=difference,
+            reason=why_not or "one seed: how far seeds vary is not known",
+        )
     count, best = printed_runs(cell)
     above, share = best_of(count) if best else (0.0, 1 / count)
     half = sd and float(stdtrit(freedom, (1 + LEVEL) / 2)) * sd * math.sqrt(1 / seeds + share)
@@ -242,8 +245,12 @@ def _reproduced(
     known = ("differs", "same", "copied")
     notes = tuple(remark.why for remark in remarks(cell) if remark.kind not in known)
     if not scored:
-        reason = "no finished run of ours has this score"
-        return Reproduced(printed=cell, verdict=NOT_TESTED, reason=reason, notes=notes)
+        return Reproduced(
+            printed=cell,
+            verdict=NOT_TESTED,
+            reason="no finished run of ours has this score",
+            notes=notes,
+        )
     record, first = scored[0]
     spread = (0.0, math.inf) if record.seed is None else spreads[first.key]
     mean = fmean(score.value for _, score in scored)

@@ -108,8 +108,13 @@ def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
         tasks = dict.fromkeys(task for one in overlaps for task in seen_tasks(one, table.suite))
         if tasks:
             row = replace(row, footnotes=(*row.footnotes, len(footnotes)))
-            value = f"a tenth or more of the sentences of {list_names(tasks)}"
-            footnotes.append(Footnote("training text", value, row_name(row, table)))
+            footnotes.append(
+                Footnote(
+                    "training text",
+                    f"a tenth or more of the sentences of {list_names(tasks)}",
+                    row_name(row, table),
+                )
+            )
         rows.append(row)
     return replace(table, rows=tuple(rows), footnotes=tuple(footnotes))
 

@@ -65,8 +65,9 @@ def example(exported: Exported, folder: Path, place: str) -> str:
     if exported.form == "transformers":
         return transformers_folder.example(folder, place)
     quoted = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
-    trust = ", trust_remote_code=True" if exported.module_files else ""
-    return (LOAD_MTEB if exported.form == "mteb" else LOAD).format(folder=quoted, trust=trust)
+    return (LOAD_MTEB if exported.form == "mteb" else LOAD).format(
+        folder=quoted, trust=", trust_remote_code=True" if exported.module_files else ""
+    )
 
 
 def front_matter(record: RunRecord, exported: Exported) -> str:

@@ -62,12 +62,19 @@ def hub_results(record: RunRecord) -> list[dict[str, Any]]:
         dataset = {"id": source["path"], "task_id": score.task}
         if re.fullmatch("[0-9a-f]{40}", str(source.get("revision"))):
             dataset["revision"] = source["revision"]
-        notes = f"{score.metric} x 100, as mteb {score.detail.get('mteb_version')} scores it"
-        date = record.provenance.created
-        entries.append({"dataset": dataset, "value": score.value, "date": date, "notes": notes})
+        entries.append(
+            {
+                "dataset": dataset,
+                "value": score.value,
+                "date": record.provenance.created,
+                "notes": f"{score.metric} x 100, as mteb {score.detail.get('mteb_version')} scores it",
+            }
+        )
     if not entries:
-        hint = "bench run ... --suite mteb, or --format every-eval-ever"
-        raise BenchError(f"{record.run_id} has no score on a data set of the hub", hint)
+        raise BenchError(
+            f"{record.run_id} has no score on a data set of the hub",
+            "bench run ... --suite mteb, or --format every-eval-ever",
+        )
     return entries
 
 

@@ -366,13 +366,18 @@ def main_grid(version: Version) -> Grid:
 def _name(row: Mapping[str, Any], version: Version) -> Cell:
     """ "promcse eh temperature=0.1" """
     differs = (f"{key}={value}" for key, value in row["differs"].items())
-    text = " ".join(str(part) for part in (row["method"], row["variant"], *differs) if part)
-    link = f"{version.name}/{method_page(row['method'])}"
-    return Cell(text=text, link=link, sign=TINT if row.get("may_be_best") else "")
+    return Cell(
+        text=" ".join(str(part) for part in (row["method"], row["variant"], *differs) if part),
+        link=f"{version.name}/{method_page(row['method'])}",
+        sign=TINT if row.get("may_be_best") else "",
+    )
 
 
 def _cell(cell: Mapping[str, Any] | None) -> Cell:
     if cell is None:
         return Cell()
-    spread = cell["spread"] and (cell["spread"]["high"] - cell["spread"]["low"]) / 2
-    return Cell(number=cell["mean"], decimals=cell["decimals"], spread=spread)
+    return Cell(
+        number=cell["mean"],
+        decimals=cell["decimals"],
+        spread=cell["spread"] and (cell["spread"]["high"] - cell["spread"]["low"]) / 2,
+    )

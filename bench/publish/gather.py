@@ -95,8 +95,9 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
             runs.append(Run(record, folder))
             gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
         else:
-            why = f"{record.status}: {record.error or 'it has no scores'}"
-            gathered.left_out.append(left_out(folder, why))
+            gathered.left_out.append(
+                left_out(folder, f"{record.status}: {record.error or 'it has no scores'}")
+            )
     return runs
 
 

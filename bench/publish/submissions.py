@@ -69,8 +69,10 @@ def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
         if finding.outcome == DIFFERS or (
             finding.outcome == UNCHECKED and finding.kind in unchecked
         ):
-            hint = "bench submit RUN --suite NAME leaves other suites out"
-            raise DataDamaged(f"{finding.what}: {finding.why}", hint)
+            raise DataDamaged(
+                f"{finding.what}: {finding.why}",
+                "bench submit RUN --suite NAME leaves other suites out",
+            )
 
 
 def sender_of(folder: Path) -> str:

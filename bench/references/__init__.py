@@ -368,8 +368,9 @@ def find_part(name: str) -> Part:
     parts = {part.name.lower(): part for part in contents()}
     key = re.sub(r"\s|(?<=:)table", "", name.lower())
     if key not in parts:
-        listed = "bench reproduce: lists every table and figure"
-        raise UnknownName("table or figure", name, parts, hint=listed)
+        raise UnknownName(
+            "table or figure", name, parts, hint="bench reproduce: lists every table and figure"
+        )
     return parts[key]
 
 

@@ -87,8 +87,12 @@ def _remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -
 
 def as_data(remark: Remark) -> dict[str, str]:
     """As JSON: the row's names, the task, the text."""
-    names = {name: getattr(remark.cell, name) for name in ROW}
-    return {"kind": remark.kind, **names, "task": remark.task, "text": remark.why}
+    return {
+        "kind": remark.kind,
+        **{name: getattr(remark.cell, name) for name in ROW},
+        "task": remark.task,
+        "text": remark.why,
+    }
 
 
 def place(cell: ReferenceResult) -> str:

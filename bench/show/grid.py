@@ -251,8 +251,10 @@ def _raised(marks: Sequence[int]) -> str:
 
 def _notes(table: Grid, mark: str, written: Callable[[str], str]) -> list[str]:
     """Footnotes with their numbers as ``mark`` has them, then the notes and the key."""
-    footnotes = [mark.format(i) + written(note) for i, note in enumerate(table.footnotes, 1)]
-    return [*footnotes, *(written(note) for note in (*table.notes, table.key) if note)]
+    return [
+        *[mark.format(i) + written(note) for i, note in enumerate(table.footnotes, 1)],
+        *(written(note) for note in (*table.notes, table.key) if note),
+    ]
 
 
 def as_markdown(table: Grid) -> str:
@@ -399,6 +401,7 @@ def html_text(text: str) -> str:
 def as_csv(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """A line of names, then a line for each row: numbers with all digits, "yes" and "no", nothing for None; no text is a formula."""
     out = StringIO()
-    lines = ([csv_value(value, None) for value in row] for row in (names, *rows))
-    csv.writer(out, lineterminator="\n").writerows(lines)
+    csv.writer(out, lineterminator="\n").writerows(
+        [csv_value(value, None) for value in row] for row in (names, *rows)
+    )
     return out.getvalue()

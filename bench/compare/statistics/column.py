@@ -200,8 +200,9 @@ class Items:
             int(max(one_N.max(), other_N.max())) + 1
         ) + np.maximum(one_N, other_N)
         self._pair_N = np.unique(pair_N, return_inverse=True)[1]
-        weight_N = np.concatenate([moved.weight_N / len(tasks) for moved in influences])
-        share_U = self._by_unit(weight_N)
+        share_U = self._by_unit(
+            np.concatenate([moved.weight_N / len(tasks) for moved in influences])
+        )
         share_U = share_U / share_U.sum()
         self.freedom = float(1 / (share_U**2).sum()) - 1
         """Degrees of freedom of the variance: independent units of one size that would say as much, less one."""
@@ -254,14 +255,15 @@ def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Fl
     freedom_M = np.asarray(freedom_M, dtype=np.float64)
     _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
     if prior_freedom > 0:
-        mean = float(np.average(variance_M, weights=freedom_M))
-        seed_M = raise_variances(seed_M, freedom_M, prior_freedom, mean)
+        seed_M = raise_variances(
+            seed_M, freedom_M, prior_freedom, float(np.average(variance_M, weights=freedom_M))
+        )
     squares_M, others_M = freedom_M * variance_M, freedom_M.sum() - freedom_M
     with np.errstate(invalid="ignore", divide="ignore"):
-        f_M = variance_M / ((squares_M.sum() - squares_M) / others_M)
-        wide_M = (fdtrc(freedom_M, others_M, f_M) < WIDE / (freedom_M > 0).sum()) & (
-            variance_M > seed_M
-        )
+        wide_M = (
+            fdtrc(freedom_M, others_M, variance_M / ((squares_M.sum() - squares_M) / others_M))
+            < WIDE / (freedom_M > 0).sum()
+        ) & (variance_M > seed_M)
     return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
 
 

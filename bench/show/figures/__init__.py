@@ -164,7 +164,7 @@ def gains(group: Group) -> Figure | None:
         )
         for label, one in compared[:MOST]
     ]
-    across = f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}"
+    f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}"
     return group.figure(
         "gains",
         f"Gains over {table.baseline}",
@@ -180,7 +180,12 @@ def gains(group: Group) -> Figure | None:
             for label, one in compared
         ],
         fewest=1,
-        plot=partial(draw_rows, rows=rows, across=across, gains_over=0.0),
+        plot=partial(
+            draw_rows,
+            rows=rows,
+            across=f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}",
+            gains_over=0.0,
+        ),
         height=height(rows),
         suites=(suite,),
         header=("method", "gain", "low", "high", "level of the interval", "verdict"),
@@ -285,14 +290,14 @@ def cost(group: Group, kind: str) -> Figure | None:
     if not any(costs) or max(costs) <= 1.01 * min(costs):
         return None
     best = front([(x.cell.mean, y.cell.mean) for x, y in pairs])
-    data = [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))]
+    [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))]
     return group.figure(
         kind,
         title,
         f"{caption} Coloured, and joined by the line: methods that no other method is both cheaper "
         "and better than, by the means; neighbours on the line may not differ."
         f"{BARS} Methods without a comparable cost are not shown.",
-        data,
+        [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))],
         plot=partial(draw_cost, pairs=pairs, best=best, axis=axis),
         height=340.0,
         header=("method", axis, "STS Avg.", "low", "high", "on the front"),

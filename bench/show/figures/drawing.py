@@ -269,9 +269,15 @@ class Group:
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
-        name = slug(kind, *more, self.setting or "any", backbone or "any", longest=80)
         title = f"{title} ({setting_words(self.setting)}, {backbone})"
-        return Figure(name=name, kind=kind, title=title, caption=caption, data=data, **rest)
+        return Figure(
+            name=slug(kind, *more, self.setting or "any", backbone or "any", longest=80),
+            kind=kind,
+            title=title,
+            caption=caption,
+            data=data,
+            **rest,
+        )
 
 
 def _label(row: Row, table: Table) -> str:

@@ -208,11 +208,14 @@ def panel_data(board: Board) -> dict[str, Any]:
 
 def _run(board: Board, run: Run) -> dict[str, Any]:
     record, sender = run.record, board.senders.get(run.record.run_id)
-    links = {name: link for name, link, _ in files(board, run)}
+    {name: link for name, link, _ in files(board, run)}
     return {
         "seed": record.seed,
         "by": sender and visible(sender),
-        "links": {"page": run_link(board, record.run_id), **links},
+        "links": {
+            "page": run_link(board, record.run_id),
+            **{name: link for name, link, _ in files(board, run)},
+        },
     }
 
 

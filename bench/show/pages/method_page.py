@@ -66,13 +66,19 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
     for shown, row in board.rows:
         if row.method == method:
             table = shown.table
-            form = (table.suite, table.protocol, table.text, table.metric, table.columns)
             address = f"{link('index.html', UP)}#{shown.anchor}"
-            groups.setdefault(form, []).append((address, table, row))
+            groups.setdefault(
+                (table.suite, table.protocol, table.text, table.metric, table.columns), []
+            ).append((address, table, row))
     made = []
     for lines in groups.values():
-        rows = tuple(replace(row, footnotes=(), cost=None) for _, _, row in lines)
-        table = replace(lines[0][1], setting=None, backbone=None, rows=rows, footnotes=())
+        table = replace(
+            lines[0][1],
+            setting=None,
+            backbone=None,
+            rows=tuple(replace(row, footnotes=(), cost=None) for _, _, row in lines),
+            footnotes=(),
+        )
         made.append(
             (
                 table,

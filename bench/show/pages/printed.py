@@ -130,8 +130,9 @@ def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
     here = board.reproduced.get(cell) if cell else None
     if here is None or here.mean is None:
         return Cell()
-    sign = SIGNS.get(here.verdict, "")
-    return Cell(number=here.mean, decimals=here.decimals, spread=here.half, sign=sign)
+    return Cell(
+        number=here.mean, decimals=here.decimals, spread=here.half, sign=SIGNS.get(here.verdict, "")
+    )
 
 
 def render(
@@ -156,13 +157,16 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
     """A figure of a paper, drawn from our runs, or from its formula. ``runs``: by name, one a seed. Raises BenchError where none
     of them has a score."""
     spec = next((one for one in figure_runs() if one.part == part), None)
-    points = [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
+    [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
     page = {
         "part": part,
         "open": spec.open if spec else "",
         "drawn": [] if spec else [rescaling()],
         "ridges": [],
-        "points": grid(("task", "at", Column("printed", right=True), "read from"), points),
+        "points": grid(
+            ("task", "at", Column("printed", right=True), "read from"),
+            [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)],
+        ),
     }
     if spec and spec.draws == "cosines":
         ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]

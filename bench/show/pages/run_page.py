@@ -135,8 +135,15 @@ def score_grids(board: Board, record: RunRecord) -> Iterator[Grid]:
             paper = score(cell.printed.value, cell.decimals) if cell and cell.printed else ""
             if name != f"  {task}":  # a sub-dataset that is the whole task would repeat it
                 rows.append((name, value, over_seeds(cell), paper, *rest))
-        added = (Column(name, right=True) for name in ("mean of seeds", "paper"))
-        yield grid([*table.columns[:2], *added, *table.columns[2:]], rows, title=table.title)
+        yield grid(
+            [
+                *table.columns[:2],
+                *(Column(name, right=True) for name in ("mean of seeds", "paper")),
+                *table.columns[2:],
+            ],
+            rows,
+            title=table.title,
+        )
 
 
 def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
@@ -154,8 +161,9 @@ def seed_grids(board: Board, record: RunRecord, up: int) -> Iterator[Grid]:
             if cell is not None and len(cell.values) == len(row.runs)
         ]
         lines.append(["", *(Cell(text="run", link=_seed_link(board, run, up)) for run in row.runs)])
-        title = f"{shown.table.suite}, {form_text(shown.table)}"
-        yield grid(["task", *columns], lines, title=title)
+        yield grid(
+            ["task", *columns], lines, title=f"{shown.table.suite}, {form_text(shown.table)}"
+        )
 
 
 def _seed_link(board: Board, run: str, up: int) -> str:
@@ -262,18 +270,22 @@ def cosines(run: Run) -> dict[str, Any] | None:
     for k, values in groups.items():
         heights = densities[k] / tallest
         mean = float(values.mean())
-        points = [f"{x(at)} {-height:.1f}" for at, height in zip(places, heights, strict=True)]
+        [f"{x(at)} {-height:.1f}" for at, height in zip(places, heights, strict=True)]
         ridges.append(
             {
                 "label": f"{k} to {k + 1}",
                 "mean": mean,
                 "x": x(mean),
                 "height": round(float(np.interp(mean, places, heights)), 1),
-                "path": "L".join(points),
+                "path": "L".join(
+                    [f"{x(at)} {-height:.1f}" for at, height in zip(places, heights, strict=True)]
+                ),
             }
         )
-    ticks = [(x(tick / 5), f"{tick / 5:.1f}") for tick in range(round(5 * low), 6)]
-    return {"ridges": ridges, "ticks": ticks}
+    return {
+        "ridges": ridges,
+        "ticks": [(x(tick / 5), f"{tick / 5:.1f}") for tick in range(round(5 * low), 6)],
+    }
 
 
 def rated_pairs(run: Run, suite: str, task: str) -> tuple[np.ndarray, np.ndarray] | None:

@@ -54,9 +54,13 @@ def score_grids(record: RunRecord) -> list[Grid]:
     made = []
     for (suite, protocol, text), scores in by_form(record).items():
         metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
-        title = f"{suite}: {metrics}, {protocol}{f' ({text})' if text else ''}"
-        rows = [row for result in scores for row in _score_rows(result)]
-        made.append(grid(columns, rows, title=title))
+        made.append(
+            grid(
+                columns,
+                [row for result in scores for row in _score_rows(result)],
+                title=f"{suite}: {metrics}, {protocol}{f' ({text})' if text else ''}",
+            )
+        )
     return made
 
 
@@ -113,8 +117,9 @@ def training(record: RunRecord, folder: Path | None = None) -> Facts:
     curve = [] if folder is None else read_curve(folder)
     for key in ("loss", "dev_score"):
         if points := series(curve, key):
-            ends = f"{score(points[0][1])} to {score(points[-1][1])}"
-            facts.append((key.replace("_", " "), ends))
+            facts.append(
+                (key.replace("_", " "), f"{score(points[0][1])} to {score(points[-1][1])}")
+            )
     return [(name, text) for name, text in facts if text]
 
 
@@ -186,8 +191,11 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
         [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
         for report in reports
     ]
-    counts = (Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1))
-    columns: list[Column | str] = [Column("run", wrap=30), "result", *counts]
+    columns: list[Column | str] = [
+        Column("run", wrap=30),
+        "result",
+        *(Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)),
+    ]
     yield grid(columns, agree)
     wrong = [
         (report.name, finding.kind, finding.what, finding.why)
@@ -204,9 +212,12 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
         if finding.kind != "score"
     )
     if unchecked:
-        rows = [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())]
         columns = ["check", Column("times", right=True), Column("why", wrap=24)]
-        yield grid(columns, rows, title="Not checked")
+        yield grid(
+            columns,
+            [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())],
+            title="Not checked",
+        )
 
 
 def _result(report: RunReport) -> str:

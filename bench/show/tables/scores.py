@@ -67,9 +67,12 @@ def score_grid(
 
 def _scores(row: Row, table: Table, with_spread: bool) -> list[GridCell]:
     """Name, n and means."""
-    marks = tuple(i + 1 for i in row.footnotes)
     return [
-        GridCell(text=row_name(row, table), sign=TINT * row.may_be_best, marks=marks),
+        GridCell(
+            text=row_name(row, table),
+            sign=TINT * row.may_be_best,
+            marks=tuple(i + 1 for i in row.footnotes),
+        ),
         GridCell(text=str(table.n(row)), emphasis="dim"),
         *(_mean(cell, with_spread=with_spread) for cell in row.cells),
     ]
@@ -78,8 +81,12 @@ def _scores(row: Row, table: Table, with_spread: bool) -> list[GridCell]:
 def _mean(cell: Cell | None, *, with_spread: bool) -> GridCell:
     if cell is None:
         return GridCell()
-    half = spread(cell) if with_spread else None
-    return GridCell(number=cell.mean, decimals=cell.decimals, spread=half, emphasis=cell.mark)
+    return GridCell(
+        number=cell.mean,
+        decimals=cell.decimals,
+        spread=spread(cell) if with_spread else None,
+        emphasis=cell.mark,
+    )
 
 
 def _scale_cells(row: Row, table: Table) -> list[GridCell]:
@@ -132,8 +139,10 @@ def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
         COST: bool(costs),
         TUNING: any(one.tuning_seconds is not None for one in costs),
     }
-    signs = sign_legend(table, SIGNS[BETTER], SIGNS[WORSE], tint)
-    return [*signs, *(text for text, used in texts.items() if used)]
+    return [
+        *sign_legend(table, SIGNS[BETTER], SIGNS[WORSE], tint),
+        *(text for text, used in texts.items() if used),
+    ]
 
 
 # --- of a row: intervals, the difference from the baseline ---
