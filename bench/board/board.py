@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.base.text import list_names, seed_ranges, slug
@@ -24,11 +24,8 @@ from bench.references import ReferenceResult, results, rows, tables
 from bench.runs.packed import NAME
 from bench.runs.record import RunRecord, ScoreKey
 from bench.runs.run import Run
+from bench.runs.searches import Search
 from bench.runs.store import data_key
-
-if TYPE_CHECKING:
-    from bench.runs.searches import Search
-
 
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
@@ -131,18 +128,10 @@ class Board:
         best.pop(table.backbone or "", None)
         return sorted(best.values(), key=lambda pair: _mean(pair[1]), reverse=True)[:MOST_FINISHED]
 
-    @cached_property
-    def _single(self) -> Mapping[tuple[object, ...], Cell | None]:
-        """The cells of tables of one column."""
-        return {
-            (*_form(shown.table), row.runs): row.cells[0]
-            for shown, row in self.rows
-            if len(shown.table.columns) == 1
-        }
-
     def cell_of_same_runs(self, row: Row, other: Table) -> Cell | None:
         """What the runs of a row have in a table of one column; None where it has other runs, even other seeds."""
-        return self._single.get((*_form(other), row.runs))
+        cells = (one.cells[0] for one in other.rows if one.runs == row.runs)
+        return next(cells, None) if len(other.columns) == 1 else None
 
     def adjacent_tables(self, table: Table) -> list[BoardTable]:
         """The tables of one column that are shown beside a table's average: CxC-STS beside the seven STS tasks. Never part of it."""
@@ -199,8 +188,8 @@ def _runs_of(
 
 def unused_name(name: str, taken: Container[str]) -> str:
     """``name``, with a number where it is taken."""
-    names = chain([name], (f"{name}-{number}" for number in count(2)))
-    return next(one for one in names if one not in taken)
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if one not in taken)
 
 
 # --- where things lie below a version's folder. These addresses stay the same from version to version ---

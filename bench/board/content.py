@@ -106,7 +106,6 @@ def facts(
 ) -> dict[str, str]:
     """Topic -> how a board was made; topics of which nothing is known are left out. ``records``: of the board's own runs, where it has
     any."""
-    trained = [record for record in records if record.training and record.training.sentences]
     protocols = (
         ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
         for table in tables
@@ -115,12 +114,26 @@ def facts(
         "Protocols": _counted(protocols, "table"),
         "Selection": _counted(map(checkpoint_rule, records), "run"),
         "Seeds": seed_ranges(record.seed for record in records),
-        "Training": _counted(map(_training, trained), "run"),
+        "Training": _counted(
+            (
+                f"{record.training.sentences:,} rows of {corpus_words(record) or 'a text without a sha256'}"
+                for record in records
+                if record.training and record.training.sentences
+            ),
+            "run",
+        ),
         "Intervals and tests": TESTED
         if any(table.tested for table in tables)
         else "Differences were not tested.",
         "Hardware": _counted(map(made_in, records), "run"),
-        "Libraries": _counted((_torch(record) for record in records), "run"),
+        "Libraries": _counted(
+            (
+                f"torch {version}"
+                for record in records
+                if (version := record.provenance.packages.get("torch"))
+            ),
+            "run",
+        ),
         "Not comparable": NOT_COMPARABLE,
         "Missing and failed": MISSING,
         "Submitted by": list_names(sorted(set(senders.values()))),
@@ -134,19 +147,6 @@ def _counted(values: Iterable[str | None], noun: str) -> str:
     """ "best on STS-B dev: 20 runs; ...", the most frequent first."""
     ordered = sorted(Counter(filter(None, values)).items(), key=lambda item: (-item[1], item[0]))
     return "; ".join(f"{value}: {plural(count, noun)}" for value, count in ordered)
-
-
-def _training(record: RunRecord) -> str:
-    """ "64,000 rows of wiki1m@0123ab" """
-    assert record.training is not None
-    return (
-        f"{record.training.sentences:,} rows of {corpus_words(record) or 'a text without a sha256'}"
-    )
-
-
-def _torch(record: RunRecord) -> str | None:
-    version = record.provenance.packages.get("torch")
-    return f"torch {version}" if version else None
 
 
 # --- the tables of a board, in the order in which a reader wants them, each with its address and what its columns are of ---
@@ -214,8 +214,9 @@ def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Ta
     }
     if not places:
         return table, ""
-    single = [next(iter(where)) for where in places.values() if len(where) == 1]
-    counts = Counter(filter(None, single))
+    counts = Counter(
+        place for where in places.values() if len(where) == 1 for place in where if place
+    )
     usual = min(counts, key=lambda place: (-counts[place], place), default=None)
     elsewhere = {runs for runs, where in places.items() if usual is None or where != {usual}}
     note = f"Time and memory: {usual or 'unknown hardware or version'}."
@@ -259,22 +260,19 @@ def judged_tables(
     others = [table for table in tables if table.suite != SAMPLE]
     elsewhere = {run for table in others for row in table.rows for run in row.runs}
     return tuple(
-        _without_senders_cost(table)
+        replace(
+            table,
+            rows=tuple(  # what a submitted run took is not shown: nobody saw it
+                replace(row, cost=None) if SENDER in dict(row.differs) else row
+                for row in table.rows
+            ),
+        )
         for table in tables
         if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
     )
 
 
-def _without_senders_cost(table: Table) -> Table:
-    """What a submitted run took is not shown: nobody saw it."""
-    rows = [replace(row, cost=None) if SENDER in dict(row.differs) else row for row in table.rows]
-    return replace(table, rows=tuple(rows))
-
-
 # --- by what score the checkpoints of a column were chosen ---
-
-
-LAST = "the last step, nothing selected"
 
 
 def checkpoint_rule(record: RunRecord) -> str | None:
@@ -286,7 +284,7 @@ def checkpoint_rule(record: RunRecord) -> str | None:
     if done is None:
         return None
     if done.dev_score is None:
-        return LAST
+        return "the last step, nothing selected"
     every = record.recipe.get("eval_steps")
     often = (
         f", scored every {every.value:,} steps"

@@ -12,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +38,10 @@ from bench.data.sets.sts import STS_TASKS
 from bench.runs.packed import has_predictions
 from bench.runs.predicted import Floats, Predicted, same_items
 from bench.runs.predictions import has_statistics, read_predicted
-from bench.runs.record import ScoreKey
+from bench.runs.record import RunRecord, Score, ScoreKey
 from bench.runs.run import Run
 from bench.score.suites import Arrays, suite_names
 from bench.score.suites.from_predictions import find_task, rescore
-
-if TYPE_CHECKING:
-    from bench.runs.record import RunRecord, Score
 
 EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""

@@ -93,7 +93,11 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
             footnotes.append(Footnote(setting, value, list_names(names), usual))
     rows = tuple(
         replace(
-            row, footnotes=tuple(row_marks), values=values_words([records[run] for run in row.runs])
+            row,
+            footnotes=tuple(row_marks),
+            values=", ".join(
+                filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
+            ),
         )
         for row, row_marks in zip(table.rows, marks, strict=True)
     )
@@ -152,12 +156,6 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     if name := search_of(record).get("name"):
         facts["search"] = str(name)
     return facts | terms(record)
-
-
-def values_words(runs: Sequence[RunRecord]) -> str:
-    """ "paper", "recipe", "tuned: 12 trials"; several where the seeds of a row are not of one kind;
-    "" where nothing is trained."""
-    return ", ".join(filter(None, dict.fromkeys(map(kind_of_values, runs))))
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:

@@ -13,7 +13,6 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,13 +20,10 @@ from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.data.fetching import offline_now
 from bench.export import card, results, st_folder, transformers_folder
 from bench.export.card import Exported
+from bench.method import Method
+from bench.run.trained_run import TrainedRun
 from bench.runs.intact import AGAIN
-
-if TYPE_CHECKING:
-    from bench.method import Method
-    from bench.run.trained_run import TrainedRun
-    from bench.runs.record import RunRecord
-
+from bench.runs.record import RunRecord
 
 TOLERANCE = 1e-5
 """How far a vector may move by batch and padding, and how far an export's may lie from the method's."""

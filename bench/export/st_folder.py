@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bench.method import Affine, ModuleFile, Portable, write_json
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
 LIBRARY = "sentence_transformers.models."
@@ -130,7 +131,6 @@ def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
 
 def vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
     """(n, dim), as the library encodes with the folder."""
-    import numpy as np
     from sentence_transformers import SentenceTransformer
 
     from bench.backbones import quiet

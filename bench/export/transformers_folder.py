@@ -10,16 +10,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from bench.base.errors import BenchError
 from bench.export.st_folder import takes_no_pooler, write_encoder
-from bench.method import read_json, write_json
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from bench.method import Portable
+from bench.method import Portable, read_json, write_json
 
 ABOUT = "bench.json"
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -26,7 +26,6 @@ from bench.base.text import plural, slug
 from bench.board.board import (
     PREVIEW,
     Board,
-    BoardTable,
     changes_since,
     link,
     method_page,
@@ -36,6 +35,8 @@ from bench.board.board import (
 from bench.board.content import board
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
+from bench.compare.statistics.table import Table
+from bench.data.sets.folder import DataFolder
 from bench.publish.gather import Report, describe, gather, searches
 from bench.publish.versions import (
     PLAN,
@@ -52,7 +53,7 @@ from bench.runs.packed import NAME, Packed
 from bench.runs.run import Run
 from bench.runs.store import RunsFolder
 from bench.show.figures import figures as draw_figures
-from bench.show.figures.drawing import missing_library
+from bench.show.figures.drawing import Figure, missing_library
 from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages.board import changes_grid
 from bench.show.pages.board import render as render_board
@@ -61,12 +62,6 @@ from bench.show.pages.method_page import render as render_method
 from bench.show.pages.run_page import render as render_run
 from bench.show.tables.scores import as_csv as table_csv
 from bench.show.tables.scores import score_grid, table_data
-
-if TYPE_CHECKING:
-    from bench.compare.statistics.table import Table
-    from bench.data.sets.folder import DataFolder
-    from bench.show.figures.drawing import Figure
-
 
 TITLE = "Sentence embeddings, compared"
 TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version is written
@@ -223,7 +218,15 @@ def as_json(board: Board) -> str:
         "title": board.title,
         "note": board.note,
         "answer": board.answer,
-        "tables": [_table(table) for table in board.tables],
+        "tables": [
+            {
+                "anchor": shown.anchor,
+                "selection": shown.selection,
+                "cost_note": shown.cost_note,
+                "table": table_data(shown.table),
+            }
+            for shown in board.tables
+        ],
         "runs": [_run(run, board) for run in board.runs],
         "left_out": list(board.left_out),
         "made": board.made,
@@ -240,15 +243,6 @@ def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
     return files | {f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()}
-
-
-def _table(table: BoardTable) -> dict[str, Any]:
-    return {
-        "anchor": table.anchor,
-        "selection": table.selection,
-        "cost_note": table.cost_note,
-        "table": table_data(table.table),
-    }
 
 
 def _run(run: Run, board: Board) -> dict[str, Any]:

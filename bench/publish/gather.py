@@ -8,11 +8,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, UnknownName
 from bench.base.files import values_sha256
 from bench.board.board import Board, MethodDescription
+from bench.data.sets.folder import DataFolder
 from bench.publish.submissions import check_submission, refuse, sender_of
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
@@ -26,11 +28,6 @@ from bench.runs.searches import SUMMARY, Search, read_search, search_of
 from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
 from bench.score.suites.from_predictions import reduce_predictions
 from bench.verify.scores import check_average, check_hash, check_score
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from bench.data.sets.folder import DataFolder
 
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""

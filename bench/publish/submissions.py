@@ -15,19 +15,16 @@ import re
 import zipfile
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
+from bench.data.sets.folder import DataFolder
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.run import Run
 from bench.runs.store import RunsFolder, predictions_name
 from bench.verify.findings import DIFFERS, UNCHECKED, Finding
 from bench.verify.identity import verify_run
-
-if TYPE_CHECKING:
-    from bench.data.sets.folder import DataFolder
 
 MiB = 1 << 20
 SENDER_FILE = "submitted_by.txt"

@@ -206,21 +206,13 @@ class PrintedGain:
             f"{self.first.method}+{self.first.variant}" if self.first.variant else self.first.method
         )
 
-    @property
-    def source(self) -> str:
-        return f"{self.first.paper}:{self.first.table}"
-
-    @property
-    def where(self) -> str:
-        return f"{self.first.setting}, {self.first.backbone}"
-
 
 BASE = "simcse"
 """Over which the papers after it print their gains: the method, and its own paper."""
 
 
-def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], ...]]:
-    """(gains of single runs over single runs, the largest first; (row's words, spread over seeds) of STS averages that print one).
+def printed_gains() -> list[PrintedGain]:
+    """Gains of single runs over single runs, the largest first.
 
     SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
     """
@@ -229,8 +221,11 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
         for row in rows(results(metric="spearman"))
         if row.average is not None and row.first.protocol == WHOLE
     ]
-    own = [average for average in averages if average.own_result and average.paper != BASE]
-    single = [result for result in own if result.runs in ("one run", "")]  # "": it may be one
+    single = [
+        average
+        for average in averages
+        if average.own_result and average.paper != BASE and average.runs in ("one run", "")
+    ]  # "": it may be one
     bases = {
         (result.paper, result.setting, result.backbone): result.value
         for result in single
@@ -243,12 +238,7 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
             gains.setdefault(
                 (*place, result.method, result.value), PrintedGain(result, bases[place])
             )
-    spreads = tuple(
-        (f"{result.paper}:{result.table} {result.label}", result.std)
-        for result in own
-        if result.std
-    )
-    return tuple(sorted(gains.values(), key=lambda gain: -gain.gain)), spreads
+    return sorted(gains.values(), key=lambda gain: -gain.gain)
 
 
 def _is_base(result: ReferenceResult) -> bool:

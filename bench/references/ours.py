@@ -35,9 +35,6 @@ SUITES = {
 """The suite that a printed metric belongs to."""
 
 
-_results = cache(results)  # a search through all, asked once for each cell of a table
-
-
 @dataclass(frozen=True)
 class Meaning:
     """A run of the harness. ``why_not`` is said where there is none: then ``method`` is empty."""
@@ -77,9 +74,8 @@ def meaning(method: str, variant: str, setting: str = "", backbone: str = "") ->
             and number is not None
         ):
             changes, uses = (_pairs(row[name].replace("*", number)) for name in ("set", "uses"))
-            (run_in, ours), (below_in, below) = (
-                _with_setting(row[name]) for name in ("ours", "on")
-            )
+            run_in, _, ours = row["ours"].rpartition(":")  # "unsupervised:consert", "simcse"
+            below_in, _, below = row["on"].rpartition(":")
             return Meaning(
                 ours,
                 row["our_variant"],
@@ -98,12 +94,6 @@ def meaning(method: str, variant: str, setting: str = "", backbone: str = "") ->
 def _pairs(text: str) -> dict[str, str]:
     """ "m=0.1,eh=1" -> {"m": "0.1", "eh": "1"}."""
     return dict(pair.split("=") for pair in text.split(",") if pair)
-
-
-def _with_setting(name: str) -> tuple[str, str]:
-    """ "unsupervised:consert" -> ("unsupervised", "consert"); "simcse" -> ("", "simcse")."""
-    setting, _, method = name.rpartition(":")
-    return setting, method
 
 
 def find_printed(
@@ -128,12 +118,12 @@ def find_printed(
     checkpoint = find_checkpoint(backbone)
     if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
         candidates = [
-            r for r in _results(checkpoint.method, task=task) if released_for(r) == checkpoint
+            r for r in results(checkpoint.method, task=task) if released_for(r) == checkpoint
         ]
     else:
         candidates = [
             r
-            for r in _results(task=task, backbone=Path(backbone).name)
+            for r in results(task=task, backbone=Path(backbone).name)
             if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
         ]
     printed = [

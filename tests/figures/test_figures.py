@@ -191,7 +191,7 @@ def test_the_line_of_printed_gains(made: Drawn) -> None:
         if (cell := row.cells[-1]) and cell.sd is not None
     }
     line = 1.96 * math.hypot(spreads["simcse"], median(spreads.values()))
-    (axes,), printed = made.axes("printed-gains"), printed_gains()[0]
+    (axes,), printed = made.axes("printed-gains"), printed_gains()
     assert len(printed) == 15
     assert [row[4] for row in made.figures["printed-gains"].data] == pytest.approx(
         [one.gain for one in printed], abs=1e-4

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, fdtrc, ndtr, ndtri, polygamma, stdtr, stdtrit
 
 from bench.runs.predicted import Floats, Predicted, same_items
 
@@ -250,8 +251,6 @@ def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Fl
     Moderated, and raised towards the mean of all. A method whose sample variance an F test finds larger than the pooled variance of
     the others keeps its own: it would otherwise borrow from methods that are not like it.
     """
-    from scipy.special import fdtrc
-
     freedom_M = np.asarray(freedom_M, dtype=np.float64)
     _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
     if prior_freedom > 0:
@@ -314,34 +313,22 @@ def raise_variances(
 
 def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
     """Scaled inverse chi-square prior by moments of log variances."""
-    from scipy.special import polygamma
-
     pooled = float(np.average(variance_M, weights=freedom_M))
     if len(variance_M) < 2:
         return pooled, 0.0
     if pooled == 0:
         return 0.0, math.inf
-    excess = float(_logs(variance_M, freedom_M).var(ddof=1) - polygamma(1, freedom_M / 2).mean())
+    logs_M = _logs(variance_M, freedom_M)
+    excess = float(logs_M.var(ddof=1) - polygamma(1, freedom_M / 2).mean())
     if excess <= 0:
         return pooled, math.inf
     prior_freedom = 2 * _inverse_trigamma(excess)
-    return _prior_variance(variance_M, freedom_M, prior_freedom), prior_freedom
-
-
-def _prior_variance(variance_M: Floats, freedom_M: Floats, prior_freedom: float) -> float:
-    """That of the prior with so many degrees of freedom, by the mean of log variances."""
-    from scipy.special import digamma
-
     half = prior_freedom / 2
-    return math.exp(
-        float(_logs(variance_M, freedom_M).mean()) + float(digamma(half)) - math.log(half)
-    )
+    return math.exp(float(logs_M.mean()) + float(digamma(half)) - math.log(half)), prior_freedom
 
 
 def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
     """Logarithms whose mean is that of the true variances, in expectation (Smyth 2004, section 6.2). One variance at least is above 0."""
-    from scipy.special import digamma
-
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
     return (
         np.log(np.maximum(variance_M, LEAST * usual))
@@ -353,7 +340,6 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
 def _inverse_trigamma(value: float) -> float:
     """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends between which it lies."""
     from scipy.optimize import brentq
-    from scipy.special import polygamma
 
     ends = 1 / value, (1 + math.sqrt(1 + 4 * value)) / (2 * value)
     return float(brentq(lambda x: float(polygamma(1, x)) - value, *ends, xtol=1e-100, rtol=1e-13))
@@ -422,7 +408,16 @@ class Column:
             (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
         )
         spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
-        self._moderate(spread_M, np.asarray(random, dtype=bool), freedom_M)
+        random_M = np.asarray(random, dtype=bool)
+        self.seed_M = np.where(random_M, np.nan, 0.0)
+        """Variance over seeds; NaN: not known."""
+        self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
+        self.total_freedom = float(freedom_M.sum())
+        if self.total_freedom > 0:
+            seed_M, seed_freedom_M = seed_variances(spread_M, freedom_M)
+            known_M = random_M & (seed_freedom_M > 0)
+            self.seed_M[known_M] = seed_M[known_M]
+            self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
         if covariance is not None:  # (2, M, M) of the means over the runs of each method
             sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
@@ -433,19 +428,6 @@ class Column:
                 by_method = np.add.reduceat(values_RQ, self._starts, axis=0) / self.runs_M[:, None]
                 self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
-
-    def _moderate(
-        self, spread_M: Floats, random_M: NDArray[np.bool_], freedom_M: NDArray[np.int64]
-    ) -> None:
-        self.seed_M = np.where(random_M, np.nan, 0.0)
-        """Variance over seeds; NaN: not known."""
-        self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
-        self.total_freedom = float(freedom_M.sum())
-        if self.total_freedom > 0:
-            seed_M, seed_freedom_M = seed_variances(spread_M, freedom_M)
-            known_M = random_M & (seed_freedom_M > 0)
-            self.seed_M[known_M] = seed_M[known_M]
-            self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
 
     def less(self, other: int) -> Differences:
         """(M,) every method minus the one at ``other``; NaN at itself."""
@@ -550,8 +532,6 @@ def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
 
 
 def _student(t: Floats, freedom: Floats) -> Floats:
-    from scipy.special import ndtr, stdtr
-
     with np.errstate(invalid="ignore"):
         return np.where(
             np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t)
@@ -559,8 +539,6 @@ def _student(t: Floats, freedom: Floats) -> Floats:
 
 
 def _quantile(probability: float, freedom: Floats) -> Floats:
-    from scipy.special import ndtri, stdtrit
-
     return np.where(
         np.isinf(freedom),
         ndtri(probability),

@@ -115,7 +115,7 @@ def paper_gains(group: Group) -> Figure | None:
     simcse = [sd for row, sd in spreads if row.method == BASE and not row.variant]
     if len(simcse) != 1:
         return None
-    middle, (printed, _) = median(sd for _, sd in spreads), printed_gains()
+    middle, printed = median(sd for _, sd in spreads), printed_gains()
     line = noise_line(simcse[0], middle)
     count, rows = Counter(one.label for one in printed), []
     for one in printed:  # the backbone stands where a name has several
@@ -130,7 +130,12 @@ def paper_gains(group: Group) -> Figure | None:
         "this board, and m the median of the standard deviations of its rows. Coloured: above the "
         "line.",
         [
-            (one.label, one.source, one.where, *rounded(one.base, one.gain, line, *simcse, middle))
+            (
+                one.label,
+                f"{one.first.paper}:{one.first.table}",
+                f"{one.first.setting}, {one.first.backbone}",
+                *rounded(one.base, one.gain, line, *simcse, middle),
+            )
             for one in printed
         ],
         plot=partial(draw_rows, rows=rows, across="points of the STS average", gains_over=line),
@@ -307,11 +312,9 @@ def cost(group: Group, kind: str) -> Figure | None:
 def _cost(kind: str, row: Row) -> float | None:
     """In seconds or parameters. Untrained rows take no time of training."""
     cost = row.cost or Cost()
-    untrained = row.setting == "none"
-    return {
-        "cost": 0.0 if untrained and cost.train_seconds is None else cost.train_seconds,
-        "parameters": cost.trainable_parameters,
-    }[kind]
+    if kind == "parameters":
+        return cost.trainable_parameters
+    return 0.0 if row.setting == "none" and cost.train_seconds is None else cost.train_seconds
 
 
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:

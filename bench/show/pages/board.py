@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
@@ -18,14 +18,12 @@ from bench.compare.formatting import SEVERAL, setting_words, variant_words, visi
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
 from bench.runs.run import Run
+from bench.show.figures.drawing import Figure
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import about, files, remarks, sentences
 from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid, table_data
-
-if TYPE_CHECKING:
-    from bench.show.figures.drawing import Figure
 
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
@@ -59,7 +57,13 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,
-        methods=methods_grid(board),
+        methods=grid(
+            ("method", "what it is", "paper"),
+            [
+                (Cell(text=name, link=method_link(board, name)), one.cls.summary, one.cls.paper)
+                for name, one in sorted(board.described.items())
+            ],
+        ),
         papers=printed_papers(board),
         changes=changes_grid(board),
         about=partial(about, board),
@@ -159,15 +163,6 @@ def data_grid(figure: Figure) -> Grid:
 def _number(value: float) -> str:
     whole = abs(value) >= 100 and (float(value).is_integer() or abs(value) >= 1000)
     return f"{value:,.0f}" if whole else f"{value:,.4g}"
-
-
-def methods_grid(board: Board) -> Grid:
-    """What each method is, as it says itself."""
-    rows = [
-        (Cell(text=name, link=method_link(board, name)), one.cls.summary, one.cls.paper)
-        for name, one in sorted(board.described.items())
-    ]
-    return grid(("method", "what it is", "paper"), rows)
 
 
 def changes_grid(board: Board) -> Grid | None:

@@ -12,7 +12,7 @@ from bench.board.board import Board, MethodDescription, link
 from bench.board.repeat import without_folders
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
-from bench.run.recipe_file import Disagreement, Entry
+from bench.run.recipe_file import Entry
 from bench.runs.run import Run
 from bench.runs.searches import RECIPE, Search, best_trial, expected_best
 from bench.show.grid import Cell, Column, Grid, grid
@@ -45,7 +45,13 @@ def render(board: Board, method: str) -> str:
         searches=[one for one in board.searches if method in one.trials],
         search_command=lambda search: without_folders(search.study.command),
         trials=trials_grid,
-        disagreements=disagreements(described.file.disagreements if described else ()),
+        disagreements=grid(
+            ("about", "the paper", "the code", "here"),
+            [
+                (one.topic, one.paper, one.code, one.use)
+                for one in (described.file.disagreements if described else ())
+            ],
+        ),
         papers=printed_papers(board, method, UP),
     )
 
@@ -181,13 +187,6 @@ def recipe_lines(entry: Entry) -> dict[str, tuple[str, str]]:
 
 def _sourced(value: Any) -> tuple[str, str]:
     return value_text(value.value), "; ".join(filter(None, (value.source, value.note)))
-
-
-def disagreements(listed: Sequence[Disagreement]) -> Grid:
-    return grid(
-        ("about", "the paper", "the code", "here"),
-        [(one.topic, one.paper, one.code, one.use) for one in listed],
-    )
 
 
 # --- how its values were searched ---

@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     from bench.compare.items import Disagreement, ItemValue
 
 
-WHOLE = "a wider terminal, or --format csv"
-SCALE = "for scale: nothing trained here, another backbone; not compared"
 COSTS = ("params", "train", "tuning", "memory")
-COST = "params: trained; train: time of training; memory: peak, bytes; means over seeds"
-TUNING = "tuning: time of the search for the values / its trials, once for all seeds"
-PAPER = "paper:table: what it printed"
-OUTSIDE = "outside the 95 % prediction interval for as many runs of ours as the paper had"
 
 
 def score_grid(
@@ -52,15 +46,18 @@ def score_grid(
         rows.append([*_scores(row, table, intervals or not table.head), *ranks, *costs])
         for label, cells in under(row):
             rows.append([GridCell(text=f"  {label}", emphasis="dim"), "", *cells])
-    for other, row in scale:
-        rows.append(list(_scale_cells(row, other)))
+    rows += [list(_scale_cells(row, other)) for other, row in scale]
     return grid(
         columns,
         [[*cells, *[""] * (len(columns) - len(cells))] for cells in rows],
         title=headline(table) + (f"; baseline: {table.baseline}" if table.baseline else ""),
         below=_settings(table),
-        notes=(*table.notes, *legend(table), *([SCALE] if scale else [])),
-        whole=WHOLE,
+        notes=(
+            *table.notes,
+            *legend(table),
+            *(["for scale: nothing trained here, another backbone; not compared"] if scale else []),
+        ),
+        whole="a wider terminal, or --format csv",
         key="bold: highest; underlined: second" if len(table.rows) > 1 else "",
     )
 
@@ -134,10 +131,15 @@ def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
     printed = [cell.printed for row in table.rows for cell in row.cells if cell and cell.printed]
     costs = [row.cost for row in table.rows if row.cost]
     texts = {
-        PAPER: bool(printed),
-        f"{SIGNS['outside']} {OUTSIDE}": any(one.inside is not None for one in printed),
-        COST: bool(costs),
-        TUNING: any(one.tuning_seconds is not None for one in costs),
+        "paper:table: what it printed": bool(printed),
+        f"{SIGNS['outside']} outside the 95 % prediction interval for as many runs of ours as the "
+        "paper had": any(one.inside is not None for one in printed),
+        "params: trained; train: time of training; memory: peak, bytes; means over seeds": bool(
+            costs
+        ),
+        "tuning: time of the search for the values / its trials, once for all seeds": any(
+            one.tuning_seconds is not None for one in costs
+        ),
     }
     return [
         *sign_legend(table, SIGNS[BETTER], SIGNS[WORSE], tint),
@@ -226,8 +228,9 @@ def short(count: float | None) -> str:
 
 def print_tables(tables: Sequence[Table], console: Console | None = None) -> None:
     console = console or Console(highlight=False, markup=False, emoji=False)
-    shown = drawn(tables, console.width, console.encoding, styled=console.is_terminal)
-    console.print(shown, soft_wrap=True)
+    console.print(
+        drawn(tables, console.width, console.encoding, styled=console.is_terminal), soft_wrap=True
+    )
 
 
 def drawn(
