@@ -15,7 +15,7 @@ from rich.console import Console
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.board.content import answer, board_tables, judged_tables
+from bench.board.board import answer, board_tables, judged_tables
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import (
     comma_list,

@@ -35,7 +35,7 @@ from bench.references import (
 from bench.run.config import Plan, RunConfig
 from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
 from bench.runs import RunsFolder
-from bench.show.figures.drawing import missing_library
+from bench.show.figures import missing_library
 from bench.show.pages.printed import paper_figure, render
 
 CELLS = ("task", "printed", "ours", "as many new runs as the paper had, 95 %")

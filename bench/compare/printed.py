@@ -21,9 +21,18 @@ import msgspec
 from bench.base.text import list_names
 from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
-from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
+from bench.references import (
+    AVERAGE,
+    DEV,
+    SUITES,
+    UNKNOWN,
+    WEIGHTED,
+    WHOLE,
+    ReferenceResult,
+    find_printed,
+    meaning,
+)
 from bench.references.audit import half_unit, remarks
-from bench.references.ours import DEV, SUITES, find_printed, meaning
 from bench.runs.record import SET, RunRecord, Score, ScoreKey
 
 LEVEL = 0.95

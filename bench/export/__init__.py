@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.data.fetching import offline_now
-from bench.export import card, results, st_folder, transformers_folder
+from bench.export import card, folders, results
 from bench.export.card import Exported
 from bench.method import Method
 from bench.run.trained_run import TrainedRun
@@ -68,9 +68,9 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
     with write_aside(to) as aside:
         files: list[str] = []
         if form == "transformers":
-            transformers_folder.write(method.portable(), aside, method.name)
+            folders.write_transformers(method.portable(), aside, method.name)
         else:
-            files = st_folder.write(method.portable(), aside)
+            files = folders.write_st(method.portable(), aside)
         difference, dimensions = compare_vectors(method, aside, form)
         exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
         if form == "mteb":
@@ -116,9 +116,9 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     mine = method.encode(list(SENTENCES))
     alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
     allowed = max(TOLERANCE, 2 * relative(mine, alone))
-    module = transformers_folder if form == "transformers" else st_folder
+    vectors = folders.transformers_vectors if form == "transformers" else folders.st_vectors
     try:
-        theirs = module.vectors(folder, SENTENCES)
+        theirs = vectors(folder, SENTENCES)
     except Exception as error:  # whatever the tool raises
         raise RunFailed(
             f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"

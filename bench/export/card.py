@@ -12,7 +12,7 @@ import jinja2
 from bench.base.text import value_text
 from bench.compare.formatting import markdown, metric_words
 from bench.data.sets.manifest import data_sets
-from bench.export import transformers_folder
+from bench.export.folders import transformers_example
 from bench.export.results import hub_backbone, scored_cells
 from bench.run.trained_run import TrainedRun
 from bench.runs import Run, RunRecord
@@ -63,7 +63,7 @@ def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
 def example(exported: Exported, folder: Path, place: str) -> str:
     """A script that loads the export from ``place``; the tests run it."""
     if exported.form == "transformers":
-        return transformers_folder.example(folder, place)
+        return transformers_example(folder, place)
     quoted = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
     return (LOAD_MTEB if exported.form == "mteb" else LOAD).format(
         folder=quoted, trust=", trust_remote_code=True" if exported.module_files else ""

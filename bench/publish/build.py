@@ -26,13 +26,13 @@ from bench.base.text import plural, slug
 from bench.board.board import (
     PREVIEW,
     Board,
+    board,
     changes_since,
     link,
     method_page,
     run_file,
     search_file,
 )
-from bench.board.content import board
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.compare.statistics.table import Table
@@ -52,8 +52,8 @@ from bench.references.audit import remarks
 from bench.runs.packed import NAME, Packed
 from bench.runs.run import Run
 from bench.runs.store import RunsFolder
+from bench.show.figures import Figure, missing_library
 from bench.show.figures import figures as draw_figures
-from bench.show.figures.drawing import Figure, missing_library
 from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages.board import changes_grid
 from bench.show.pages.board import render as render_board

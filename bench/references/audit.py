@@ -11,21 +11,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.findings import DIFFERS, Finding
 from bench.references import (
+    HERE,
     UNKNOWN,
     WEIGHTED,
     ReferenceResult,
     Row,
+    meaning,
     read_rows,
     read_scores,
     results,
     rows,
 )
-from bench.references.ours import meaning
 
 KINDS = {
     "average": "averages that do not follow from their own cells",
@@ -396,7 +396,7 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
 
 # --- what the papers' texts claim: ``claims.tsv``, a gain a line, with the two cells whose difference it is; ``trained.tsv`` ---
 
-CLAIMS, TRAINED = Path(__file__).with_name("claims.tsv"), Path(__file__).with_name("trained.tsv")
+CLAIMS, TRAINED, SOURCES_FILE = (HERE / f"{name}.tsv" for name in ("claims", "trained", "sources"))
 
 
 @dataclass(frozen=True)
@@ -471,7 +471,6 @@ def trained_shares(
 
 # --- what the quoted papers print themselves: those whose tables are here, and ``sources.tsv``, one row a line, for another's ---
 
-FILE = Path(__file__).with_name("sources.tsv")
 KEY = ("source", "metric", "setting", "method", "backbone", "variant")
 
 
@@ -497,6 +496,6 @@ def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
     }
     return own | {
         (*(row[name] for name in KEY), task): (row["table"], value)
-        for row in read_rows(FILE)
-        for task, _, value, _ in read_scores(row, FILE)
+        for row in read_rows(SOURCES_FILE)
+        for task, _, value, _ in read_scores(row, SOURCES_FILE)
     }

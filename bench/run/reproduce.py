@@ -14,20 +14,18 @@ from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
 from bench.data.sets import DataFolder
 from bench.references import (
+    SUITES,
+    Checkpoint,
     FigureRuns,
     Part,
     ReferenceResult,
     Row,
     figure_runs,
-    results,
-    rows,
-)
-from bench.references.ours import (
-    SUITES,
-    Checkpoint,
     meaning,
     released_as,
     released_for,
+    results,
+    rows,
     scored_from,
 )
 from bench.run import plan

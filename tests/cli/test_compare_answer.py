@@ -9,7 +9,7 @@ import pytest
 from commands import bench
 from made_runs import made_run, made_runs
 
-from bench.board.content import board
+from bench.board.board import board
 from bench.compare.tables import verdict
 from bench.runs import Run, RunsFolder
 

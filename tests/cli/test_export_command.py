@@ -180,16 +180,16 @@ def test_mistakes_write_and_send_nothing(
 def test_a_fault_leaves_nothing_behind(
     fault: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.export import st_folder
+    from bench.export import folders
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     if fault == "full disk":
-        monkeypatch.setattr(st_folder, "write_json", full)
+        monkeypatch.setattr(folders, "write_json", full)
     else:
-        monkeypatch.setitem(st_folder.POOLINGS, "cls", "pooling_mode_mean_tokens")
-        monkeypatch.setitem(st_folder.POOLINGS, "mean", "pooling_mode_cls_token")
+        monkeypatch.setitem(folders.POOLINGS, "cls", "pooling_mode_mean_tokens")
+        monkeypatch.setitem(folders.POOLINGS, "mean", "pooling_mode_cls_token")
     done = export(finished, "--to", tmp_path / "new")
     code, said = {
         "full disk": (2, "new cannot be written: No space left on device"),

@@ -23,7 +23,7 @@ from msgspec import structs
 from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
-from bench.show.figures import FAR, Figure, drawing, figures, front, noise_line
+from bench.show.figures import ACCENT, BAR, FAR, Figure, figures, front, noise_line
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
@@ -124,7 +124,7 @@ def marks(axes: Any, colour: str | None = None, marker: str = "o") -> list[tuple
 
 def bars(axes: Any) -> list[list[float]]:
     """The error bars: x, x, y, y."""
-    lines = [line.get_xydata().T for line in axes.lines if line.get_label() == drawing.BAR]
+    lines = [line.get_xydata().T for line in axes.lines if line.get_label() == BAR]
     return sorted([*map(float, x), *map(float, y)] for x, y in lines if len(x))
 
 
@@ -175,7 +175,7 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     assert len(near) == len(shown) - 1
     close(marks(axes), [(row[1], i) for i, row in near])
     decided = [(row[1], i) for i, row in near if row[5] in ("better", "worse")]
-    close(marks(axes, drawing.ACCENT), decided)
+    close(marks(axes, ACCENT), decided)
     close(bars(axes), [[row[2], row[3], i, i] for i, row in near])
 
 
@@ -198,7 +198,7 @@ def test_the_line_of_printed_gains(made: Drawn) -> None:
     )
     assert {row[5] for row in made.figures["printed-gains"].data} == {round(line, 4)}
     close(marks(axes), [(one.gain, i) for i, one in enumerate(printed)])
-    assert len(marks(axes, drawing.ACCENT)) == sum(one.gain > line for one in printed)
+    assert len(marks(axes, ACCENT)) == sum(one.gain > line for one in printed)
     assert axes.lines[-1].get_xdata()[0] == pytest.approx(line)
     names = [text.get_text() for text in axes.get_yticklabels()]
     assert len(set(names)) == 15, "the backbone tells points of one name apart"
@@ -231,7 +231,7 @@ def test_cost_shows_the_tables_numbers(made: Drawn) -> None:
             row[1]: row[0] for row in data.values()
         }
         assert 0 in axes.get_xticks(), "what is free has a place"
-        close(sorted(y for _, y in marks(axes, drawing.ACCENT)), [averages[n] for n in best])
+        close(sorted(y for _, y in marks(axes, ACCENT)), [averages[n] for n in best])
         close(sorted(bar[2:] for bar in bars(axes)), [list(row[2:4]) for row in data.values()])
 
 

@@ -11,8 +11,7 @@ from factories import record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
-from bench.board.board import Board, BoardTable
-from bench.board.content import board
+from bench.board.board import Board, BoardTable, board
 from bench.compare.tables import chosen_on, verdict
 from bench.runs import Run, RunRecord, Training
 

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bench.base.text import plural, slug
-from bench.board.board import Board
-from bench.board.content import board
+from bench.board.board import Board, board
 from bench.compare.printed import DIFFERS, NOT_TESTED
 from bench.references import (
     PAPERS,
+    SUITES,
     Part,
     ReferenceResult,
     Row,
     figure_runs,
+    meaning,
     printed_points,
     results,
     rows,
     tables,
 )
 from bench.references.audit import KINDS, Remark, remarks
-from bench.references.ours import SUITES, meaning
 from bench.runs.run import Run
 from bench.show.figures import figures, rescaling
 from bench.show.grid import Cell, Column, Grid, grid

@@ -12,8 +12,7 @@ import numpy as np
 
 from bench.base.errors import BenchError
 from bench.base.text import plural
-from bench.board.board import Board, link, run_file
-from bench.board.content import FROM_SOURCE
+from bench.board.board import FROM_SOURCE, Board, link, run_file
 from bench.board.repeat import repeat, without_folders
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
