@@ -53,18 +53,16 @@ def with_footnotes(
     of ``tables``, are named too.
     """
     table = _seen_in_training(_with_differences(table, records), records)
+    runs = [records[run] for row in table.rows for run in row.runs]
+    chosen = dict.fromkeys(map(dev_words, runs)) if table.suite == "sts" else {}
+    notes = [f"checkpoints: {text}" for text in chosen if text]
+    if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
+        notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
         table,
         footnotes=(*table.footnotes, *_elsewhere(table, tables)),
-        notes=(*table.notes, *_chosen_on(table, records), *_failures(table, records)),
+        notes=(*table.notes, *notes),
     )
-
-
-def _failures(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
-    """A note of the finished runs of which another suite or task could not be scored."""
-    errors = [(run, records[run].error) for row in table.rows for run in row.runs]
-    failed = [f"{run} ({error})" for run, error in errors if error]
-    return [f"not scored in full: {list_names(failed, 3)}"] if failed else []
 
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
@@ -127,12 +125,6 @@ def _some_of(seeds: Sequence[int | None], row: Row) -> str:
     if len(seeds) == len(row.runs):
         return ""
     return f" ({'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))})"
-
-
-def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
-    """Where checkpoints were chosen on pairs that this table scores."""
-    runs = (records[run] for row in table.rows for run in row.runs if table.suite == "sts")
-    return [f"checkpoints: {text}" for text in dict.fromkeys(map(dev_words, runs)) if text]
 
 
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
-from bench.board.board import Board, board, method_page
-from bench.board.repeat import repeat
+from bench.board.board import Board, board, method_page, repeat
 from bench.publish.gather import describe
 from bench.runs import Run, RunRecord
 from bench.show.pages import run_page

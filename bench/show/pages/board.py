@@ -11,8 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.base.text import seed_ranges, value_text
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
-from bench.board.repeat import repeat
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables, repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words, visible
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name

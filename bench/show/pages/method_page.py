@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import duration, value_text
-from bench.board.board import Board, MethodDescription, link
-from bench.board.repeat import without_folders
+from bench.board.board import Board, MethodDescription, link, without_folders
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
 from bench.run.recipe_file import Entry

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bench.base.errors import BenchError
 from bench.base.text import plural
-from bench.board.board import FROM_SOURCE, Board, link, run_file
-from bench.board.repeat import repeat, without_folders
+from bench.board.board import FROM_SOURCE, Board, link, repeat, run_file, without_folders
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
@@ -43,7 +41,10 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         report.facts_grid("training", report.training(record)),
         report.facts_grid("cost", report.cost(record)),
         report.overlap_grid(record.provenance.corpus.overlap),
-        report.facts_grid("provenance", report.provenance(record)),
+        report.facts_grid(  # the version of code that was never released says nothing: its commit does
+            "provenance",
+            [fact for fact in report.provenance(record) if FROM_SOURCE not in fact],
+        ),
     ]
     return {
         "record": record,
@@ -58,7 +59,7 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "curves": curves(run),
         "cosines": cosines(run),
         "recipe": report.recipe(record),
-        "sections": [part for part in map(without_source_version, sections) if part.rows],
+        "sections": [part for part in sections if part.rows],
     }
 
 
@@ -178,12 +179,6 @@ def over_seeds(cell: ScoreCell | None) -> str:
         return ""
     half = spread_text(cell)
     return score(cell.mean, cell.decimals) + (f" ±{half}" if half else "")
-
-
-def without_source_version(table: Grid) -> Grid:
-    """Without the version of code that was never released, whose commit stands next to it."""
-    rows = tuple(row for row in table.rows if all(cell.text != FROM_SOURCE for cell in row))
-    return replace(table, rows=rows)
 
 
 # --- training curves ---
