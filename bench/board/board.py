@@ -27,7 +27,6 @@ from bench.base.text import list_names, one_value, plural, seed_ranges, slug
 from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.statistics.table import (
-    AVERAGE,
     SENDER,
     Cell,
     Row,
