@@ -404,18 +404,18 @@ def _separate(run: Run, senders: Mapping[str, str]) -> Run:
 # --- how a version was made: what its numbers are of, and how to check them ---
 
 TESTED = (
-    "± is a 95 % interval of a row's own mean; pairs that share a sentence count together, and the spread over seeds is borrowed "
+    "± is a 95 % interval of a row's own mean; pairs that share a sentence are counted together, and the spread over seeds is borrowed "
     "across rows. Each table is one family of tests on the column that ranks (Bonferroni-Holm, alpha 0.05): verdicts against the baseline, "
     "which was fixed before the scores, and the rows that may be the best are right together in 95 of 100 such tables. Single tasks are not tested."
 )
 NOT_COMPARABLE = (
-    "Numbers of another protocol, text form, setting or backbone stand in another table, times and memory of other hardware "
-    "or versions in no column with these. Rows of one table whose data, libraries or code differ have a footnote."
+    "Numbers with another protocol, text form, setting or backbone are in another table. Times and memory measured on other "
+    "hardware or with another version are not shown next to these. Rows of one table whose data, libraries or code differ have a footnote."
 )
-MISSING = "A cell that was not scored stays empty, and so does the average of its row. A failed, interrupted, damaged or replaced run has no row."
+MISSING = "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, damaged and replaced runs have no row."
 REPEAT = (
-    "Every number has the one command that makes its row again, with its seeds. On another kind of processor a clustering may "
-    "differ in the second decimal: k-means works in float32, and small differences grow."
+    "Each number links to the one command that repeats its row, with its seeds. On another kind of processor a clustering score may "
+    "differ in the second decimal: k-means runs in float32, and small differences grow."
 )
 
 
@@ -471,7 +471,7 @@ def _counted(values: Iterable[str | None], noun: str) -> str:
 
 SUITES = ("sts", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
 SETTINGS = ("unsupervised", "supervised", "none", None)
-NO_DEV_SET = " This is no development set: these scores stand in a table of their own."
+NO_DEV_SET = " This is not a development set, so these scores have a table of their own."
 
 
 def board_tables(
@@ -539,7 +539,7 @@ def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Ta
     elsewhere = {runs for runs, where in places.items() if usual is None or where != {usual}}
     note = f"Time and memory: {usual or 'unknown hardware or version'}."
     if names := dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere):
-        note += f" Made elsewhere, and not shown: {', '.join(names)}."
+        note += f" Not shown, because they ran elsewhere: {', '.join(names)}."
     rows = [
         replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
         if row.cost and row.runs in elsewhere

@@ -179,7 +179,5 @@ def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
         rows = (about.split == "test").nonzero()[0]
         texts, gold = [tuple(side[i] for side in about.texts) for i in rows], about.labels[rows]
     if gold is None or not np.array_equal(gold, gold_N):
-        raise BenchError(
-            "the data that is there differs from the data that the runs were scored on"
-        )
+        raise BenchError("the data here differs from the data that the runs were scored on")
     return texts

@@ -346,7 +346,7 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     metric = runs[0].score(key).metric
     if key.suite not in suite_names():
         raise BenchError(
-            f"{metric} is computed by the suite {key.suite}, which is not here; --plugin FILE gives it"
+            f"{metric} is computed by the suite {key.suite}, which is not installed: add --plugin FILE"
         )
     task = find_task(key)
     if task is None or not task.by_item:
@@ -395,7 +395,7 @@ def jackknife(
     """
     n = len(arrays["prediction"]) if "prediction" in arrays else 0
     if n < 2:
-        raise BenchError("there is no row for each item")
+        raise BenchError("the predictions do not have one row per item")
     block_N = np.arange(n) * min(n, BLOCKS) // n
     value = value_of(arrays)
     moved_N = np.empty(n)

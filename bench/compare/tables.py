@@ -426,7 +426,7 @@ def verdict(row: Row) -> str | None:
 # --- the legend ---
 
 
-INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items alone; no predictions: seeds alone)"
+INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items only; no predictions: seeds only)"
 
 
 def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
@@ -449,7 +449,7 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
     if table.tested is not None and base is not None:
         level = f"{100 * table.tested.ci_level:.3g} %"
         lines.append(
-            f"difference from {base} with its {level} CI, the level at which it leaves zero out where there is a sign"
+            f"difference from {base} with its {level} CI, which excludes zero exactly where there is a sign"
         )
     return [*lines, *filter(None, (_spread(table, base), not_tested(table).rstrip(".")))]
 

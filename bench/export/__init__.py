@@ -130,9 +130,9 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     difference = relative(mine, theirs)
     if not difference <= allowed:
         raise RunFailed(
-            f"the export as {form} gives other vectors than {method.name}: they differ by {difference:.1g}, "
-            f"allowed are {allowed:.1g}; nothing was written",
-            "this is a fault of bench or of the method's portable(): please report it",
+            f"the export as {form} does not give the vectors of {method.name}: they differ by {difference:.1g}, "
+            f"more than the allowed {allowed:.1g}; nothing was written",
+            "this is a bug in bench or in the method's portable(): please report it",
         )
     return difference, int(mine.shape[1])
 
@@ -144,9 +144,7 @@ def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
     return difference if np.isfinite(difference) else float("inf")
 
 
-LOGIN = (
-    "hf auth login, or HF_TOKEN with a token that may write; HF_ENDPOINT if the hub is elsewhere"
-)
+LOGIN = "hf auth login, or HF_TOKEN with a token that has write access; HF_ENDPOINT for another hub"
 OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
 
@@ -169,8 +167,8 @@ def check_repository(name: str, *, replace: bool, offline: bool) -> None:
         files = set(HfApi().list_repo_files(name)) if HfApi().repo_exists(name) else set()
     if (others := sorted(files - OURS)) and not replace:
         raise BenchError(
-            f"{name} holds {len(others)} files already, the first is {others[0]}; nothing was sent",
-            "--replace puts this export in their place (the hub keeps the older commits), or take another name",
+            f"{name} already holds {len(others)} files, such as {others[0]}; nothing was uploaded",
+            "--replace overwrites them (the hub keeps the older commits); or choose another name",
         )
 
 

@@ -111,7 +111,7 @@ def scores_table(run: Run) -> str:
         rows.append((task, number, f"{cell.n:,}", between, *about))
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
     columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
-    note = "Interval: 95 %, of this one run, over other items; it does not cover other seeds."
+    note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
     return as_markdown(grid(columns, rows, notes=[note]))
 
 
@@ -154,7 +154,7 @@ def _name(text: str) -> str:
 
 def licence_table(record: RunRecord) -> str:
     """Whose terms hold, and what bench does not know."""
-    weights = f"that of {record.backbone_name}, whose weights these are, changed or with others beside them"
+    weights = f"that of {record.backbone_name}, from which these weights were made"
     if record.backbone == "builtin":
         weights = "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
     rows = [("weights", weights), ("code in this folder", "Apache-2.0")]
@@ -167,7 +167,7 @@ def licence_table(record: RunRecord) -> str:
             for file in data_set.files
             for form in file.forms.values()
         }
-        unknown = "this text is not one that bench knows: ask where it comes from"
+        unknown = "not known to bench: see where this text comes from"
         licence = BUILTIN if corpus.name == "builtin" else terms.get(corpus.sha256, unknown)
         rows.append((f"training text {_name(corpus.name)}", licence))
     return as_markdown(grid(("of", "licence"), rows))

@@ -170,8 +170,8 @@ def write_transformers(parts: Portable, folder: Path, name: str) -> None:
     has_head = bool(parts.layers)
     if parts.write is not None or parts.module_files or (has_head and not fits_pooler(parts)):
         raise BenchError(
-            f"{name}: a plain transformers checkpoint has no place for more than an encoder, whose pooling layer may hold one dense "
-            "layer with tanh over the first token",
+            f"{name}: a plain transformers checkpoint can hold only an encoder, whose pooling layer may be one dense layer with "
+            "tanh on the first token",
             "--format sentence-transformers",
         )
     if has_head:

@@ -276,7 +276,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
     if file is None:
         raise DataMissing(
-            f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
+            f"{record.run_id}: the result file that mteb wrote for {score.task} is missing from {run_folder}",
             AGAIN,
         )
     target = to / file.relative_to(run_folder / "mteb")

@@ -116,7 +116,7 @@ def publish(
             baseline=baseline,
         )
         published, missing = searches(made, RunsFolder(runs), last)
-        why = "not published, although runs here have values that it found"
+        why = "this search is not published, although runs here use values that it found"
         made = replace(
             describe(made),
             predictions=url or NAME,
@@ -353,7 +353,7 @@ def main_grid(version: Version) -> Grid:
             for row in table["rows"]
         ],
         title=", ".join(str(part) for part in title if part and part != "none"),
-        notes=["◆: it may be the best.", "±: half of the 95 % interval, where there is one."],
+        notes=["◆: may be the best.", "±: half-width of the 95 % interval, if there is one."],
     )
 
 

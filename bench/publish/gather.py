@@ -114,7 +114,7 @@ def _submitted(
 ) -> list[Run]:
     """One that is published already is skipped; one with the id or the fingerprint of another run is refused."""
     if not submissions.is_dir():
-        raise BenchError(f"there is no folder {submissions}", "--submissions DIR")
+        raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
     runs: list[Run] = []
     known = {run.record.run_id: run.record for run in finished}
     known |= {run.record.fingerprint: run.record for run in finished}
@@ -293,7 +293,7 @@ def sender_of(folder: Path) -> str:
     except (OSError, ValueError):
         name = ""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise DataDamaged(f"{SENDER_FILE} has to hold a name of at most {LONGEST_NAME} characters")
+        raise DataDamaged(f"{SENDER_FILE} must contain a name of at most {LONGEST_NAME} characters")
     return name
 
 
@@ -341,7 +341,7 @@ def unpacked_bytes(path: Path) -> int:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise DataDamaged(f"{path.name} is no predictions file: {one_line(error)}") from None
+        raise DataDamaged(f"{path.name} is not a predictions file: {one_line(error)}") from None
     size = sum(member.file_size for member in members)
     if size > ARRAY_BYTES or any(member.compress_type not in PLAIN for member in members):
         limit = f"the limit is {ARRAY_BYTES:,}, stored or deflated"

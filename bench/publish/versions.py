@@ -123,7 +123,7 @@ def refuse_altered(out: Path) -> None:
         for difference in report.differences[:1]:
             why = f"{difference.what}: {difference.why}"
             raise BenchError(
-                f"{report.name} is not as it was published: {why}",
+                f"{report.name} has changed since it was published: {why}",
                 "bench publish --check names every file; restore it: git checkout",
             )
 

@@ -130,7 +130,9 @@ def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, flo
             value, *std = printed.split("±")
             number, spread = float(value), float(std[0]) if std else None
         except ValueError:
-            raise BenchError(f"{file}: '{score}' in the row '{row['label']}' is no score") from None
+            raise BenchError(
+                f"{file}: '{score}' in the row '{row['label']}' is not a score"
+            ) from None
         yield task, value, number, spread
 
 
@@ -531,7 +533,9 @@ def _lines() -> list[dict[str, str]]:
     lines = read_rows(OURS)
     for row in lines:
         if None in row or None in row.values():
-            raise BenchError(f"{OURS}: the line of '{row['method']}' has not {len(lines[0])} cells")
+            raise BenchError(
+                f"{OURS}: the line of '{row['method']}' does not have {len(lines[0])} cells"
+            )
     return lines
 
 

@@ -30,12 +30,12 @@ from bench.references import (
 KINDS = {
     "average": "averages that do not follow from their own cells",
     "impossible": "accuracies that no number of right answers gives",
-    "differs": "what is printed differently elsewhere",
+    "differs": "numbers that are printed differently elsewhere",
     "same": "the same numbers under another method's name",
-    "claim": "what a paper's text says of its numbers, and they do not bear out",
+    "claim": "claims in a paper's text that its numbers do not support",
     "quoted": "quoted cells that differ from their source",
-    "best": "the best of several runs, beside others that are not",
-    "protocol": "cells whose protocol, text or training text is not their neighbours'",
+    "best": "the best of several runs, next to numbers that are not",
+    "protocol": "cells whose protocol, text or training text differs from their neighbours'",
     "copied": "rows that are copied from another paper",
 }
 

@@ -391,8 +391,8 @@ def paper_gains(group: Group) -> Figure | None:
     return group.figure(
         "printed-gains",
         "Gains over SimCSE that papers print",
-        "Gains on the STS average that papers print over a SimCSE which they ran themselves, in "
-        "the same setting and on the same backbone; single runs, or the paper does not say how "
+        "Gains on the STS average over SimCSE that papers print, where the paper ran SimCSE itself "
+        "in the same setting and on the same backbone; single runs, or the paper does not say how "
         "many. Line: 1.96 × √(s² + m²), where s is the standard deviation of simcse over seeds on "
         "this board, and m the median of the standard deviations of its rows. Coloured: above the "
         "line.",
@@ -440,9 +440,9 @@ def gains(group: Group) -> Figure | None:
     return group.figure(
         "gains",
         f"Gains over {table.baseline}",
-        "Each row minus the baseline. Bar: the confidence interval of that difference, at the level "
-        "that the table of this figure gives. Coloured: better or worse than the baseline; grey: "
-        "inconclusive. In brackets: a row more than 20 points away, which is not drawn.",
+        "Each row minus the baseline. Bar: the confidence interval of the difference, at the level "
+        "given in the table. Coloured: better or worse than the baseline; grey: inconclusive. Rows "
+        "more than 20 points away are not drawn; their difference is in brackets.",
         [
             (
                 label,
@@ -484,10 +484,10 @@ def few_shot(group: Group) -> Figure | None:
             rows.append((f"{task}, {point.label}", mean, bar, mean == best))
     return group.figure(
         "few-shot",
-        "From 16 examples a class",
-        "Accuracy from 16 examples a class, a mean over draws of the examples and over seeds; bar: "
-        "one standard deviation over draws each way. The draws are the same for all methods. "
-        "Coloured: the highest. Of many methods the first four of the table are drawn.",
+        "From 16 examples per class",
+        "Accuracy from 16 examples per class, a mean over draws of the examples and over seeds; bar: "
+        "one standard deviation over draws each way. All methods have the same draws. Coloured: the "
+        "highest. At most four methods are drawn, the first four of the table.",
         data,
         plot=partial(draw_rows, rows=rows, across="accuracy, %"),
         height=height(rows),
@@ -497,7 +497,7 @@ def few_shot(group: Group) -> Figure | None:
     )
 
 
-BARS = " Bars: the intervals of the table, or standard deviations over seeds where it has none."
+BARS = " Bars: the table's intervals, or standard deviations over seeds if it has none."
 MOST_LABELS = 30  # of the coloured points, then of the first ones
 Pairs = Sequence[tuple[Point, Point]]
 """Across and upwards, of the same runs."""
@@ -566,8 +566,8 @@ def cost(group: Group, kind: str) -> Figure | None:
     return group.figure(
         kind,
         title,
-        f"{caption} Coloured, and joined by the line: methods that no other method is both cheaper "
-        "and better than, by the means; neighbours on the line may not differ."
+        f"{caption} Coloured and joined by the line: methods for which no other method is both "
+        "cheaper and better, by the means; the difference between neighbours may be inconclusive."
         f"{BARS} Methods without a comparable cost are not shown.",
         [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))],
         plot=partial(draw_cost, pairs=pairs, best=best, axis=axis),
@@ -626,8 +626,8 @@ def shift(group: Group) -> Figure | None:
     return group.figure(
         "shift",
         "STS against captions of another domain",
-        "Average of the seven STS sets across, similarity of image captions (CxC-STS), another "
-        "domain, upwards. Coloured: highest on either." + BARS,
+        "x: average of the seven STS sets; y: similarity of image captions (CxC-STS), another "
+        "domain. Coloured: highest on either axis." + BARS,
         pair_data(pairs),
         plot=partial(draw_pairs, pairs=pairs, best=max, across="STS Avg.", up="CxC-STS"),
         suites=("sts", "cxc"),
@@ -650,8 +650,8 @@ def geometry(group: Group) -> Figure | None:
     return group.figure(
         "geometry",
         "Alignment against uniformity",
-        "Uniformity and alignment of the vectors of STS-B test, lower is better on both. In "
-        "brackets: the average of the STS sets. Coloured: lowest on either." + BARS,
+        "Uniformity and alignment of the vectors of STS-B test; lower is better for both. In "
+        "brackets: the average of the STS sets. Coloured: lowest on either axis." + BARS,
         pair_data(pairs),
         plot=partial(draw_pairs, pairs=pairs, best=min, across=across, up=upwards),
         suites=("geometry",),
@@ -737,8 +737,8 @@ def learning(group: Group) -> Figure | None:
         "learning",
         f"{dev} while training",
         "Score on the dev set against rows of the corpus seen, means over seeds. Coloured: highest "
-        "at the end. These scores chose the checkpoints and are of no test set. Of many methods the "
-        "highest are drawn.",
+        "at the end. These scores chose the checkpoints; none is a test score. At most nine methods "
+        "are drawn, the highest.",
         **drawing_of(lines, "rows of the corpus seen", dev),
     )
 
@@ -756,8 +756,9 @@ def spectrum(group: Group) -> Figure | None:
         "spectrum",
         "How many directions the vectors use",
         "Singular values of the unit vectors of STS-B test minus their mean, each over the largest; "
-        "means over seeds. Coloured: the largest effective rank, which is exp of the entropy of all "
-        "these values (Roy and Vetterli 2007). Of many methods those of the largest ranks are drawn.",
+        "means over seeds. Coloured: the largest effective rank, the exponential of the entropy of "
+        "these values (Roy and Vetterli 2007). At most nine methods are drawn, those with the "
+        "largest ranks.",
         **drawing_of(lines, "singular value, the largest first", "share of the largest", even=True),
         suites=("geometry",),
         paper_figure="SimCSE, Figure F.1",
@@ -787,10 +788,9 @@ def frequent(group: Group) -> Figure | None:
     return group.figure(
         "frequent-words",
         "Without the most frequent words",
-        "Correlation on STS-B test when the most frequent words of STS-B test are taken out of the "
-        "sentences; means over seeds. Coloured: the largest gain. Of many methods those of the "
-        "largest gains are drawn. (ConPVP's Figure 5 takes out tokens, and averages the seven STS "
-        "sets.)",
+        "Correlation on STS-B test after its most frequent words are removed from the sentences; "
+        "means over seeds. Coloured: the largest gain. At most nine methods are drawn, those with "
+        "the largest gains. (ConPVP's Figure 5 removes tokens and averages the seven STS sets.)",
         **drawing_of(lines, "words taken out", "STS-B test, Spearman × 100", even=True),
         suites=("geometry",),
     )
@@ -833,9 +833,9 @@ def ablations(group: Group) -> Iterator[Figure | None]:
             yield group.figure(
                 "ablation",
                 f"{method}: {axis}{where}",
-                "Runs that are equal in all but the recipe value on the axis below, means over "
-                "seeds. Bars: the intervals of the table, or standard deviations over seeds where "
-                "it has none. Grey squares: what papers print.",
+                "Runs that differ only in the recipe value on the x axis, means over seeds. Bars: "
+                "the table's intervals, or standard deviations over seeds if it has none. Grey "
+                "squares: printed in papers.",
                 [
                     (method, x, *rounded(p.cell.mean, *(p.ends or (None, None)), printed.get(x)))
                     for x, p in curve.items()
@@ -920,9 +920,9 @@ def expected_best_figure(study: Study, trials: Mapping[str, Sequence[Trial]]) ->
         name="expected-best",
         kind="search",
         title=f"Expected best {study.select_on} against trials",
-        caption="Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed "
-        "or was pruned counts as the lowest. At 0: the recipe without a search. Coloured: highest "
-        "with all trials. Of many methods the highest are drawn.",
+        caption="Expected best dev score after n trials (Dodge et al. 2019); failed and pruned trials "
+        "count as the lowest score. At 0: the recipe without a search. Coloured: highest after all "
+        "trials. At most nine methods are drawn, the highest.",
         **drawing_of(lines, "trials", study.select_on),
         suites=(),
     )
@@ -947,10 +947,10 @@ def rescaling() -> Figure:
         name="rescaling",
         kind="rescaling",
         title="Re-scaled negative pairs",
-        caption="The value s (s + m) that Focal-InfoNCE takes in place of the cosine s of a negative "
+        caption="The value s (s + m) that Focal-InfoNCE uses instead of the cosine s of a negative "
         "pair, for the values of m in its Table 5. Coloured: the largest m. Above the line of s "
-        "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula, "
-        "without a run.",
+        "itself, where s > 1 − m, a pair counts more; below it, less. Drawn from the formula; no "
+        "run is needed.",
         **drawing_of(lines, "cosine s of a negative pair", "re-scaled: s (s + m)"),
         suites=(),
         paper_figure="Focal-InfoNCE, Figure 1",

@@ -119,7 +119,7 @@ def _of_accuracy(p: Predicted) -> Influence:
     right, counted = _right_answers(p)
     every_SR = counted @ weight_N
     if not (every_SR > 0).all():
-        raise ValueError(f"{p.task}: a draw was tested on nothing")
+        raise ValueError(f"{p.task}: a draw has no test items")
     value_SR = 100 * (right @ weight_N) / every_SR
     moved = (100 * right - value_SR[:, :, None] * counted) * weight_N / every_SR[:, :, None]
     return Influence(value_SR, moved.mean(axis=1), weight_N)
@@ -222,7 +222,9 @@ class Items:
         Raises ValueError where all items are one unit.
         """
         if self.freedom <= 0:
-            raise ValueError("all items share something: nothing is known of other items")
+            raise ValueError(
+                "all items are connected: how far other items would move the score is not known"
+            )
         scale = (self.freedom + 1) / self.freedom
         by_pair_RP = np.stack([np.bincount(self._pair_N, moved_N) for moved_N in moved_RN])
         least_RR = by_pair_RP @ by_pair_RP.T

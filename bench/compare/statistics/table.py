@@ -551,8 +551,8 @@ def _named(table: Table, name: str) -> Row | None:
         if named:
             names = sorted({max(_full_names(row), key=len) for row in named})
             raise BenchError(
-                f"--baseline: {name} is {len(named)} rows of {table.suite}",
-                "name one: " + "; ".join(map(shlex.quote, names)),
+                f"--baseline: {name} matches {len(named)} rows of {table.suite}",
+                "choose one: " + "; ".join(map(shlex.quote, names)),
             )
     return None
 

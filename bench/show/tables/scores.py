@@ -55,7 +55,7 @@ def score_grid(
         notes=(
             *table.notes,
             *legend(table),
-            *(["for scale: nothing trained here, another backbone; not compared"] if scale else []),
+            *(["for scale: other backbones, not trained here and not compared"] if scale else []),
         ),
         whole="a wider terminal, or --format csv",
         key="bold: highest; underlined: second" if len(table.rows) > 1 else "",
@@ -131,13 +131,13 @@ def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
     printed = [cell.printed for row in table.rows for cell in row.cells if cell and cell.printed]
     costs = [row.cost for row in table.rows if row.cost]
     texts = {
-        "paper:table: what it printed": bool(printed),
-        f"{SIGNS['outside']} outside the 95 % prediction interval for as many runs of ours as the "
-        "paper had": any(one.inside is not None for one in printed),
-        "params: trained; train: time of training; memory: peak, bytes; means over seeds": bool(
+        "paper:table: the number printed there": bool(printed),
+        f"{SIGNS['outside']} outside the 95 % prediction interval for the mean of as many runs "
+        "as the paper had": any(one.inside is not None for one in printed),
+        "params: trained; train: training time; memory: peak, in bytes; means over seeds": bool(
             costs
         ),
-        "tuning: time of the search for the values / its trials, once for all seeds": any(
+        "tuning: search time / number of trials, once for all seeds": any(
             one.tuning_seconds is not None for one in costs
         ),
     }
@@ -450,7 +450,7 @@ def _difference(cell: Cell) -> float | None:
     return against.difference if tested else round(against.difference, cell.decimals)
 
 
-RANKS = "in brackets: place by rank among all items, 0 to 100; first the pairs whose places are furthest apart"
+RANKS = "in brackets: rank among all items, from 0 to 100; the largest disagreements come first"
 
 
 def items_grid(one: Disagreement) -> Grid:
@@ -458,7 +458,7 @@ def items_grid(one: Disagreement) -> Grid:
     where they are at hand."""
     _, task, protocol, form = one.key
     title = f"{task}, {protocol}{f' ({form})' if form else ''}"
-    notes = [f"no texts: {one.no_texts}"] if one.no_texts else []
+    notes = [f"texts are not available: {one.no_texts}"] if one.no_texts else []
     notes += [RANKS] if any(item.gold.place is not None for item in one.items) else []
     numbers = [Column(name, right=True) for name in ("item", "gold", "A", "B")]
     return grid(
