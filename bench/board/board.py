@@ -1,7 +1,8 @@
 """What a version of the leaderboards holds: pure data, made from runs and printed results, before any page is drawn.
 
-Every page, figure and data file of a version is a function of one ``Board``. Nothing here depends on the clock, on the network
-or on the order in which runs were found.
+Which runs have a row, in which order the tables are, which times and memory may share a column, what changed since the version
+before, where each page is, and the command that repeats a row. Every page, figure and data file of a version is a function of one
+``Board``. Nothing here depends on the clock, on the network or on the order in which runs were found.
 """
 
 from __future__ import annotations
@@ -203,6 +204,9 @@ def _runs_of(
     return runs_of
 
 
+# --- addresses on published pages, which stay the same from version to version ---
+
+
 def unused_name(name: str, taken: Container[str]) -> str:
     """``name``, with a number where it is taken."""
     numbered = (f"{name}-{number}" for number in count(2))
@@ -242,6 +246,9 @@ def method_file(method: str) -> str:
 def link(path: str, up: int = 0) -> str:
     """A relative link to a path below the version's folder, from a page that lies ``up`` folders deep."""
     return "../" * up + quote(path, safe="/+@=")
+
+
+# --- what changed since the version before: for each row and suite its average then and now, and what its runs differ in ---
 
 
 NOISE = 1e-6  # points; another library of linear algebra adds in another order
@@ -335,6 +342,9 @@ def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
         "code": str({run.provenance.plugin.sha256 for run in runs}),
         "data": str(sorted(map(str, data))),
     }
+
+
+# --- the board of some runs ---
 
 
 def board(
@@ -559,6 +569,9 @@ def made_in(record: RunRecord) -> str | None:
     return f"{device}, bench {version}" if device and version else None
 
 
+# --- the tables of a version, judged against the baseline ---
+
+
 SAMPLE = "check"
 """The built-in suite, a small sample: no result, so that a run with scores of other suites, too, needs no table of it."""
 
@@ -620,6 +633,9 @@ def answer(tables: Sequence[Table]) -> str:
     ranked = [(len(table.rows) > 1, text) for table in tables if (text := table_answer(table))]
     answers = dict(reversed(ranked))
     return answers.get(True) or answers.get(False) or "No method has a score on every task yet."
+
+
+# --- the one command that makes a row again, from its records: as it was typed it may name its author's files, and other rows ---
 
 
 RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")

@@ -88,7 +88,7 @@ def judge(
     above, share = best_of(count) if best else (0.0, 1 / count)
     half = sd and float(stdtrit(freedom, (1 + LEVEL) / 2)) * sd * math.sqrt(1 / seeds + share)
     expected = mean + above * sd
-    inside = abs(cell.value - expected) <= half + half_unit(cell) + 1e-9
+    inside = abs(cell.value - expected) <= half + half_unit(cell.printed) + 1e-9
     return Judged(
         verdict=CONSISTENT if inside else DIFFERS,
         difference=difference,

@@ -1,5 +1,7 @@
-"""The tables that ``bench compare`` shows: means, footnotes, and whatever was asked for beside
-them."""
+"""The tables that ``bench compare`` shows: means, footnotes, costs, and the sentence and legend that describe a judged table.
+
+Each sentence has a condition under which it is true; docs/statistics.md has the rule behind it.
+"""
 
 from __future__ import annotations
 
@@ -243,6 +245,9 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
         )
 
 
+# --- what a row took, and the settings of a training that its neighbours in a table may not share ---
+
+
 def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """The table with what every row took: means over its runs."""
     rows = [replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows]
@@ -306,6 +311,9 @@ def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | Non
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
+
+
+# --- what is said of a judged table: one sentence, and a legend of four static lines with their numbers ---
 
 
 NAMED = 6  # rows that a sentence names

@@ -1,7 +1,7 @@
-"""A run as files that other people's tools load: ``export`` writes a folder, :mod:`.hub` puts it on the hub.
+"""A run as files that other people's tools load: ``export`` writes a folder, ``upload`` puts it on the hub.
 
-The folder is written aside, loaded again by the tool that it is for, and moved to its place only when that tool gives the
-method's own vectors.
+The folder is written in a temporary place, loaded again by the tool that it is for, and moved to its place only if that tool gives
+the method's own vectors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.data.fetching import offline_now
 from bench.export import card, folders, results
-from bench.export.card import Exported
+from bench.export.results import Exported
 from bench.method import Method
 from bench.run.trained_run import TrainedRun
 from bench.runs.intact import AGAIN

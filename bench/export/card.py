@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from bench.base.text import value_text
 from bench.compare.formatting import markdown, metric_words
 from bench.data.sets.manifest import data_sets
 from bench.export.folders import transformers_example
-from bench.export.results import hub_backbone, scored_cells
+from bench.export.results import Exported, hub_backbone, scored_cells
 from bench.run.trained_run import TrainedRun
 from bench.runs import Run, RunRecord
 from bench.runs.record import AVERAGE
@@ -171,14 +170,3 @@ def licence_table(record: RunRecord) -> str:
         licence = BUILTIN if corpus.name == "builtin" else terms.get(corpus.sha256, unknown)
         rows.append((f"training text {_name(corpus.name)}", licence))
     return as_markdown(grid(("of", "licence"), rows))
-
-
-@dataclass(frozen=True)
-class Exported:
-    """What was written: of which run, and the largest difference from the method's own vectors, relative to their size."""
-
-    form: str
-    run_id: str
-    difference: float
-    dimensions: int
-    module_files: tuple[str, ...] = ()  # source files in it; who loads the folder has to allow them

@@ -1,6 +1,9 @@
-"""The parts of a method as a sentence-transformers folder: modules.json and what each module reads.
+"""The parts of a method as a folder that sentence-transformers or transformers loads.
 
-The names of the modules are those that every version of the library since 2 reads.
+For sentence-transformers: ``modules.json`` and what each module reads; the names of the modules are those that every version of the
+library since 2 reads. For transformers: a plain checkpoint, if the vector is taken from an encoder's states. A head of one dense
+layer with tanh on the first token goes where BERT and RoBERTa have their pooling layer, as the SimCSE authors publish it: the vector
+is then ``pooler_output``. ``bench.json`` in the folder says how the vector is taken.
 """
 
 from __future__ import annotations
@@ -143,6 +146,9 @@ def st_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
         str(folder), device="cpu", trust_remote_code=True, local_files_only=True
     )
     return np.asarray(model.encode(list(sentences), batch_size=4, show_progress_bar=False))
+
+
+# --- a plain transformers checkpoint ---
 
 
 ABOUT = "bench.json"

@@ -1,4 +1,6 @@
-"""A run's scores in the forms that others read: the hub's ``.eval_results/*.yaml`` for model pages, and the JSON of Every Eval Ever."""
+"""A run's scores in the forms that others read: the hub's ``.eval_results/*.yaml`` for model pages, the JSON of Every Eval Ever, and
+mteb's result files, laid out as mteb keeps them; and ``mteb_model.py``, with what mteb wants to know of a model and how to load it.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +8,21 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.base.errors import BenchError, DataMissing
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Spread, Table
 from bench.compare.tables import TableOptions, compare_runs
 from bench.method import read_json
+from bench.run.trained_run import TrainedRun
 from bench.runs.intact import AGAIN, foreign_files
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.run import Run
 from bench.runs.store import data_key
-
-if TYPE_CHECKING:
-    from mteb.results import TaskResult
-
-    from bench.export.card import Exported
-    from bench.run.trained_run import TrainedRun
-    from bench.runs import RunRecord, Score
-
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"
 FORMATS = (HUB, EVERY_EVAL_EVER)
@@ -151,6 +147,20 @@ def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str,
         },
         "score_details": {"score": score.value, "uncertainty": uncertainty},
     }
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: of which run, and the largest difference from the method's own vectors, relative to their size."""
+
+    form: str
+    run_id: str
+    difference: float
+    dimensions: int
+    module_files: tuple[str, ...] = ()  # source files in it; who loads the folder has to allow them
+
+
+# --- a sentence-transformers folder for mteb: mteb.ResultCache(DIR).load_results(include_remote=False) reads its results ---
 
 
 FILE = "mteb_model.py"
@@ -287,7 +297,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     return target
 
 
-def _ours(record: RunRecord, score: Score) -> TaskResult | None:
+def _ours(record: RunRecord, score: Score) -> Any:
     """None for a task or protocol that there is no more."""
     import mteb
     from mteb.results import TaskResult

@@ -1,6 +1,9 @@
 """Writes a version: in a temporary folder first, then renamed to its place. A version that is there never changes.
 
 publish(runs=Path("runs"), out=Path("leaderboards"))
+
+What its files contain (data, Markdown, HTML, figures) are pure functions of the board and of published versions: none of them
+reads a clock or the network.
 """
 
 from __future__ import annotations
@@ -182,6 +185,9 @@ def _write_index(out: Path) -> None:
     for name, content in index_files(versions(out)).items():
         if not (out / name).is_file() or (out / name).read_bytes() != content:
             write_or_fail(out / name, content, hint="another folder: --out DIR")
+
+
+# --- what a version consists of, except runs, predictions and manifest ---
 
 
 def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:

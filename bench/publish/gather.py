@@ -1,5 +1,16 @@
 """Which runs a version has: those of a runs folder and those that others submitted, after every score was computed again; and what is left
-out."""
+out.
+
+A submitted run is a folder ``leaderboards/submissions/ID/``:
+
+    run.json                  the record
+    submitted_by.txt          who made it, on one line, as the board shows it
+    predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
+    curve.jsonl               the training curve; may be missing
+
+Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes before anything is computed; the rest is
+what ``bench verify`` checks of any run.
+"""
 
 from __future__ import annotations
 
@@ -238,6 +249,9 @@ def _described(plugin: Plugin) -> MethodDescription:
         },
         file=file,
     )
+
+
+# --- what a submitted run may contain, and the checks that it has to pass ---
 
 
 MiB = 1 << 20

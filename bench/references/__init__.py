@@ -1,10 +1,20 @@
-"""What the papers printed, as data: reference results, never mixed up with runs.
+"""What the papers printed, as data: reference results, never mixed up with runs. ``audit`` computes what the tables say about themselves.
 
 ``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.90±0.32"), with as many decimals
 as its table prints. ``by`` is "own" where the paper says, or its marks say, that it ran the method itself, and "copied" where it
 quotes somebody else: ``source`` says whom.
-``ours`` says which run of the harness a row means, ``audit`` computes what the tables
-say about themselves.
+
+``ours.tsv`` has a line for every printed (method, variant) that has another name here, or that is not a method here at all; all
+others have the same name on both sides. ``*`` stands for the number in a variant's name, as in "eh,m=0.1". A setting may precede a
+method's name: "supervised:consert" is printed in that setting alone; on our side it is the one that is run. A backbone may follow:
+"unsupervised:dcpcse@roberta-base" has another name on that backbone alone, because its recipe there is another one. ``set`` of such
+a line is what the recipe has there; by it a run is known that was made under the printed name.
+
+``checkpoints.tsv`` has a line for each checkpoint that authors released. ``paper``, ``table``, ``method``, ``setting``, ``backbone``
+and ``variant`` name a row of ``results.tsv``, in the tables' own names, which has its printed value. ``ours`` is the method that
+scores it, in the setting "none", with the recipe values ``set``: pooling (``mlp`` is the head on CLS), or template; none if its
+folder says it. ``prefix`` is the length of the prefix that it holds. ``scored_in`` are the tables whose row the paper itself took
+from this checkpoint, and did not train.
 """
 
 from __future__ import annotations
@@ -380,6 +390,9 @@ def split_name(name: str) -> tuple[str, str | None]:
     )
 
 
+# --- which run of the harness a printed row means, and the printed number that belongs to a run ---
+
+
 DEV = (
     "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
 )
@@ -537,6 +550,9 @@ def _lines() -> list[dict[str, str]]:
                 f"{OURS}: the line of '{row['method']}' does not have {len(lines[0])} cells"
             )
     return lines
+
+
+# --- released checkpoints: which printed row each is, and how it is scored here without any training ---
 
 
 TRAINED_WITH = "-dev"  # how the metrics end that only a training has: scores on the sets that it selects its checkpoint by

@@ -123,7 +123,7 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
         if mean is not None and row.average is not None:
             by = row.average.value - mean
             text = f"printed {row.average.printed}; the mean of its {len(row.parts)} cells is {show(mean)} ({by:+.2f})"
-            if coarse(row) and abs(by) <= 0.05 + half_unit(row.average) + TINY:
+            if coarse(row) and abs(by) <= 0.05 + half_unit(row.average.printed) + TINY:
                 text += "; each of its cells ends in 0, and rounding them to one decimal explains the difference"
             yield _remark("average", row.average, text)
 
@@ -318,7 +318,7 @@ def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
         prompt, head, lm_head = trained_shares(
             cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"])
         )
-        if prompt + head + lm_head > float(claim["claimed"]) + half_unit_of(claim["claimed"]):
+        if prompt + head + lm_head > float(claim["claimed"]) + half_unit(claim["claimed"]):
             text = f"{claim['place']} claims around {claim['claimed']} % trained parameters; the prompt has {prompt:.2f} %"
             text += f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
             text += f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
@@ -346,19 +346,15 @@ ITEMS = {"TREC": 500, "SST-2": 1821, "MRPC": 1725}
 TINY = 1e-9
 
 
-def half_unit(cell: ReferenceResult) -> float:
+def half_unit(printed: str) -> float:
     """Half a unit of the last printed decimal: what rounding may have changed."""
-    return half_unit_of(cell.printed)
-
-
-def half_unit_of(printed: str) -> float:
     return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 
 def coarse(row: Row) -> bool:
     """Are a row's cells printed with two decimals and all end in 0? Then they were rounded to one before."""
     return len(row.parts) >= LEAST_CELLS and all(
-        half_unit(cell) < 0.05 and cell.printed.endswith("0") for cell in row.parts
+        half_unit(cell.printed) < 0.05 and cell.printed.endswith("0") for cell in row.parts
     )
 
 
@@ -369,7 +365,8 @@ def off_average(row: Row) -> float | None:
     if row.average is None or len(row.parts) < 2:
         return None
     mean = math.fsum(cell.value for cell in row.parts) / len(row.parts)
-    rounding = half_unit(row.average) + math.fsum(map(half_unit, row.parts)) / len(row.parts)
+    parts = math.fsum(half_unit(cell.printed) for cell in row.parts) / len(row.parts)
+    rounding = half_unit(row.average.printed) + parts
     return mean if abs(row.average.value - mean) > rounding + TINY else None
 
 
@@ -382,7 +379,7 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     items = ITEMS.get(cell.task)
     if cell.metric != "accuracy" or items is None:
         return None
-    unit = 0.05 if coarse(row) else half_unit(cell)
+    unit = 0.05 if coarse(row) else half_unit(cell.printed)
     step = 100 / (items * cell.repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
@@ -416,7 +413,8 @@ class ClaimedGain:
     @property
     def rounding(self) -> float:
         """What rounding of the claim and of both cells explains."""
-        return half_unit_of(self.claimed) + half_unit(self.cell) + half_unit(self.less)
+        printed = (self.claimed, self.cell.printed, self.less.printed)
+        return math.fsum(map(half_unit, printed))
 
 
 @cache

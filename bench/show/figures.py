@@ -1,5 +1,9 @@
-"""What all figures share: the figure with its data, the style, the sheet that becomes SVG, and
-points with bars."""
+"""Figures of a version, made from its records alone: SVG with direct labels, a static caption, and their data.
+
+list(figures(board))  # those that the records have data for; printed gains against noise first
+
+A new figure is a function from a group of tables to a :class:`Figure` or None, and a line in :func:`figures`.
+"""
 
 from __future__ import annotations
 
@@ -193,6 +197,9 @@ def rounded(*values: float | None) -> DataRow:
     return tuple("" if value is None else round(value, 4) for value in values)
 
 
+# --- from the tables of a board to points: which tables belong together, and the label of a row ---
+
+
 LONGEST = 26  # characters of a label
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
 """Of several protocols of a suite, the ones that the papers' figures show."""
@@ -313,6 +320,9 @@ def short_name(backbone: str) -> str:
     return PurePath(backbone).name or backbone
 
 
+# --- the figures of a version ---
+
+
 def figures(board: Board) -> list[Figure]:
     """The figures of a version, group by group, each with a name that no other has."""
     groups = table_groups(board)
@@ -335,6 +345,9 @@ def figures(board: Board) -> list[Figure]:
         name = unused_name(figure.name, named)  # two folders may have one name
         named[name] = replace(figure, name=name)
     return list(named.values())
+
+
+# --- methods as rows: printed gains next to what seeds alone do, gains over the baseline, few labelled examples ---
 
 
 FAR = 20  # points of a gain that is not drawn to scale: one outlier would squeeze all others
@@ -495,6 +508,9 @@ def few_shot(group: Group) -> Figure | None:
         paper_figure="ConPVP, Figure 7",
         header=("method", "task", "mean", "mean - sd", "mean + sd"),
     )
+
+
+# --- methods as points: quality against cost, scores elsewhere, and where vectors lie ---
 
 
 BARS = " Bars: the table's intervals, or standard deviations over seeds if it has none."
@@ -665,6 +681,9 @@ def draw_pairs(axes: Axes, pairs: Pairs, best: Callable[..., int], across: str, 
     places = range(len(pairs))
     strong = {best(places, key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
     scatter(axes, pairs, strong, across, up)
+
+
+# --- methods as lines: dev scores, singular values, frequent words, one recipe value, a search, a formula ---
 
 
 MOST_LINES = 9  # of a figure

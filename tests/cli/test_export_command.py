@@ -72,7 +72,7 @@ def test_the_card_has_scores_recipe_provenance_and_licence(
     assert low < score.value < high
     assert all(f"| {key} | ".replace("_", "\\_") in body for key in record.recipe)
     assert str(record.provenance.corpus.sha256) in body
-    assert record.fingerprint in body and "is not one that bench knows" in body
+    assert record.fingerprint in body and "not known to bench" in body
     assert str(Path(tiny).parent) not in text, "a path of this machine has no place in it"
 
 
@@ -193,6 +193,6 @@ def test_a_fault_leaves_nothing_behind(
     done = export(finished, "--to", tmp_path / "new")
     code, said = {
         "full disk": (2, "new cannot be written: No space left on device"),
-        "other vectors": (1, "gives other vectors than simcse"),
+        "other vectors": (1, "does not give the vectors of simcse"),
     }[fault]
     assert said in error_line(done, code) and list(tmp_path.iterdir()) == []

@@ -147,7 +147,7 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         measured = {method for method, cost in costs.items() if of(cost) is not None}
         assert measured == {"simcse", "promcse"}
     assert one.cost_note == (
-        "Time and memory: cpu: A, bench 0.1.0. Made elsewhere, and not shown: "
+        "Time and memory: cpu: A, bench 0.1.0. Not shown, because they ran elsewhere: "
         + ", ".join(row.name for row in one.table.rows if row.name not in ("simcse", "promcse"))
         + "."
     )

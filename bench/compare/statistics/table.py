@@ -1,4 +1,10 @@
-"""A table of scores: which runs share a row, which scores a table, and what a cell holds. Every form of output draws these."""
+"""A table of scores: which runs share a row, which scores a table, and what a cell holds. Every form of output draws these.
+
+Records are grouped into the tables that papers print: rows are methods, columns tasks, cells means over seeds. Two numbers meet in
+one column only under one suite, protocol and text form. Runs share a row only when nothing but the seed differs: another recipe
+value, corpus or backbone revision makes another row, which names what differs; if there are runs of older code of the method, a
+footnote says how to see them.
+"""
 
 from __future__ import annotations
 
@@ -333,6 +339,9 @@ class Table:
         """Seeds behind the row's value in the column that ranks, where it has one."""
         cell = row.cells[-1] if self.head is not None else None
         return len(row.runs) if cell is None else len(cell.values)
+
+
+# --- records, grouped into tables ---
 
 
 def summarise(

@@ -1,4 +1,6 @@
-"""What the papers printed, table by table, with the audit's remarks and what runs here made of each number."""
+"""What the papers printed, table by table, with the audit's remarks and what runs here made of each number; and the page of a paper's
+tables and figures that were run again.
+"""
 
 from __future__ import annotations
 
@@ -133,6 +135,9 @@ def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
     return Cell(
         number=here.mean, decimals=here.decimals, spread=here.half, sign=SIGNS.get(here.verdict, "")
     )
+
+
+# --- a paper's tables and figures that were run again, as one page ---
 
 
 def render(

@@ -1,4 +1,8 @@
-"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and how to repeat it."""
+"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and how to repeat it.
+
+Its drawings are points: the training curves, and how its cosines spread over pairs that people rated alike, as in PromCSE's Figure 3.
+``parts.html`` has the frames. They are drawn by hand rather than by matplotlib: every run has them, and a thousand take a few seconds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Everything about one run, as facts (a name and a text) and Grids: what ``bench runs RUN`` prints and the page of a run shows."""
+"""Everything about one run, as facts (a name and a text) and Grids: what ``bench runs RUN`` prints and the page of a run shows; and what
+verify found of runs and versions.
+"""
 
 from __future__ import annotations
 
@@ -183,6 +185,9 @@ def overlap_grid(overlap: Any) -> Grid:
     numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
     return grid(columns, rows, title="sentences of the evaluation sets that stand in the corpus")
+
+
+# --- what verify found ---
 
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:

@@ -1,27 +1,25 @@
-"""A score table as a :class:`bench.show.grid.Grid`: method, n, tasks, average with its interval, difference from the baseline,
-cost, and what papers printed; what pages and this Grid both write of its rows; and the table in every form."""
+"""A score table as a :class:`bench.show.grid.Grid`: method, n, tasks, average with its interval, difference from the baseline, cost, and what
+papers printed; what pages and this Grid both write of its rows; the table in every form; and items on which two runs disagree.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console, Group
 from rich.text import Text
 
 from bench.base.text import duration
 from bench.compare.formatting import headline, row_name, score, signed_number, spread, with_interval
+from bench.compare.items import Disagreement, ItemValue
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
 from bench.compare.tables import compared, sign_legend, verdict
 from bench.show.grid import SIGNS, TINT, Column, Grid, as_markdown, grid, latex_document, terminal
 from bench.show.grid import Cell as GridCell
 from bench.show.grid import as_csv as lines_csv
-
-if TYPE_CHECKING:
-    from bench.compare.items import Disagreement, ItemValue
-
 
 COSTS = ("params", "train", "tuning", "memory")
 
@@ -254,6 +252,9 @@ def render(tables: Sequence[Table], form: str) -> str:
     return latex_document(grids) if form == "latex" else "\n".join(map(as_markdown, grids))
 
 
+# --- as data: CSV with one line per cell, and JSON (schema/compare-3.schema.json) ---
+
+
 SCHEMA = "bench.compare/3"
 HEADING = (
     "suite",
@@ -448,6 +449,9 @@ def _difference(cell: Cell) -> float | None:
         return None
     tested = against.verdict is not None
     return against.difference if tested else round(against.difference, cell.decimals)
+
+
+# --- items on which two runs disagree ---
 
 
 RANKS = "in brackets: rank among all items, from 0 to 100; the largest disagreements come first"
