@@ -46,7 +46,7 @@ from bench.runs.searches import Search
 from bench.runs.store import data_key
 
 PREVIEW = "preview"
-"""The name in the place of a version's, of what is not published."""
+"""Stands in for a version's name before anything is published."""
 PREVIEW_NOTE = "A preview, not published."
 PAGES = 100
 """Runs of a version up to which each has a page. In a larger one the first run of each row has one, with the scores of every seed."""
@@ -58,7 +58,7 @@ ADJACENT = {"sts": ("cxc", "cxc-promcse/1")}
 
 @dataclass(frozen=True, kw_only=True)
 class MethodDescription:
-    """What pages show of a method: its class, which has a summary, a paper and more, and what lies next to it."""
+    """What pages show about a method: its class (with summary and paper), and the files next to it."""
 
     cls: Any  # of bench.method.Method
     about: str  # docstring of the class, or else of its module
@@ -180,7 +180,7 @@ class Board:
 
 
 def _form(table: Table) -> tuple[object, ...]:
-    """What tables share whose numbers may stand in one column."""
+    """What tables must share for their numbers to be in one column."""
     return table.suite, table.protocol, table.text, table.columns
 
 
@@ -191,7 +191,7 @@ def _mean(row: Row) -> float:
 def _runs_of(
     board: Board, records: Mapping[str, RunRecord]
 ) -> dict[ReferenceResult, tuple[str, ...]]:
-    """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
+    """Printed number -> runs of the row that it stands for; of several rows the one with the most seeds, the first in case of a tie."""
     runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
     for shown, row in board.rows:
         if (record := records.get(row.runs[0])) is None:
@@ -208,7 +208,7 @@ def _runs_of(
 
 
 def unused_name(name: str, taken: Container[str]) -> str:
-    """``name``, with a number where it is taken."""
+    """``name``, with a number if it is taken."""
     numbered = (f"{name}-{number}" for number in count(2))
     return next(one for one in chain([name], numbered) if one not in taken)
 
@@ -226,12 +226,12 @@ def run_file(run_id: str, name: str) -> str:
 
 
 def search_file(search: str) -> str:
-    """The trials of a search. Any name becomes one that a folder can hold, different for each."""
+    """The trials of a search. Any name becomes a valid file name, different for each."""
     return f"searches/{method_file(search)}.json"
 
 
 def method_page(method: str) -> str:
-    """The page of a method. A name that no method may have becomes one that a folder can hold, different for each."""
+    """The page of a method. An invalid name becomes a valid file name, different for each."""
     return f"methods/{method_file(method)}.html"
 
 
@@ -257,7 +257,7 @@ HASHED = ("code", "data")  # of which a reader is told that they differ, not how
 
 
 class ChangedRow(NamedTuple):
-    """One row of one suite: a suite's average or, where it has none, one of its tasks. ``before``, ``now``: None where it was not there."""
+    """One row of one suite: the suite's average or, if it has none, one of its tasks. ``before``, ``now``: None if it was absent."""
 
     row: str  # "promcse+eh"
     where: str  # "unsupervised, builtin"
@@ -318,7 +318,7 @@ def _means(runs: Sequence[RunRecord]) -> dict[ScoreKey, float]:
 
 
 def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreKey) -> list[str]:
-    """Seeds, recipe values, code and data, as far as the records differ in them."""
+    """The seeds, recipe values, code and data in which the records differ."""
     before, now = _facts(old, key), _facts(new, key)
     pairs = {name: (before.get(name, UNSET), now.get(name, UNSET)) for name in now | before}
     return [
@@ -432,7 +432,7 @@ REPEAT = (
 def facts(
     version: str, records: Sequence[RunRecord], senders: Mapping[str, str], tables: Sequence[Table]
 ) -> dict[str, str]:
-    """Topic -> how a board was made; topics of which nothing is known are left out. ``records``: of the board's own runs, where it has
+    """Topic -> how a board was made; unknown topics are left out. ``records``: of the board's own runs, where it has
     any."""
     protocols = (
         ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
@@ -512,11 +512,12 @@ def board_tables(
     made: dict[str, BoardTable] = {}
     for table in sorted(judged, key=order):
         setting = "untrained" if table.setting == "none" else table.setting
-        chosen = f"on {table.chosen_on}" if table.chosen_on else ""
+        chosen = table.chosen_on and f"on {table.chosen_on}"
         name = slug(setting, table.backbone, table.suite, table.protocol, table.text, chosen)
         anchor = unused_name(name or "table", made)
-        runs = (records[run] for row in table.rows for run in row.runs)
-        rules = _counted(map(checkpoint_rule, runs), "run")
+        rules = _counted(
+            (checkpoint_rule(records[run]) for row in table.rows for run in row.runs), "run"
+        )
         selection = f"Checkpoint: {rules}." if rules else ""
         selection += NO_DEV_SET * bool(table.chosen_on)
         table, cost_note = comparable_costs(table, records)
@@ -607,7 +608,7 @@ def judged_tables(
 
 
 def checkpoint_rule(record: RunRecord) -> str | None:
-    """How the checkpoint of a run was chosen; None where nothing was trained.
+    """How the checkpoint of a run was chosen; None if nothing was trained.
 
     "best on STS-B dev, scored every 125 steps", "the last step, nothing selected"
     """
@@ -643,10 +644,10 @@ RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$
 
 
 def repeat(records: Sequence[RunRecord]) -> str:
-    """What makes these runs again, which differ in nothing but the seed, and scores them on the same suites.
+    """The command that repeats these runs, which differ only in the seed, and scores them on the same suites.
 
-    Of an evaluated object, of vectors or of a server the command as it was typed, which only its owner can give again. What bench cannot
-    fetch (files of plugins, model folders, a training text) stands in it by its name, and in the record with its sha256.
+    For an evaluated object, vectors or a server it is the command as typed, which only its owner can repeat. Plugin files, model folders
+    and training texts, which bench cannot fetch, are given by name; the record has their sha256.
     """
     first = records[0]
     if first.model_name:
@@ -671,7 +672,7 @@ def repeat(records: Sequence[RunRecord]) -> str:
 
 
 def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
-    """The options --suite and --text; of mteb with its tasks, of text what is not the default."""
+    """The options --suite (for mteb with its tasks) and --text (if it is not the default)."""
     scores = [score for record in records for score in record.scores]
     tasks = dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != AVERAGE)
     names = {"mteb": f"mteb:{','.join(tasks)}"} if tasks else {}
@@ -720,14 +721,14 @@ def _value(value: object) -> str:
 
 
 def _place(place: str, content: str) -> str:
-    """A file, a folder or a model that a recipe names, as anybody may type it; of the hub with the very commit."""
+    """A file, a folder or a model that a recipe names, without its author's folders; a hub model with its commit."""
     name = _without_folder(place)
     of_hub = name == place and len(content) == 40 and RUN.search(place) is None
     return f"{name}@{content}" if of_hub and "@" not in name else name
 
 
 def _without_folder(place: str) -> str:
-    """A run in the folder that runs are in by default, anything else by the last part of its path."""
+    """A run is placed in the default runs folder; anything else becomes the last part of its path."""
     run = RUN.search(place)
     return public_name(place) if run is None else f"runs/{run[1]}"
 
@@ -742,13 +743,13 @@ def without_folders(command: str) -> str:
 
 
 def _backbone(record: RunRecord) -> str:
-    """What --backbone takes, of the hub with the very commit."""
+    """The value of --backbone; a hub model with its commit."""
     name, revision = public_name(record.backbone), record.provenance.backbone.revision or ""
     return f"{name}@{revision}" if len(revision) == 40 and "@" not in name else name
 
 
 def _plugins(record: RunRecord) -> list[str]:
-    """The names of the files that --plugin takes, of the method and of suites that are not of bench."""
+    """The file names for --plugin: of the method and of suites that are not part of bench."""
     execution, suites = record.provenance.execution, {one.suite for one in record.scores}
     sources = [code for name, code in execution.suites.items() if name in suites]
     names = (Path(code.package or "").name for code in (record.provenance.plugin, *sources))

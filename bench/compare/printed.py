@@ -111,7 +111,7 @@ def verdict_text(judged: Judged, cell: ReferenceResult) -> str:
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
-    """(runs behind a printed value, whether it is the best of them). One where nothing says so; "several" are two at least."""
+    """(runs behind a printed value, whether it is the best of them). 1 if nothing says so; "several" counts as two."""
     stated = re.match(r"(mean|best) of (\d+|several)", cell.runs)
     if stated is None:
         return 1, False
@@ -119,7 +119,7 @@ def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
 
 
 def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
-    """What a paper prints after ±, where that is over its seeds and not over draws of the protocol; else (0.0, 0)."""
+    """What a paper prints after ±, if it is over its seeds and not over draws of the protocol; else (0.0, 0)."""
     count, best = printed_runs(cell)
     return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else (0.0, 0)
 
@@ -195,7 +195,7 @@ def _dev_score(record: RunRecord) -> Score | None:
 
 @dataclass(frozen=True)
 class Beside:
-    """Cells of one printed row, and our finished runs of it, one a seed. ``why_not``: why they are not meant to be the paper's."""
+    """Cells of one printed row, and our finished runs of it, one per seed. ``why_not``: why they are not meant to be the paper's."""
 
     cells: Sequence[ReferenceResult]
     records: Sequence[RunRecord]
@@ -279,7 +279,7 @@ def _reproduced(
 
 
 def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with the printed value in each cell that a paper has one for; where none has, a note says so.
+    """The table with the printed value in each cell for which a paper has one; a note names the rows without any.
 
     Only numbers of the table's own protocol are taken, and of its text form.
     """

@@ -105,7 +105,7 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with a footnote for each row that trained on text of which a tenth or more of a task's sentences are."""
+    """The table with a footnote for each row whose training text contains a tenth or more of a task's sentences."""
     footnotes, rows = list(table.footnotes), []
     for row in table.rows:
         overlaps = [records[run].provenance.corpus.overlap for run in row.runs]
@@ -173,7 +173,7 @@ UNNAMED = "a set that was not recorded"
 
 
 def chosen_on(record: RunRecord) -> str:
-    """The set on which a checkpoint, or the values of a recipe, were chosen, where that is no development set: "" for all honest ways, else its name.
+    """The set on which a checkpoint, or the values of a recipe, were chosen, if it is not a development set; else "".
 
     Runs of different answers never share a table. A set whose name was not recorded may be any, and counts as no development set.
     """
@@ -188,7 +188,7 @@ def chosen_on(record: RunRecord) -> str:
 
 
 def _no_dev_set(name: str) -> str:
-    """The name of a set, where it does not say that it is a development set; else ""."""
+    """The name of a set, unless the name marks it as a development set; else ""."""
     name = name.strip()
     return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
 
@@ -198,7 +198,7 @@ def _no_dev_set(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """What stands in the tables beside the means."""
+    """What the tables show next to the means."""
 
     baseline: str | None = None
     together: bool = False
@@ -261,7 +261,7 @@ SEARCHED = "searched"
 
 
 def terms(record: RunRecord) -> dict[str, str]:
-    """What a trained run was given besides its method and its corpus: term -> value in words; empty where nothing was trained.
+    """The training settings of a run besides its method and its corpus: term -> value; empty if nothing was trained.
 
     Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is SEARCHED,
     whatever it is: that methods were searched alike is what they share. So is the rate of a recipe that no trial of its search beat.
@@ -291,7 +291,7 @@ def _cost(runs: Sequence[RunRecord]) -> Cost:
 
 
 def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
-    """(seconds, trials) of the one search behind all runs of a row; None for what it does not say, or says wrong."""
+    """(seconds, trials) of the one search behind all runs of a row; None if not recorded, or invalid."""
     searches = [search_of(run) for run in runs]
     if any(search.get("name") != searches[0].get("name") for search in searches):
         return None, None
@@ -301,7 +301,7 @@ def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
 
 
 def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | None:
-    """Means over runs, of each part; None where a run recorded none, or other parts than the rest."""
+    """The mean of each part over runs; None if a run recorded none, or has other parts than the rest."""
     known = [parts for parts in counts if parts is not None]
     if len(known) < len(counts) or any(parts.keys() != known[0].keys() for parts in known):
         return None

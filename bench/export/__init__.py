@@ -43,8 +43,7 @@ SENTENCES = (
 
 
 def check_export(record: RunRecord, to: Path) -> None:
-    """Raises BenchError where something is in the way of what is written, NotAModel where the run is not finished: its scores belong
-    in the model card."""
+    """Raises BenchError if the target exists already, NotAModel if the run is not finished: its scores belong in the model card."""
     if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
         raise BenchError(
             f"--to {to} exists already; nothing was written",
@@ -84,7 +83,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
 
 @contextlib.contextmanager
 def write_aside(to: Path) -> Iterator[Path]:
-    """A folder beside ``to`` that takes its place at the end, and is gone after any error."""
+    """A folder next to ``to`` that takes its place at the end, and is removed after any error."""
     from safetensors import SafetensorError
 
     target = to.absolute()
@@ -150,7 +149,7 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
 
 
 def check_repository(name: str, *, replace: bool, offline: bool) -> None:
-    """Raises BenchError where the hub does not know who asks, or the repository holds other files and ``replace`` is not given."""
+    """Raises BenchError without a valid login, or if the repository holds other files and ``replace`` is not given."""
     from huggingface_hub import HfApi
 
     if not NAME.fullmatch(name) or "--" in name or ".." in name:

@@ -146,13 +146,13 @@ def origin_table(run: TrainedRun) -> str:
 
 
 def _name(text: str) -> str:
-    """The last part of a path: where it lay on somebody's machine has no place in a card. A hub's owner/name stays."""
+    """The last part of a path, so that no local folder is in the card. A hub's owner/name stays."""
     is_path = text.startswith(("/", ".", "~")) or text.count("/") > 1
     return Path(text).name if "/" in text and is_path else text
 
 
 def licence_table(record: RunRecord) -> str:
-    """Whose terms hold, and what bench does not know."""
+    """Which terms apply, and what bench does not know."""
     weights = f"that of {record.backbone_name}, from which these weights were made"
     if record.backbone == "builtin":
         weights = "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"

@@ -236,7 +236,7 @@ def transformers_example(
 
 
 def transformers_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
-    """(n, dim): by the very lines of the README, which are run here."""
+    """(n, dim): computed by running the lines of the README."""
     code = transformers_example(folder, str(folder), sentences).removesuffix(
         "print(vectors.shape)\n"
     )

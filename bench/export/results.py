@@ -120,8 +120,12 @@ def every_eval_ever(run: Run) -> dict[str, Any]:
 
 def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str, Any]:
     low, high = next((ends for word, ends in RANGES.items() if word in score.metric), (None, None))
-    data = record.provenance.data.get(data_key(score.task, score.text, score.suite))
-    facts = {"protocol": score.protocol, "text": score.text, "sha256 of the data": data}
+    key = data_key(score.task, score.text, score.suite)
+    facts = {
+        "protocol": score.protocol,
+        "text": score.text,
+        "sha256 of the data": record.provenance.data.get(key),
+    }
     uncertainty: dict[str, Any] = {"num_samples": score.n}
     if spread is not None:
         uncertainty["standard_error"] = {"value": spread.se}
@@ -298,7 +302,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
 
 
 def _ours(record: RunRecord, score: Score) -> Any:
-    """None for a task or protocol that there is no more."""
+    """None for a task or protocol that no longer exists."""
     import mteb
     from mteb.results import TaskResult
 

@@ -339,11 +339,11 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     facts = {"versions": versions[::-1], "errata": (newest.folder.parent / ERRATA).is_file()}
     table = main_grid(newest)
     page = render_template("versions.html", **facts, table=table, plural=plural)
-    style = [(TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css")]
     return {
         "README.md": _templates().get_template("versions.md").render(**facts, main=table).encode(),
         "index.html": page.encode(),
-        "style.css": b"".join(style),
+        "style.css": (TEMPLATES / "board.css").read_bytes()
+        + (TEMPLATES / "versions.css").read_bytes(),
     }
 
 

@@ -197,13 +197,13 @@ def rows(
 
 
 def tables() -> tuple[tuple[str, str], ...]:
-    """(paper, table) of every table that is here."""
+    """(paper, table) of every table in ``results.tsv``."""
     return tuple(dict.fromkeys((r.paper, r.table) for r in results()))
 
 
 @dataclass(frozen=True)
 class PrintedGain:
-    """The STS average of a method, less that of the SimCSE which the same paper ran itself in the same setting on the same backbone."""
+    """The STS average of a method minus that of the SimCSE that the same paper ran itself, in the same setting on the same backbone."""
 
     first: ReferenceResult  # the method's average
     base: float
@@ -310,7 +310,7 @@ class FigureRuns:
 
 @dataclass(frozen=True)
 class PrintedPoint:
-    """A point of a paper's figure, where a source gives it."""
+    """A point of a paper's figure that a source gives."""
 
     panel: str  # the task
     key: str
@@ -327,7 +327,7 @@ def contents() -> tuple[Part, ...]:
 
 @cache
 def figure_runs() -> tuple[FigureRuns, ...]:
-    """Of every figure that is drawn from runs."""
+    """The runs of every figure that is drawn from runs."""
     parts = {(part.paper, part.part): part for part in contents()}
     return tuple(
         FigureRuns(
@@ -344,7 +344,7 @@ def figure_runs() -> tuple[FigureRuns, ...]:
 
 
 def _series(text: str) -> tuple[str, str] | None:
-    """ "m=0.1,0.2" as ("m", "0.1,0.2"); None where one of both is missing."""
+    """ "m=0.1,0.2" as ("m", "0.1,0.2"); None if one of them is missing."""
     key, _, values = text.partition("=")
     return (key, values) if key and values else None
 
@@ -357,7 +357,7 @@ def _figure_run(text: str) -> tuple[str, str, str]:
 
 
 def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
-    """The points of a figure that a source gives; none of most."""
+    """The points of a figure that a source gives; empty for most."""
     return tuple(
         PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
         for row in read_rows(HERE / "points.tsv")
@@ -411,7 +411,7 @@ SUITES = {
 
 @dataclass(frozen=True)
 class Meaning:
-    """A run of the harness. ``why_not`` is said where there is none: then ``method`` is empty."""
+    """A run of the harness. If there is none, ``method`` is empty and ``why_not`` is the reason."""
 
     method: str
     variant: str = ""
@@ -481,7 +481,7 @@ def find_printed(
     protocol: str | None = None,
     recipe: Mapping[str, object] | None = None,
 ) -> tuple[ReferenceResult, ...]:
-    """The printed numbers of what the harness calls so, the one to compare with first; empty where no table has it.
+    """The printed numbers for this run, the one to compare with first; empty if no table has any.
 
     ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
     another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the
@@ -614,7 +614,7 @@ class Checkpoint:
 
 @cache
 def checkpoints() -> tuple[Checkpoint, ...]:
-    """All of them, in the file's order."""
+    """All released checkpoints, in the file's order."""
     return tuple(
         Checkpoint(
             **{
@@ -670,7 +670,7 @@ def released_for(cell: ReferenceResult) -> Checkpoint | None:
 
 
 def line_of(cell: ReferenceResult) -> tuple[str, ...]:
-    """What the cells of one line of print share."""
+    """What the cells of one printed line share."""
     return (
         cell.paper,
         cell.table,
@@ -705,7 +705,7 @@ def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
 
 @cache
 def find_checkpoint(name: str) -> Checkpoint | None:
-    """The listed one that a backbone's name means: owner/name, with or without @revision, or a folder called so."""
+    """The listed checkpoint that a backbone's name means: owner/name, with or without @revision, or a folder of that name."""
     last = Path(name).name.partition("@")[0]
     return next(
         (checkpoint for checkpoint in checkpoints() if Path(checkpoint.hub).name == last), None

@@ -147,7 +147,7 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
-    """Of one run of the harness (method, variant, setting, backbone, task, protocol), what other rows print."""
+    """Different numbers that rows print for one run of the harness (method, variant, setting, backbone, task, protocol)."""
     groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
     for row in every:
         for cell in row.cells:
@@ -190,7 +190,7 @@ LEAST_CELLS = 3  # that must agree before two rows count as the same numbers
 
 
 def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
-    """Rows of different methods whose cells all agree, the average aside. A README's rows of released checkpoints are no others."""
+    """Rows of different methods whose cells all agree, apart from the average. A README's rows of released checkpoints do not count."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in every:
         cells = tuple((cell.task, cell.value) for cell in row.parts)
@@ -204,7 +204,7 @@ def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _run_name(cell: ReferenceResult) -> tuple[str, str]:
-    """Method and variant as they are called here; of what is no method here as the tables call them."""
+    """Method and variant as they are called here, or as the tables call them if there is no such method here."""
     means = meaning(cell.method, cell.variant, cell.setting)
     return (means.method, means.variant) if means.method else (cell.method, cell.variant)
 
@@ -292,7 +292,7 @@ def _copied(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _claims(every: Sequence[Row]) -> Iterator[Remark]:
-    """Gains that a text claims (``claims.tsv``), where the two printed cells differ by something else than rounding explains."""
+    """Gains that a text claims (``claims.tsv``), if the two printed cells differ by more or less than rounding explains."""
     printed = {
         cell: place for place, cell in enumerate(cell for row in every for cell in row.cells)
     }
@@ -305,7 +305,7 @@ def _claims(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
-    """Shares of trained parameters that a text claims (``trained.tsv``), where what the authors' code trains is a larger one."""
+    """Shares of trained parameters that a text claims (``trained.tsv``), if the authors' code trains a larger share."""
     claims = {
         (row["paper"], row["table"], row["setting"], row["label"]): row
         for row in read_rows(TRAINED)
@@ -398,7 +398,7 @@ CLAIMS, TRAINED, SOURCES_FILE = (HERE / f"{name}.tsv" for name in ("claims", "tr
 
 @dataclass(frozen=True)
 class ClaimedGain:
-    """A gain as a paper's text has it, and the printed cells that it is the difference of."""
+    """A gain that a paper's text claims, and the two printed cells whose difference it is."""
 
     place: str  # "section 6"; "text" where no more is recorded
     claimed: str  # as it is printed: "1.21"
@@ -473,7 +473,7 @@ KEY = ("source", "metric", "setting", "method", "backbone", "variant")
 
 
 def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
-    """(table, value) of a copied cell in the paper that it was copied from; None where that table is not at hand."""
+    """(table, value) of a copied cell in the paper that it was copied from; None if that table is not here."""
     return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
 
 

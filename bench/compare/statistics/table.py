@@ -516,8 +516,8 @@ def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
     where no table has it, BenchError where it means several rows of a table."""
     made = [against(table, baseline) for table in tables]
     if baseline is not None and not any(table.baseline for table in made):
-        names = {row.name for table in tables for row in table.rows}
-        raise UnknownName("baseline", baseline, names, "among these runs")
+        known = {row.name for table in tables for row in table.rows}
+        raise UnknownName("baseline", baseline, known, "among these runs")
     return made
 
 
@@ -537,8 +537,9 @@ def against(table: Table, baseline: str | None) -> Table:
         for row in table.rows
     ]
     alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
-    name = base.name if alone else f"{base.name} {base.backbone}"
-    return replace(table, rows=tuple(rows), baseline=name)
+    return replace(
+        table, rows=tuple(rows), baseline=base.name if alone else f"{base.name} {base.backbone}"
+    )
 
 
 def _default(table: Table) -> Row | None:

@@ -80,7 +80,7 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
                 (one for cell in row.cells for one in remarks(cell) if not one.task), texts
             ),
         )
-        numbers = [_number(cells.get(task), texts) for task in tasks]
+        numbers = (_number(cells.get(task), texts) for task in tasks)
         made.append([label, row.first.backbone, *numbers, _origin(row)])
         here = [_ours(board, cells.get(task)) for task in tasks]
         made += [["  ours", "", *here, ""]] if any(cell.main for cell in here) else []
@@ -123,8 +123,9 @@ def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> Cell:
     if cell is None:
         return Cell()
     std = "" if cell.std is None else f" ±{cell.std:g}"
-    about = (one for one in remarks(cell) if one.task)
-    return Cell(text=cell.printed + std, marks=_marks(about, texts))
+    return Cell(
+        text=cell.printed + std, marks=_marks((one for one in remarks(cell) if one.task), texts)
+    )
 
 
 def _ours(board: Board, cell: ReferenceResult | None) -> Cell:

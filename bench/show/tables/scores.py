@@ -39,8 +39,8 @@ def score_grid(
     columns += [Column(name, right=True, drop=1) for name in COSTS]
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
-        costs = [text for text, _ in cost_texts(row).values()]
         ranks = _ranked(row, table) if ranked else []
+        costs = (text for text, _ in cost_texts(row).values())
         rows.append([*_scores(row, table, intervals or not table.head), *ranks, *costs])
         for label, cells in under(row):
             rows.append([GridCell(text=f"  {label}", emphasis="dim"), "", *cells])
