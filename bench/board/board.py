@@ -424,7 +424,7 @@ NOT_COMPARABLE = (
 )
 MISSING = "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, damaged and replaced runs have no row."
 REPEAT = (
-    "Each number links to the one command that repeats its row, with its seeds. On another kind of processor a clustering score may "
+    "Each number comes with the one command that repeats its row, seeds included. On another kind of processor a clustering score may "
     "differ in the second decimal: k-means runs in float32, and small differences grow."
 )
 
@@ -456,9 +456,9 @@ def facts(
         "Hardware": _counted(map(made_in, records), "run"),
         "Libraries": _counted(
             (
-                f"torch {version}"
-                for record in records
-                if (version := record.provenance.packages.get("torch"))
+                f"torch {packages['torch']}"
+                for packages in (record.provenance.packages for record in records)
+                if packages.get("torch")
             ),
             "run",
         ),
