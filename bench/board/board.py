@@ -148,7 +148,9 @@ class Board:
 
     def cell_of_same_runs(self, row: Row, other: Table) -> Cell | None:
         """What the runs of a row have in a table of one column; None where it has other runs, even other seeds."""
-        cells = (one.cells[0] for one in other.rows if one.runs == row.runs)
+        form = _form(other)
+        same = (pair for pair in self.rows if pair[1].runs == row.runs)
+        cells = (one.cells[0] for shown, one in same if _form(shown.table) == form)
         return next(cells, None) if len(other.columns) == 1 else None
 
     def adjacent_tables(self, table: Table) -> list[BoardTable]:
