@@ -146,12 +146,18 @@ class Board:
         best.pop(table.backbone or "", None)
         return sorted(best.values(), key=lambda pair: _mean(pair[1]), reverse=True)[:MOST_FINISHED]
 
+    @cached_property
+    def _single(self) -> Mapping[tuple[object, ...], Cell | None]:
+        """The cells of tables of one column."""
+        return {
+            (*_form(shown.table), row.runs): row.cells[0]
+            for shown, row in self.rows
+            if len(shown.table.columns) == 1
+        }
+
     def cell_of_same_runs(self, row: Row, other: Table) -> Cell | None:
         """What the runs of a row have in a table of one column; None where it has other runs, even other seeds."""
-        form = _form(other)
-        same = (pair for pair in self.rows if pair[1].runs == row.runs)
-        cells = (one.cells[0] for shown, one in same if _form(shown.table) == form)
-        return next(cells, None) if len(other.columns) == 1 else None
+        return self._single.get((*_form(other), row.runs))
 
     def adjacent_tables(self, table: Table) -> list[BoardTable]:
         """The tables of one column that are shown beside a table's average: CxC-STS beside the seven STS tasks. Never part of it."""
