@@ -489,7 +489,6 @@ def _counted(values: Iterable[str | None], noun: str) -> str:
 
 SUITES = ("sts", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
 SETTINGS = ("unsupervised", "supervised", "none", None)
-NO_DEV_SET = " This is not a development set, so these scores have a table of their own."
 
 
 def board_tables(
@@ -527,7 +526,10 @@ def board_tables(
             (checkpoint_rule(records[run]) for row in table.rows for run in row.runs), "run"
         )
         selection = f"Checkpoint: {rules}." if rules else ""
-        selection += NO_DEV_SET * bool(table.chosen_on)
+        if table.chosen_on:
+            selection += (
+                " This is not a development set, so these scores have a table of their own."
+            )
         table, cost_note = comparable_costs(table, records)
         made[anchor] = BoardTable(
             anchor=anchor, table=table, selection=selection, cost_note=cost_note

@@ -250,7 +250,7 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
 
 def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """The table with what every row took: means over its runs."""
-    rows = [replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows]
+    rows = (replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows)
     return replace(table, rows=tuple(rows))
 
 
@@ -318,9 +318,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 NAMED = 6  # rows that a sentence names
 NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
-NOT_ASKED = "their predictions were not read"
-Ranked = tuple[Row, Cell]
-"""A row, and its cell in the column that ranks."""
 
 
 # --- the sentence ---
@@ -403,10 +400,11 @@ def _counted(rows: Sequence[Row]) -> str:
 
 
 def _reasons(rows: Iterable[Row]) -> str:
-    return "; ".join(dict.fromkeys(row.untested for row in rows if row.untested)) or NOT_ASKED
+    reasons = dict.fromkeys(row.untested for row in rows if row.untested)
+    return "; ".join(reasons) or "their predictions were not read"
 
 
-def _best_first(table: Table) -> list[Ranked]:
+def _best_first(table: Table) -> list[tuple[Row, Cell]]:
     """The rows with a value in the column that ranks; a table has them in this order."""
     rows = table.rows if table.head else ()
     return [(row, cell) for row in rows if (cell := row.cells[-1]) is not None]

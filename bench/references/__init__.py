@@ -555,9 +555,6 @@ def _lines() -> list[dict[str, str]]:
 # --- released checkpoints: which printed row each is, and how it is scored here without any training ---
 
 
-TRAINED_WITH = "-dev"  # how the metrics end that only a training has: scores on the sets that it selects its checkpoint by
-
-
 @dataclass(frozen=True)
 class Checkpoint:
     """A model of the hub. The names of its printed row are the tables' own."""
@@ -603,13 +600,14 @@ class Checkpoint:
         )
 
     def made(self, cell: ReferenceResult) -> bool:
-        """Whether a printed cell is of a model of this kind: the same method, variant, setting and backbone, scored after training."""
+        """Whether a printed cell is of a model of this kind: the same method, variant, setting and backbone, scored after training
+        (metrics that end in "-dev" are scores on the sets by which a training selects its checkpoint)."""
         return (cell.method, cell.variant, cell.setting, cell.backbone) == (
             self.method,
             self.variant,
             self.setting,
             self.backbone,
-        ) and not cell.metric.endswith(TRAINED_WITH)
+        ) and not cell.metric.endswith("-dev")
 
 
 @cache

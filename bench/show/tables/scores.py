@@ -317,7 +317,7 @@ def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
 
 
 def _row_facts(row: Row, table: Table) -> dict[str, Any]:
-    facts = {
+    return {
         "suite": table.suite,
         "protocol": table.protocol,
         "text": table.text,
@@ -331,8 +331,8 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "footnotes": "; ".join(str(table.footnotes[i]) for i in row.footnotes),
         "runs": " ".join(row.runs),
         "values": row.values,
+        **(_facts(row.cost) if row.cost else {}),
     }
-    return facts | (_facts(row.cost) if row.cost else {})
 
 
 def _cell_facts(cell: Cell | None) -> dict[str, Any]:
