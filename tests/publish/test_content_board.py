@@ -113,7 +113,7 @@ def test_dev_selected_and_test_selected_scores_share_no_table() -> None:
         tables[0].selection
         == "Checkpoint: best on STS-B dev: 1 run; the last step, nothing selected: 1 run."
     )
-    assert "no development set" in tables[1].selection and tables[1].anchor.endswith(
+    assert "not a development set" in tables[1].selection and tables[1].anchor.endswith(
         "on-sts-b-test"
     )
     assert {cell.mark for cell in tables[0].table.rows[0].cells if cell is not None} >= {"best"}
