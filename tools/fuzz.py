@@ -55,7 +55,7 @@ from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import sts, transfer
 from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_receipt, recognise
 from bench.method import read_json
-from bench.publish import submissions
+from bench.publish import gather
 from bench.publish.versions import read_version
 from bench.run import recipe_file
 from bench.run.models import objects, server
@@ -118,9 +118,9 @@ def tensors() -> bytes:
 
 def submitted(path: Path) -> None:
     """A predictions file of a submission, without the net that catches what nobody thought of."""
-    submissions.unpacked_bytes(path)
+    gather.unpacked_bytes(path)
     score = Score(suite="sts", task="STS12", protocol="p/1", metric="spearman", value=1.0, n=1)
-    submissions.check_arrays(score, read_arrays(path))
+    gather.check_arrays(score, read_arrays(path))
 
 
 def parquet() -> bytes:

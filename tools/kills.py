@@ -50,7 +50,7 @@ PRELOADED = [
     "transformers",
     "bench.cli.publish",
     "bench.publish.build",
-    "bench.board.content",
+    "bench.board.board",
     "matplotlib.figure",
 ]
 PAPERS = ("simcse", "promcse", "dcpcse", "conpvp", "focal-infonce")

@@ -1,30 +1,52 @@
 """What a version of the leaderboards holds: pure data, made from runs and printed results, before any page is drawn.
 
-Every page, figure and data file of a version is a function of one ``Board``. Nothing here depends on the clock, on the network
-or on the order in which runs were found.
+Which runs have a row, in which order the tables are, which times and memory may share a column, what changed since the version
+before, where each page is, and the command that repeats a row. Every page, figure and data file of a version is a function of one
+``Board``. Nothing here depends on the clock, on the network or on the order in which runs were found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import hashlib
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import chain, count
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
+from msgspec import structs
+
+from bench.base.errors import BenchError
+from bench.base.text import list_names, one_value, plural, seed_ranges, slug
+from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import (
+    SENDER,
+    Cell,
+    Row,
+    Table,
+    configuration,
+    corpus_words,
+    rows_of,
+)
+from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
+from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.references import ReferenceResult, results, rows, tables
 from bench.runs.packed import NAME
-from bench.runs.record import RunRecord
+from bench.runs.record import AVERAGE, SET, RecipeValue, RunRecord, ScoreKey, public_name
 from bench.runs.run import Run
-
-if TYPE_CHECKING:
-    from bench.board.changes import Changes
-    from bench.runs.searches import Search
-
+from bench.runs.searches import Search
+from bench.runs.store import data_key
 
 PREVIEW = "preview"
-"""The name in the place of a version's, of what is not published."""
+"""Stands in for a version's name before anything is published."""
 PREVIEW_NOTE = "A preview, not published."
 PAGES = 100
 """Runs of a version up to which each has a page. In a larger one the first run of each row has one, with the scores of every seed."""
@@ -36,7 +58,7 @@ ADJACENT = {"sts": ("cxc", "cxc-promcse/1")}
 
 @dataclass(frozen=True, kw_only=True)
 class MethodDescription:
-    """What pages show of a method: its class, which has a summary, a paper and more, and what lies next to it."""
+    """What pages show about a method: its class (with summary and paper), and the files next to it."""
 
     cls: Any  # of bench.method.Method
     about: str  # docstring of the class, or else of its module
@@ -166,7 +188,7 @@ class Board:
 
 
 def _form(table: Table) -> tuple[object, ...]:
-    """What tables share whose numbers may stand in one column."""
+    """What tables must share for their numbers to be in one column."""
     return table.suite, table.protocol, table.text, table.columns
 
 
@@ -177,7 +199,7 @@ def _mean(row: Row) -> float:
 def _runs_of(
     board: Board, records: Mapping[str, RunRecord]
 ) -> dict[ReferenceResult, tuple[str, ...]]:
-    """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
+    """Printed number -> runs of the row that it stands for; of several rows the one with the most seeds, the first in case of a tie."""
     runs_of: dict[ReferenceResult, tuple[str, ...]] = {}
     for shown, row in board.rows:
         if (record := records.get(row.runs[0])) is None:
@@ -188,3 +210,557 @@ def _runs_of(
                 if more and not changed_by_hand(record, printed):
                     runs_of[printed] = row.runs
     return runs_of
+
+
+# --- addresses on published pages, which stay the same from version to version ---
+
+
+def unused_name(name: str, taken: Container[str]) -> str:
+    """``name``, with a number if it is taken."""
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if one not in taken)
+
+
+# --- where things lie below a version's folder. These addresses stay the same from version to version ---
+
+_PLAIN = re.compile(
+    r"[a-z0-9][a-z0-9-]{0,99}"
+)  # what a method's name has to be; a record may hold anything
+
+
+def run_file(run_id: str, name: str) -> str:
+    """A file of a run: "index.html", "run.json". A record's run id is safe as a folder's name: the record's schema says so."""
+    return f"runs/{run_id}/{name}"
+
+
+def search_file(search: str) -> str:
+    """The trials of a search. Any name becomes a valid file name, different for each."""
+    return f"searches/{method_file(search)}.json"
+
+
+def method_page(method: str) -> str:
+    """The page of a method. An invalid name becomes a valid file name, different for each."""
+    return f"methods/{method_file(method)}.html"
+
+
+def method_file(method: str) -> str:
+    """ "promcse"; "../Evil" -> "evil-1f2e3d4c" """
+    if _PLAIN.fullmatch(method):
+        return method
+    words = slug(method, longest=60) or "method"
+    return f"{words}-{hashlib.sha256(method.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def link(path: str, up: int = 0) -> str:
+    """A relative link to a path below the version's folder, from a page that lies ``up`` folders deep."""
+    return "../" * up + quote(path, safe="/+@=")
+
+
+# --- what changed since the version before: for each row and suite its average then and now, and what its runs differ in ---
+
+
+NOISE = 1e-6  # points; another library of linear algebra adds in another order
+UNSET = "not set"
+HASHED = ("code", "data")  # of which a reader is told that they differ, not how
+
+
+class ChangedRow(NamedTuple):
+    """One row of one suite: the suite's average or, if it has none, one of its tasks. ``before``, ``now``: None if it was absent."""
+
+    row: str  # "promcse+eh"
+    where: str  # "unsupervised, builtin"
+    suite: str  # with the task: "sts Avg."
+    before: float | None
+    now: float | None
+    differs: str  # "seeds: 1-3 before, 1-5 now and code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """From one version to the next."""
+
+    before: str  # "v1"
+    rows: tuple[ChangedRow, ...] = ()
+
+
+def changes_since(before: str, old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Changes:
+    """The rows of ``new``, the runs of a version, that are new or have another average than in ``old``, the runs of version ``before``;
+    then those that are gone."""
+    was, now = _rows(old), _rows(new)
+    rows = [row for name in now | was for row in _changed(was.get(name, []), now.get(name, []))]
+    return Changes(before=before, rows=tuple(rows))
+
+
+def _rows(records: Sequence[RunRecord]) -> dict[tuple[object, ...], list[RunRecord]]:
+    """Name of a row, with what sets it apart from others of its name -> its runs, in alphabetical order."""
+    rows = {
+        (runs[0].method_name, runs[0].setting, runs[0].backbone_name, differs): runs
+        for runs, differs, _ in rows_of(sorted(records, key=lambda record: record.run_id), [])
+    }
+    return dict(sorted(rows.items()))
+
+
+def _changed(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Iterator[ChangedRow]:
+    means_before, means_now, first = _means(old), _means(new), (new or old)[0]
+    where = f"{setting_words(first.setting)}, {first.backbone_name}"
+    for key in means_now | means_before:
+        before, now = means_before.get(key), means_now.get(key)
+        if before is None or now is None:
+            differs = "new" if before is None else "no longer shown"
+        elif abs(before - now) <= NOISE:
+            continue
+        else:
+            differs = list_names(_differences(old, new, key), 6) or "libraries or hardware"
+        yield ChangedRow(first.method_name, where, f"{key.suite} {key.task}", before, now, differs)
+
+
+def _means(runs: Sequence[RunRecord]) -> dict[ScoreKey, float]:
+    """The average of each suite over the runs; of a suite without one, that of each task."""
+    values: dict[ScoreKey, list[float]] = {}
+    for record in runs:
+        averaged = {score.suite for score in record.scores if score.task == AVERAGE}
+        for score in record.scores:
+            if score.task == AVERAGE or score.suite not in averaged:
+                values.setdefault(score.key, []).append(score.value)
+    return {key: fmean(each) for key, each in values.items()}
+
+
+def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreKey) -> list[str]:
+    """The seeds, recipe values, code and data in which the records differ."""
+    before, now = _facts(old, key), _facts(new, key)
+    pairs = {name: (before.get(name, UNSET), now.get(name, UNSET)) for name in now | before}
+    return [
+        name if name in HASHED else f"{name}: {then} before, {value} now"
+        for name, (then, value) in pairs.items()
+        if then != value
+    ]
+
+
+def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
+    """What runs of a row had, by name: their seeds, the recipe, and hashes of the method's code and of the scored data."""
+    data = {
+        run.provenance.data.get(data_key(score.task, key.text, key.suite))
+        for run in runs
+        for score in run.scores
+        if score.key._replace(task=key.task) == key
+    }
+    return {
+        "seeds": seed_ranges(run.seed for run in runs) or "any",
+        **{name: value for name, value in configuration(runs[0]).items() if value != "null"},
+        "code": str({run.provenance.plugin.sha256 for run in runs}),
+        "data": str(sorted(map(str, data))),
+    }
+
+
+# --- the board of some runs ---
+
+
+def board(
+    runs: Sequence[Run],
+    *,
+    version: str,
+    title: str,
+    senders: Mapping[str, str] | None = None,
+    note: str | None = None,
+    left_out: Sequence[str] = (),
+    baseline: str | None = None,
+) -> Board:
+    """The board of these runs, whatever their order. ``senders``: run id -> who submitted it.
+
+    A run that no table has is none of the board's: one line of ``left_out`` says why. Raises BenchError where none of the runs is finished
+    and has a score, UnknownName for a baseline that no table has.
+    """
+    senders = senders or {}
+    finished = sorted(
+        (run for run in runs if run.record.status == "finished"), key=lambda run: run.record.run_id
+    )
+    if not any(run.record.scores for run in finished):
+        raise BenchError(
+            "none of these runs is finished and has a score",
+            "bench run ... --suite sts, then bench publish",
+        )
+    tables = board_tables(
+        judged_tables([_separate(run, senders) for run in finished], baseline=baseline),
+        {run.record.run_id: run.record for run in finished},
+    )
+    in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
+    shown = tuple(run for run in finished if run.record.run_id in in_rows)
+    by_sender = {run: senders[run] for run in sorted(in_rows & senders.keys())}
+    records = [run.record for run in shown if run.record.run_id not in senders]
+    dating = records or [run.record for run in shown]  # a sender may write any day into a record
+    replaced = [
+        f"{run.record.run_id}: replaced: its row has newer runs, of the same seed or of newer code"
+        for run in finished
+        if run not in shown
+    ]
+    return Board(
+        version=version,
+        date=max(record.provenance.created for record in dating)[:10],
+        title=title,
+        note=note or None,
+        answer=answer([table.table for table in tables]),
+        runs=shown,
+        senders=by_sender,
+        left_out=(*left_out, *replaced),
+        tables=tables,
+        made=facts(version, dating, by_sender, [table.table for table in tables]),
+    )
+
+
+def _separate(run: Run, senders: Mapping[str, str]) -> Run:
+    """A run as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's.
+
+    Otherwise a newer run of the same seed would replace an own one, and a forged one would move its mean.
+    """
+    record = run.record
+    if (name := senders.get(record.run_id)) is None:
+        return run
+    sender = RecipeValue(value=name, source="the submission")
+    return Run(structs.replace(record, recipe={**record.recipe, SENDER: sender}), run.folder)
+
+
+# --- how a version was made: what its numbers are of, and how to check them ---
+
+TESTED = (
+    "± is a 95 % interval of a row's own mean; pairs that share a sentence are counted together, and the spread over seeds is borrowed "
+    "across rows. Each table is one family of tests on the column that ranks (Bonferroni-Holm, alpha 0.05): verdicts against the baseline, "
+    "which was fixed before the scores, and the rows that may be the best are right together in 95 of 100 such tables. Single tasks are not tested."
+)
+NOT_COMPARABLE = (
+    "Numbers with another protocol, text form, setting or backbone are in another table. Times and memory measured on other "
+    "hardware or with another version are not shown next to these. Rows of one table whose data, libraries or code differ have a footnote."
+)
+MISSING = "A cell that was not scored is empty, and so is the average of its row. Failed, interrupted, damaged and replaced runs have no row."
+REPEAT = (
+    "Each number comes with the one command that repeats its row, seeds included. On another kind of processor a clustering score may "
+    "differ in the second decimal: k-means runs in float32, and small differences grow."
+)
+
+
+def facts(
+    version: str, records: Sequence[RunRecord], senders: Mapping[str, str], tables: Sequence[Table]
+) -> dict[str, str]:
+    """Topic -> how a board was made; unknown topics are left out. ``records``: of the board's own runs, where it has
+    any."""
+    protocols = (
+        ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
+        for table in tables
+    )
+    made = {
+        "Protocols": _counted(protocols, "table"),
+        "Selection": _counted(map(checkpoint_rule, records), "run"),
+        "Seeds": seed_ranges(record.seed for record in records),
+        "Training": _counted(
+            (
+                f"{record.training.sentences:,} rows of {corpus_words(record) or 'a text without a sha256'}"
+                for record in records
+                if record.training and record.training.sentences
+            ),
+            "run",
+        ),
+        "Intervals and tests": TESTED
+        if any(table.tested for table in tables)
+        else "Differences were not tested.",
+        "Hardware": _counted(map(made_in, records), "run"),
+        "Libraries": _counted(
+            (
+                f"torch {packages['torch']}"
+                for packages in (record.provenance.packages for record in records)
+                if packages.get("torch")
+            ),
+            "run",
+        ),
+        "Not comparable": NOT_COMPARABLE,
+        "Missing and failed": MISSING,
+        "Submitted by": list_names(sorted(set(senders.values()))),
+        "Repeat": REPEAT,
+        "Check": f"bench verify leaderboards/{version} computes every score again from the stored predictions.",
+    }
+    return {topic: text for topic, text in made.items() if text}
+
+
+def _counted(values: Iterable[str | None], noun: str) -> str:
+    """ "best on STS-B dev: 20 runs; ...", the most frequent first."""
+    ordered = sorted(Counter(filter(None, values)).items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(f"{value}: {plural(count, noun)}" for value, count in ordered)
+
+
+# --- the tables of a board, in the order in which a reader wants them, each with its address and what its columns are of ---
+
+SUITES = ("sts", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
+SETTINGS = ("unsupervised", "supervised", "none", None)
+
+
+def board_tables(
+    judged: Sequence[Table], records: Mapping[str, RunRecord]
+) -> tuple[BoardTable, ...]:
+    """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order. The built-in
+    sample comes after all other suites. ``judged``: as :func:`judged_tables` makes them."""
+    most: dict[tuple[str | None, str | None], int] = {}
+    for table in judged:
+        block = (table.setting, table.backbone)
+        most[block] = max(most.get(block, 0), len(table.rows) * (table.suite != SAMPLE))
+
+    def order(table: Table) -> tuple[object, ...]:
+        return (
+            table.suite == SAMPLE,
+            bool(table.chosen_on),
+            SETTINGS.index(table.setting),
+            -most[table.setting, table.backbone],
+            table.backbone or "",
+            SUITES.index(table.suite) if table.suite in SUITES else len(SUITES),
+            table.suite,
+            table.protocol,
+            table.text != "tokenised",
+            table.text or "",
+            table.chosen_on,
+        )
+
+    made: dict[str, BoardTable] = {}
+    for table in sorted(judged, key=order):
+        setting = "untrained" if table.setting == "none" else table.setting
+        chosen = table.chosen_on and f"on {table.chosen_on}"
+        name = slug(setting, table.backbone, table.suite, table.protocol, table.text, chosen)
+        anchor = unused_name(name or "table", made)
+        rules = _counted(
+            (checkpoint_rule(records[run]) for row in table.rows for run in row.runs), "run"
+        )
+        selection = f"Checkpoint: {rules}." if rules else ""
+        if table.chosen_on:
+            selection += (
+                " This is not a development set, so these scores have a table of their own."
+            )
+        table, cost_note = comparable_costs(table, records)
+        made[anchor] = BoardTable(
+            anchor=anchor, table=table, selection=selection, cost_note=cost_note
+        )
+    return tuple(made.values())
+
+
+# --- times and memory of a table: of one kind of hardware and one version of the harness, never of two in one column ---
+
+FROM_SOURCE = "0+source"  # the version that a checkout without an installed release has
+
+
+def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Table, str]:
+    """(``table`` with the times and memory of those rows alone that ran where most of them did, a note on where that was and which rows
+    ran elsewhere; "" where nothing was timed). Trained parameters depend on no machine and stay."""
+    measured = ("train_seconds", "peak_memory_bytes")
+    places = {
+        row.runs: {made_in(records[run]) for run in row.runs}
+        for row in table.rows
+        if row.cost and any(getattr(row.cost, name) is not None for name in measured)
+    }
+    if not places:
+        return table, ""
+    counts = Counter(
+        place for where in places.values() if len(where) == 1 for place in where if place
+    )
+    usual = min(counts, key=lambda place: (-counts[place], place), default=None)
+    elsewhere = {runs for runs, where in places.items() if usual is None or where != {usual}}
+    note = f"Time and memory: {usual or 'unknown hardware or version'}."
+    if names := dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere):
+        note += f" Not shown, because they ran elsewhere: {', '.join(names)}."
+    rows = [
+        replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
+        if row.cost and row.runs in elsewhere
+        else row
+        for row in table.rows
+    ]
+    return replace(table, rows=tuple(rows)), note
+
+
+def made_in(record: RunRecord) -> str | None:
+    """ "cpu: Intel(R) Xeon(R) Processor, 2 cores, bench 0.1.0"; None where that was not recorded. Code that was not released has no
+    version: its commit stands for it."""
+    made = record.provenance
+    device, version = record.cost.device or made.platform.get("device"), made.bench_version
+    if version == FROM_SOURCE and made.git.commit:
+        version = f"commit {made.git.commit[:12]}"
+    return f"{device}, bench {version}" if device and version else None
+
+
+# --- the tables of a version, judged against the baseline ---
+
+
+SAMPLE = "check"
+"""The built-in suite, a small sample: no result, so that a run with scores of other suites, too, needs no table of it."""
+
+
+def judged_tables(
+    runs: Sequence[Run],
+    *,
+    baseline: str | None = None,
+    extras: bool = True,
+) -> tuple[Table, ...]:
+    """The tables of these runs as ``bench compare`` makes them.
+
+    ``extras``: with printed values. A table of ``SAMPLE`` is among them where one of its runs has no other table. The rest is as
+    :func:`bench.compare.tables.compare_runs` has it.
+    """
+    tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
+    others = [table for table in tables if table.suite != SAMPLE]
+    elsewhere = {run for table in others for row in table.rows for run in row.runs}
+    return tuple(
+        replace(
+            table,
+            rows=tuple(  # what a submitted run took is not shown: nobody saw it
+                replace(row, cost=None) if SENDER in dict(row.differs) else row
+                for row in table.rows
+            ),
+        )
+        for table in tables
+        if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
+    )
+
+
+# --- by what score the checkpoints of a column were chosen ---
+
+
+def checkpoint_rule(record: RunRecord) -> str | None:
+    """How the checkpoint of a run was chosen; None if nothing was trained.
+
+    "best on STS-B dev, scored every 125 steps", "the last step, nothing selected"
+    """
+    done = record.training
+    if done is None:
+        return None
+    if done.dev_score is None:
+        return "the last step, nothing selected"
+    every = record.recipe.get("eval_steps")
+    often = (
+        f", scored every {every.value:,} steps"
+        if every is not None and isinstance(every.value, int) and every.value
+        else ""
+    )
+    return f"best on {(done.dev_task or '').strip() or UNNAMED}{often}"
+
+
+# --- the sentence that a reader came for ---
+
+
+def answer(tables: Sequence[Table]) -> str:
+    """Of the first table that ranks several rows, else of the first that ranks one."""
+    ranked = [(len(table.rows) > 1, text) for table in tables if (text := table_answer(table))]
+    answers = dict(reversed(ranked))
+    return answers.get(True) or answers.get(False) or "No method has a score on every task yet."
+
+
+# --- the one command that makes a row again, from its records: as it was typed it may name its author's files, and other rows ---
+
+
+RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")
+"""The id of a run at the end of a path."""
+
+
+def repeat(records: Sequence[RunRecord]) -> str:
+    """The command that repeats these runs, which differ only in the seed, and scores them on the same suites.
+
+    For an evaluated object, vectors or a server it is the command as typed, which only its owner can repeat. Plugin files, model folders
+    and training texts, which bench cannot fetch, are given by name; the record has their sha256.
+    """
+    first = records[0]
+    if first.model_name:
+        typed = first.provenance.command or ""
+        return without_folders(typed) if typed.startswith("bench ") else typed
+    corpus, determines = _corpus(first), first.provenance.determines or {}
+    ranks = determines.get("ranks")
+    options = [
+        ("--method", first.method_name),
+        ("--setting", first.setting),
+        ("--backbone", _backbone(first)),
+        ("--seeds", seed_ranges(record.seed for record in records)),
+        ("--corpus", corpus),
+        ("--precision", corpus and determines.get("precision", "auto")),
+        *((SET, value) for value in _values(first)),
+        ("--on", f"torchrun:{ranks}" if ranks else ""),
+        *_suites(records),
+        *(("--plugin", file) for file in _plugins(first)),
+    ]
+    words = [word for name, value in options if value for word in (name, value)]
+    return shlex.join(["bench", "run", *words])
+
+
+def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
+    """The options --suite (for mteb with its tasks) and --text (if it is not the default)."""
+    scores = [score for record in records for score in record.scores]
+    tasks = dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != AVERAGE)
+    names = {"mteb": f"mteb:{','.join(tasks)}"} if tasks else {}
+    suites = dict.fromkeys(names.get(score.suite, score.suite) for score in scores)
+    forms = dict.fromkeys(score.text for score in scores if score.text)
+    known = [form for form in forms if form in ("tokenised", "raw") or form.startswith("other-")]
+    text = "" if known == ["tokenised"] else ",".join(known)
+    return [("--suite", ",".join(suites)), ("--text", text)]
+
+
+def _corpus(record: RunRecord) -> str:
+    """What --corpus takes, "" where nothing was trained: a name that bench can find or fetch, else the hash of the text."""
+    name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
+    if name is None or name in ("builtin", *MADE_HERE) or name.startswith("hub:"):
+        return name or ""
+    files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
+    hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}
+    return next(
+        (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes),
+        f"{BY_HASH}{sha256}",
+    )
+
+
+def _values(record: RunRecord) -> list[str]:
+    """Recipe values that a command set, or a recipe file: "learning_rate=3e-5"."""
+    of_file = record.provenance.execution.recipe_file
+    contents = (record.provenance.determines or {}).get("places") or {}
+    checked = {score.suite for score in record.scores} == {"check"}
+    values = []
+    for key, entry in record.recipe.items():
+        default = checked and key == "select_on"  # which the suite check decides otherwise
+        if not (entry.source.startswith(SET) or key in of_file or default):
+            continue
+        value = entry.value
+        if value is not None and contents.get(key) is not None:
+            value = _place(str(value), str(contents[key]))
+        values.append(f"{key}={_value(value)}")
+    return values
+
+
+def _value(value: object) -> str:
+    """What --set takes behind the equals sign."""
+    if value is None:
+        return "none"
+    return one_value(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _place(place: str, content: str) -> str:
+    """A file, a folder or a model that a recipe names, without its author's folders; a hub model with its commit."""
+    name = _without_folder(place)
+    of_hub = name == place and len(content) == 40 and RUN.search(place) is None
+    return f"{name}@{content}" if of_hub and "@" not in name else name
+
+
+def _without_folder(place: str) -> str:
+    """A run is placed in the default runs folder; anything else becomes the last part of its path."""
+    run = RUN.search(place)
+    return public_name(place) if run is None else f"runs/{run[1]}"
+
+
+def without_folders(command: str) -> str:
+    """A command as it was typed, without its author's folders: each path by its last part."""
+    try:
+        words = [word.rpartition("=") for word in shlex.split(command)]
+    except ValueError:  # no command that a shell would take
+        return command
+    return shlex.join(key + equals + _without_folder(value) for key, equals, value in words)
+
+
+def _backbone(record: RunRecord) -> str:
+    """The value of --backbone; a hub model with its commit."""
+    name, revision = public_name(record.backbone), record.provenance.backbone.revision or ""
+    return f"{name}@{revision}" if len(revision) == 40 and "@" not in name else name
+
+
+def _plugins(record: RunRecord) -> list[str]:
+    """The file names for --plugin: of the method and of suites that are not part of bench."""
+    execution, suites = record.provenance.execution, {one.suite for one in record.scores}
+    sources = [code for name, code in execution.suites.items() if name in suites]
+    names = (Path(code.package or "").name for code in (record.provenance.plugin, *sources))
+    return list(dict.fromkeys(name for name in names if name.endswith(".py")))

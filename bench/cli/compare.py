@@ -15,8 +15,7 @@ from rich.console import Console
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.board.content import board_tables
-from bench.board.judged_tables import answer, judged_tables
+from bench.board.board import answer, board_tables, judged_tables
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import (
     comma_list,
@@ -27,16 +26,14 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
-from bench.compare import statements
 from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
-from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes
+from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
 from bench.runs import RunsFolder
 from bench.runs.run import Run
 from bench.runs.store import read_record
 from bench.show.pages.board import comparison
-from bench.show.tables.items import as_data, items_grid
-from bench.show.tables.scores import print_tables, render
+from bench.show.tables.scores import as_data, items_grid, print_tables, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -284,7 +281,7 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
 def _show_all(tables: Sequence[Table]) -> None:
     for i, table in enumerate(tables):
         click.echo("\n" * bool(i), nl=False)
-        if sentence := statements.answer(table):
+        if sentence := table_answer(table):
             say(sentence)
             click.echo()
         print_tables([table])

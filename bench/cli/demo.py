@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from bench.base.files import write_or_fail
-from bench.board.judged_tables import answer
+from bench.board.board import answer
 from bench.cli.columns import say
 from bench.cli.options import no_collection, parse_seeds, plain_option
 from bench.cli.progress import reporting

@@ -21,7 +21,7 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
-from bench.show.tables.findings import report_grids
+from bench.show.tables.report import report_grids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,11 +11,21 @@ from bench.base.errors import BenchError, UnknownName
 from bench.base.text import list_names, plural
 from bench.cli.columns import print_facts, print_grid, say
 from bench.cli.options import comma_list, json_option, json_text
-from bench.references import PAPERS, ReferenceResult, Row, results, rows, split_name, tables
+from bench.references import (
+    PAPERS,
+    ReferenceResult,
+    Row,
+    checkpoints,
+    meaning,
+    released_for,
+    results,
+    rows,
+    scored_from,
+    split_name,
+    tables,
+)
 from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals
-from bench.references.checkpoints import checkpoints, released_for, scored_from
-from bench.references.ours import meaning
 from bench.show.grid import Cell, Column, Grid, grid
 
 

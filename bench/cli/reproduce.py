@@ -35,8 +35,8 @@ from bench.references import (
 from bench.run.config import Plan, RunConfig
 from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
 from bench.runs import RunsFolder
-from bench.show.figures.drawing import missing_library
-from bench.show.pages.reproduced import paper_figure, render
+from bench.show.figures import missing_library
+from bench.show.pages.printed import paper_figure, render
 
 CELLS = ("task", "printed", "ours", "as many new runs as the paper had, 95 %")
 CHANCE = "each interval is a 95 % interval on its own: of 20 cells, one differs by chance"

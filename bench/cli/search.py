@@ -26,8 +26,7 @@ from bench.run.search.space import short
 from bench.runs import RunsFolder
 from bench.runs.searches import RECIPE, RUNNING, best_trial, expected_best
 from bench.score.suites import expand_suites
-from bench.show.figures.drawing import missing_library
-from bench.show.figures.lines import write_figures
+from bench.show.figures import missing_library, write_figures
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter

@@ -80,8 +80,7 @@ def headline(table: Table) -> str:
     fewest, most = table.seeds
     seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     setting = table.setting and setting_words(table.setting)
-    parts = (setting, table.backbone, seeds, protocol_words(table))
-    return ", ".join(filter(None, parts))
+    return ", ".join(filter(None, (setting, table.backbone, seeds, protocol_words(table))))
 
 
 def spread(cell: Cell) -> float | None:
@@ -289,5 +288,6 @@ def lines(text: str) -> list[str]:
 
 def spans(text: str) -> tuple[tuple[str, bool], ...]:
     """(text, is code) of each stretch; code stands between backticks."""
-    parts = re.split(r"``?([^`]+)``?", text)
-    return tuple((part, i % 2 == 1) for i, part in enumerate(parts) if part)
+    return tuple(
+        (part, i % 2 == 1) for i, part in enumerate(re.split(r"``?([^`]+)``?", text)) if part
+    )

@@ -67,8 +67,8 @@ class Disagreement:
 def disagreements(
     first: Run, second: Run, *, texts: ReadTexts, tasks: Sequence[str] = (), top: int = 10
 ) -> list[Disagreement]:
-    """Of the tasks that both runs have predictions of, in the first one's order; one protocol of
-    each task and text form is enough.
+    """For the tasks that both runs have predictions of, in the first run's order; one protocol per
+    task and text form.
 
     Raises BenchError where the runs share no task, or UnknownName for a task that they do not
     share.
@@ -130,7 +130,7 @@ def _places(values_N: np.ndarray) -> np.ndarray:
 
 
 def _right(p: Predicted) -> np.ndarray:
-    """(N,) share of right answers: 0 or 1, or over the draws in which the item was tested."""
+    """(N,) share of correct answers: 0 or 1, or over the draws in which the item was tested."""
     predicted = p.prediction_SN[0].reshape(p.n_items, -1)
     right = predicted == np.asarray(p.gold_N)[:, None]
     return right.sum(axis=1) / np.maximum((predicted != -1).sum(axis=1), 1)
@@ -140,13 +140,12 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     places_N = _places(values_N)
     if values_N.dtype.kind != "f":  # of a version that stores their order alone
         return [ItemValue("", float(places_N[i]), float(places_N[i])) for i in rows]
-    texts = [f"{values_N[i]:.3f}".rstrip("0").rstrip(".") for i in rows]
-    pairs = zip(texts, rows, strict=True)
+    pairs = zip([f"{values_N[i]:.3f}".rstrip("0").rstrip(".") for i in rows], rows, strict=True)
     return [ItemValue(text, float(values_N[i]), float(places_N[i])) for text, i in pairs]
 
 
 def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
-    """The class of each row; of several draws each class with its number, -1 being none."""
+    """The class of each row; with several draws, each class with its count (-1: none)."""
 
     def name(value: float) -> str:
         if isinstance(names, list) and 0 <= value < len(names):
@@ -180,7 +179,5 @@ def read_texts(data: Path | None, key: ScoreKey, gold_N: np.ndarray) -> Texts:
         rows = (about.split == "test").nonzero()[0]
         texts, gold = [tuple(side[i] for side in about.texts) for i in rows], about.labels[rows]
     if gold is None or not np.array_equal(gold, gold_N):
-        raise BenchError(
-            "the data that is there differs from the data that the runs were scored on"
-        )
+        raise BenchError("the data here differs from the data that the runs were scored on")
     return texts

@@ -12,15 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.base.text import list_names
-from bench.compare.statistics.column import Column, column
-from bench.compare.statistics.influence import Influence, influence
+from bench.compare.statistics.column import Column, Influence, column, influence
 from bench.compare.statistics.table import (
     ALPHA,
     AVERAGE,
@@ -40,13 +38,10 @@ from bench.data.sets.sts import STS_TASKS
 from bench.runs.packed import has_predictions
 from bench.runs.predicted import Floats, Predicted, same_items
 from bench.runs.predictions import has_statistics, read_predicted
-from bench.runs.record import ScoreKey
+from bench.runs.record import RunRecord, Score, ScoreKey
 from bench.runs.run import Run
 from bench.score.suites import Arrays, suite_names
 from bench.score.suites.from_predictions import find_task, rescore
-
-if TYPE_CHECKING:
-    from bench.runs.record import RunRecord, Score
 
 EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""
@@ -81,7 +76,7 @@ def judge(table: Table, runs: Mapping[str, Run]) -> Table:
 
 @dataclass(frozen=True)
 class Judged:
-    """Of the rows of one column, in its order."""
+    """Verdicts on the rows of one column, in its order."""
 
     verdicts: tuple[str | None, ...]
     """None: not compared with the baseline."""
@@ -135,7 +130,7 @@ Cells = Mapping[Position, tuple[Predicted, Influence]]
 def _column(
     table: Table, cells: Cells, j: int, average: Sequence[int], missing: dict[Position, str]
 ) -> tuple[Column, tuple[int, ...]]:
-    """Column j of the rows that have it, whether or not their predictions are known. ``average``: the columns that the last one is of."""
+    """Column j of the rows that have it, whether or not their predictions are known. ``average``: the columns that the last column averages."""
     having = {i: cell for i, row in enumerate(table.rows) if (cell := row.cells[j])}
     tasks = average if j == len(table.columns) - 1 and average else (j,)
     answers = []
@@ -175,7 +170,7 @@ def _with_cell(row: Row, column: int, cell: Cell) -> Row:
 
 
 def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collection[int]) -> Table:
-    """``places``: of the rows that take part in ``of``; ``same``: rows whose predictions all equal the baseline's."""
+    """``places``: the positions of the rows in ``of``; ``same``: rows whose predictions all equal the baseline's."""
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     base = places.index(base_row) if base_row in places else None
     items_M = np.isfinite(of.items[0].diagonal())
@@ -232,7 +227,7 @@ NO_PREDICTIONS = "no predictions of every task"
 
 
 def _limits(cells: Cells) -> list[str]:
-    """A note where sentences that pairs share are not counted."""
+    """A note if sentences shared by pairs are not taken into account."""
     of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
     pairs = [p for p in of_task if p.metric == "spearman" and p.task in STS_TASKS]
     unknown = list_names(p.task for p in pairs if p.shared_NK is None)
@@ -279,7 +274,7 @@ def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -
 
 
 def _checked_influence(p: Predicted) -> Influence:
-    """Raises ValueError where the recorded value does not follow from the predictions, or is undefined."""
+    """Raises ValueError if the recorded value does not follow from the predictions, or is undefined."""
     moved = influence(p)
     if p.metric in EXACT and p.score_S is not None:
         off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
@@ -314,7 +309,7 @@ def _scores(record: RunRecord, table: Table) -> Mapping[str, Score]:
 
 
 def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
-    """Columns that the papers' average is of: the suite's own, else those that a record names."""
+    """The columns that the papers' average covers: the suite's own, else those that a record names."""
     if table.columns[-1:] != (AVERAGE,):
         return ()
     stored = (
@@ -343,7 +338,7 @@ TOLERANCE = 1e-6
 
 
 def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
-    """What the runs of one method, one per seed, said on a task whose suite says that its score can be had of some of its items.
+    """The predictions of one method's runs, one per seed, on a task whose suite can score a part of its items.
 
     Raises BenchError where the suite is not here, does not say that, or its scorer fails on part of the items; DataDamaged where
     predictions are not what they should be.
@@ -351,7 +346,7 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     metric = runs[0].score(key).metric
     if key.suite not in suite_names():
         raise BenchError(
-            f"{metric} is computed by the suite {key.suite}, which is not here; --plugin FILE gives it"
+            f"{metric} is computed by the suite {key.suite}, which is not installed: add --plugin FILE"
         )
     task = find_task(key)
     if task is None or not task.by_item:
@@ -400,7 +395,7 @@ def jackknife(
     """
     n = len(arrays["prediction"]) if "prediction" in arrays else 0
     if n < 2:
-        raise BenchError("there is no row for each item")
+        raise BenchError("the predictions do not have one row per item")
     block_N = np.arange(n) * min(n, BLOCKS) // n
     value = value_of(arrays)
     moved_N = np.empty(n)

@@ -21,9 +21,18 @@ import msgspec
 from bench.base.text import list_names
 from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
-from bench.references import AVERAGE, UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
+from bench.references import (
+    AVERAGE,
+    DEV,
+    SUITES,
+    UNKNOWN,
+    WEIGHTED,
+    WHOLE,
+    ReferenceResult,
+    find_printed,
+    meaning,
+)
 from bench.references.audit import half_unit, remarks
-from bench.references.ours import DEV, SUITES, find_printed, meaning
 from bench.runs.record import SET, RunRecord, Score, ScoreKey
 
 LEVEL = 0.95
@@ -70,13 +79,16 @@ def judge(
         why_not = why_not or "the paper's protocol is not known"
     sd, freedom = spread if spread[1] else printed_spread(cell)
     if why_not or not freedom:
-        reason = why_not or "one seed: how far seeds vary is not known"
-        return Judged(verdict=NOT_TESTED, difference=difference, reason=reason)
+        return Judged(
+            verdict=NOT_TESTED,
+            difference=difference,
+            reason=why_not or "one seed: how far seeds vary is not known",
+        )
     count, best = printed_runs(cell)
     above, share = best_of(count) if best else (0.0, 1 / count)
     half = sd and float(stdtrit(freedom, (1 + LEVEL) / 2)) * sd * math.sqrt(1 / seeds + share)
     expected = mean + above * sd
-    inside = abs(cell.value - expected) <= half + half_unit(cell) + 1e-9
+    inside = abs(cell.value - expected) <= half + half_unit(cell.printed) + 1e-9
     return Judged(
         verdict=CONSISTENT if inside else DIFFERS,
         difference=difference,
@@ -99,7 +111,7 @@ def verdict_text(judged: Judged, cell: ReferenceResult) -> str:
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
-    """(runs behind a printed value, whether it is the best of them). One where nothing says so; "several" are two at least."""
+    """(runs behind a printed value, whether it is the best of them). 1 if nothing says so; "several" counts as two."""
     stated = re.match(r"(mean|best) of (\d+|several)", cell.runs)
     if stated is None:
         return 1, False
@@ -107,7 +119,7 @@ def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
 
 
 def printed_spread(cell: ReferenceResult) -> tuple[float, int]:
-    """What a paper prints after ±, where that is over its seeds and not over draws of the protocol; else (0.0, 0)."""
+    """What a paper prints after ±, if it is over its seeds and not over draws of the protocol; else (0.0, 0)."""
     count, best = printed_runs(cell)
     return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else (0.0, 0)
 
@@ -183,7 +195,7 @@ def _dev_score(record: RunRecord) -> Score | None:
 
 @dataclass(frozen=True)
 class Beside:
-    """Cells of one printed row, and our finished runs of it, one a seed. ``why_not``: why they are not meant to be the paper's."""
+    """Cells of one printed row, and our finished runs of it, one per seed. ``why_not``: why they are not meant to be the paper's."""
 
     cells: Sequence[ReferenceResult]
     records: Sequence[RunRecord]
@@ -242,8 +254,12 @@ def _reproduced(
     known = ("differs", "same", "copied")
     notes = tuple(remark.why for remark in remarks(cell) if remark.kind not in known)
     if not scored:
-        reason = "no finished run of ours has this score"
-        return Reproduced(printed=cell, verdict=NOT_TESTED, reason=reason, notes=notes)
+        return Reproduced(
+            printed=cell,
+            verdict=NOT_TESTED,
+            reason="no finished run of ours has this score",
+            notes=notes,
+        )
     record, first = scored[0]
     spread = (0.0, math.inf) if record.seed is None else spreads[first.key]
     mean = fmean(score.value for _, score in scored)
@@ -263,7 +279,7 @@ def _reproduced(
 
 
 def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with the printed value in each cell that a paper has one for; where none has, a note says so.
+    """The table with the printed value in each cell for which a paper has one; a note names the rows without any.
 
     Only numbers of the table's own protocol are taken, and of its text form.
     """

@@ -1,24 +1,39 @@
-"""The tables that ``bench compare`` shows: means, footnotes, and whatever was asked for beside
-them."""
+"""The tables that ``bench compare`` shows: means, footnotes, costs, and the sentence and legend that describe a judged table.
+
+Each sentence has a condition under which it is true; docs/statistics.md has the rule behind it.
+"""
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
-from bench.compare.costs import SEARCHED, terms, with_costs
-from bench.compare.formatting import protocol_words, row_name
+from bench.compare.formatting import SEVERAL, protocol_words, row_name, score, setting_words
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
-from bench.compare.statistics.summary import summarise, with_baseline
-from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
+from bench.compare.statistics.table import (
+    AVERAGE,
+    BETTER,
+    INCONCLUSIVE,
+    WORSE,
+    Against,
+    Cell,
+    Cost,
+    Footnote,
+    Row,
+    Table,
+    summarise,
+    with_baseline,
+)
 from bench.data.overlap_counts import seen_tasks
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
-from bench.runs.searches import kind_of_values, search_of
+from bench.runs.searches import is_tuned, kind_of_values, search_of
 from bench.runs.store import data_key
 
 # --- what the runs of one table do not share although they stand in one column: a footnote for each difference ---
@@ -40,18 +55,16 @@ def with_footnotes(
     of ``tables``, are named too.
     """
     table = _seen_in_training(_with_differences(table, records), records)
+    runs = [records[run] for row in table.rows for run in row.runs]
+    chosen = dict.fromkeys(map(dev_words, runs)) if table.suite == "sts" else {}
+    notes = [f"checkpoints: {text}" for text in chosen if text]
+    if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
+        notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
         table,
         footnotes=(*table.footnotes, *_elsewhere(table, tables)),
-        notes=(*table.notes, *_chosen_on(table, records), *_failures(table, records)),
+        notes=(*table.notes, *notes),
     )
-
-
-def _failures(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
-    """A note of the finished runs of which another suite or task could not be scored."""
-    errors = [(run, records[run].error) for row in table.rows for run in row.runs]
-    failed = [f"{run} ({error})" for run, error in errors if error]
-    return [f"not scored in full: {list_names(failed, 3)}"] if failed else []
 
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
@@ -80,7 +93,11 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
             footnotes.append(Footnote(setting, value, list_names(names), usual))
     rows = tuple(
         replace(
-            row, footnotes=tuple(row_marks), values=values_words([records[run] for run in row.runs])
+            row,
+            footnotes=tuple(row_marks),
+            values=", ".join(
+                filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
+            ),
         )
         for row, row_marks in zip(table.rows, marks, strict=True)
     )
@@ -88,15 +105,20 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    """The table with a footnote for each row that trained on text of which a tenth or more of a task's sentences are."""
+    """The table with a footnote for each row whose training text contains a tenth or more of a task's sentences."""
     footnotes, rows = list(table.footnotes), []
     for row in table.rows:
         overlaps = [records[run].provenance.corpus.overlap for run in row.runs]
         tasks = dict.fromkeys(task for one in overlaps for task in seen_tasks(one, table.suite))
         if tasks:
             row = replace(row, footnotes=(*row.footnotes, len(footnotes)))
-            value = f"a tenth or more of the sentences of {list_names(tasks)}"
-            footnotes.append(Footnote("training text", value, row_name(row, table)))
+            footnotes.append(
+                Footnote(
+                    "training text",
+                    f"a tenth or more of the sentences of {list_names(tasks)}",
+                    row_name(row, table),
+                )
+            )
         rows.append(row)
     return replace(table, rows=tuple(rows), footnotes=tuple(footnotes))
 
@@ -107,12 +129,6 @@ def _some_of(seeds: Sequence[int | None], row: Row) -> str:
     return f" ({'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))})"
 
 
-def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
-    """Where checkpoints were chosen on pairs that this table scores."""
-    runs = (records[run] for row in table.rows for run in row.runs if table.suite == "sts")
-    return [f"checkpoints: {text}" for text in dict.fromkeys(map(dev_words, runs)) if text]
-
-
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     """What should be the same in all runs of the table -> its value in this one."""
     packages, data = record.provenance.packages, record.provenance.data
@@ -121,29 +137,19 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
         name: str(packages.get(name, UNKNOWN))
         for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))
     }
-    for score in record.scores:
-        if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:
+    for one in record.scores:
+        if (one.suite, one.protocol) != (table.suite, table.protocol) or one.task == AVERAGE:
             continue
-        if (
-            table.text is not None
-            and score.text is not None
-            and (score.text == table.text or score.text.startswith("other-"))
-        ):
-            facts[f"text of {score.task}"] = score.text
-        key = data_key(score.task, score.text, table.suite)
-        if score.text == table.text and (sha := data.get(key)) is not None:
-            facts[f"data of {score.task}"] = str(sha)[:8]
+        if table.text and one.text and (one.text == table.text or one.text.startswith("other-")):
+            facts[f"text of {one.task}"] = one.text
+        sha256 = data.get(data_key(one.task, one.text, table.suite))
+        if one.text == table.text and sha256 is not None:
+            facts[f"data of {one.task}"] = str(sha256)[:8]
     if kind := kind_of_values(record):
         facts["values"] = kind
     if name := search_of(record).get("name"):
         facts["search"] = str(name)
     return facts | terms(record)
-
-
-def values_words(runs: Sequence[RunRecord]) -> str:
-    """ "paper", "recipe", "tuned: 12 trials"; several where the seeds of a row are not of one kind;
-    "" where nothing is trained."""
-    return ", ".join(filter(None, dict.fromkeys(map(kind_of_values, runs))))
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
@@ -167,7 +173,7 @@ UNNAMED = "a set that was not recorded"
 
 
 def chosen_on(record: RunRecord) -> str:
-    """The set on which a checkpoint, or the values of a recipe, were chosen, where that is no development set: "" for all honest ways, else its name.
+    """The set on which a checkpoint, or the values of a recipe, were chosen, if it is not a development set; else "".
 
     Runs of different answers never share a table. A set whose name was not recorded may be any, and counts as no development set.
     """
@@ -182,7 +188,7 @@ def chosen_on(record: RunRecord) -> str:
 
 
 def _no_dev_set(name: str) -> str:
-    """The name of a set, where it does not say that it is a development set; else ""."""
+    """The name of a set, unless the name marks it as a development set; else ""."""
     name = name.strip()
     return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
 
@@ -192,7 +198,7 @@ def _no_dev_set(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """What stands in the tables beside the means."""
+    """What the tables show next to the means."""
 
     baseline: str | None = None
     together: bool = False
@@ -237,3 +243,238 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
             f"--strict: {plural(len(differences), 'difference')} between the runs of a table: {list_names(differences, 1)}",
             "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
         )
+
+
+# --- what a row took, and the settings of a training that its neighbours in a table may not share ---
+
+
+def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    """The table with what every row took: means over its runs."""
+    rows = (replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows)
+    return replace(table, rows=tuple(rows))
+
+
+TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
+"""Recipe values that two methods may have unlike each other without being other methods for it."""
+SEARCHED = "searched"
+"""What a footnote calls a value that a search chose."""
+
+
+def terms(record: RunRecord) -> dict[str, str]:
+    """The training settings of a run besides its method and its corpus: term -> value; empty if nothing was trained.
+
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is SEARCHED,
+    whatever it is: that methods were searched alike is what they share. So is the rate of a recipe that no trial of its search beat.
+    """
+    done = record.training
+    if done is None:
+        return {}
+    rate = "learning_rate" if search_of(record) else None
+    words = {
+        key: SEARCHED if key == rate or is_tuned(value) else str(value.value)
+        for key in TERMS
+        if (value := record.recipe.get(key)) is not None and value.value is not None
+    }
+    return words | {"steps": f"{done.steps:,}"} if "learning_rate" in record.recipe else words
+
+
+def _cost(runs: Sequence[RunRecord]) -> Cost:
+    costs, (seconds, trials) = [run.cost for run in runs], tuning_cost(runs)
+    return Cost(
+        tuning_seconds=seconds,
+        tuning_trials=trials,
+        trainable_parameters=_mean([cost.trainable_parameters for cost in costs]),
+        trainable_parts=_parts([cost.trainable_parts for cost in costs]),
+        train_seconds=_mean([cost.train_seconds for cost in costs]),
+        peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),
+    )
+
+
+def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
+    """(seconds, trials) of the one search behind all runs of a row; None if not recorded, or invalid."""
+    searches = [search_of(run) for run in runs]
+    if any(search.get("name") != searches[0].get("name") for search in searches):
+        return None, None
+    seconds, trials = searches[0].get("seconds"), searches[0].get("trials")
+    known = float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None
+    return known, trials if type(trials) is int and 0 <= trials < 1e6 else None
+
+
+def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | None:
+    """The mean of each part over runs; None if a run recorded none, or has other parts than the rest."""
+    known = [parts for parts in counts if parts is not None]
+    if len(known) < len(counts) or any(parts.keys() != known[0].keys() for parts in known):
+        return None
+    return {part: fmean(parts[part] for parts in known) for part in known[0]}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+# --- what is said of a judged table: one sentence, and a legend of four static lines with their numbers ---
+
+
+NAMED = 6  # rows that a sentence names
+NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
+
+
+# --- the sentence ---
+
+
+def table_answer(table: Table) -> str:
+    """Which row is best, as far as the data tell, and what the comparison with the baseline found; "" for a table that is not ranked.
+
+    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be.
+    """
+    rows = _best_first(table)
+    if not rows:
+        return ""
+    where, column_name = place(table), head(table)
+    tested = [(row, cell) for row, cell in rows if not row.untested]
+    top = [(row, cell) for row, cell in tested if row.may_be_best]
+    if len(rows) == 1:
+        return (
+            f"{where}: {row_name(rows[0][0], table)} reaches {_value(rows[0][1])} on {column_name}."
+        )
+    if table.tested is None:
+        best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
+        names = list_names((row_name(row, table) for row, _ in best), NAMED)
+        are = "is" if len(best) == 1 else "are"
+        return (
+            f"{where}: highest on {column_name} {are} {names}, {_value(best[0][1])}; "
+            f"differences were not tested: {_reasons(row for row, _ in rows)}."
+        )
+    if len(top) == 1:
+        said = f"{row_name(top[0][0], table)} is the best of {len(tested)} rows on {column_name}, {_value(top[0][1])}."
+    elif len(top) < len(tested):
+        some = list_names((f"{row_name(row, table)} ({_value(cell)})" for row, cell in top), NAMED)
+        said = f"the best of {len(tested)} rows on {column_name} is one of {some}; which, the data do not tell."
+    else:
+        said = f"the data do not tell which of {len(tested)} rows is best on {column_name}."
+    return " ".join(filter(None, (f"{where}: {said}", _compared(table), not_tested(table))))
+
+
+def place(table: Table) -> str:
+    """ "On the built-in backbone, unsupervised" """
+    backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
+    return f"On {backbone}, {setting_words(table.setting)}"
+
+
+def head(table: Table) -> str:
+    """ "the STS average", "CxC-STS" """
+    form = "" if table.text in (None, "tokenised") else f" ({table.text})"
+    if table.head == AVERAGE:
+        return f"the {NAMES.get(table.suite, table.suite)} average{form}"
+    return f"{table.head}{form}"
+
+
+def not_tested(table: Table) -> str:
+    """ "Not tested: a and b (no predictions of every task)." "" where all rows were."""
+    reasons: dict[str, list[str]] = {}
+    for row in table.rows if table.tested else ():
+        if row.untested:
+            reasons.setdefault(row.untested, []).append(row_name(row, table))
+    told = "; ".join(f"{list_names(names, NAMED)} ({reason})" for reason, names in reasons.items())
+    return f"Not tested: {told}." if told else ""
+
+
+def _compared(table: Table) -> str:
+    """ "Against simcse: of 13 trained rows 0 are better, 10 worse, 3 inconclusive; of all 19: 0 better, 16 worse, 3 inconclusive." """
+    compared = [row for row in table.rows if verdict(row)]
+    if not compared:
+        return ""
+    trained = [row for row in compared if row.setting != "none"]
+    every = _counted(compared)
+    if trained and len(trained) < len(compared):
+        every = (
+            f"of {len(trained)} trained rows {_counted(trained)}; of all {len(compared)}, {every}"
+        )
+    return f"Against {table.baseline}: {every}."
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    counts = Counter(verdict(row) for row in rows)
+    return ", ".join(f"{counts[name]} {name}" for name in (BETTER, WORSE, INCONCLUSIVE))
+
+
+def _reasons(rows: Iterable[Row]) -> str:
+    reasons = dict.fromkeys(row.untested for row in rows if row.untested)
+    return "; ".join(reasons) or "their predictions were not read"
+
+
+def _best_first(table: Table) -> list[tuple[Row, Cell]]:
+    """The rows with a value in the column that ranks; a table has them in this order."""
+    rows = table.rows if table.head else ()
+    return [(row, cell) for row in rows if (cell := row.cells[-1]) is not None]
+
+
+def _value(cell: Cell) -> str:
+    return score(cell.mean, cell.decimals)
+
+
+# --- a row's comparison with the baseline ---
+
+
+def compared(row: Row) -> Against | None:
+    """How the row was compared with the baseline on the column that ranks; None where it was not."""
+    cell = row.cells[-1]
+    against = cell.against if cell is not None else None
+    return against if against is not None and against.verdict is not None else None
+
+
+def verdict(row: Row) -> str | None:
+    against = compared(row)
+    return against.verdict if against is not None else None
+
+
+# --- the legend ---
+
+
+INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items only; no predictions: seeds only)"
+
+
+def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
+    """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
+    marks them."""
+    lines = []
+    base = table.baseline if any(map(verdict, table.rows)) else None
+    if table.tested is not None:
+        right, over = "right in 95 of 100 such tables", table.tested.comparisons
+        if base is None:
+            lines.append(f"{tint}: may be the best; {right} (Hsu over {over})")
+        else:
+            lines += [
+                f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested',
+                f"{tint}: may be the best; signs and {tint} together are {right} (Bonferroni-Holm over {over})",
+            ]
+    if any(cell.spread for row in table.rows for cell in row.cells if cell):
+        by = "; compare rows by the difference, not by ±" if base is not None else ""
+        lines.append(f"±: {INTERVAL}{by}")
+    if table.tested is not None and base is not None:
+        level = f"{100 * table.tested.ci_level:.3g} %"
+        lines.append(
+            f"difference from {base} with its {level} CI, which excludes zero exactly where there is a sign"
+        )
+    return [*lines, *filter(None, (_spread(table, base), not_tested(table).rstrip(".")))]
+
+
+def _spread(table: Table, base: str | None) -> str:
+    """ "SD over seeds: median 0.67, 0.07 (flow) to 3.21 (promcse); n = 6 to 10; MDE against simcse (80 % power): median 1.6, 1.1 to 5.0 points" """
+    ranked = _best_first(table)
+    known = sorted((cell.sd, row_name(row, table)) for row, cell in ranked if cell.sd is not None)
+    effects = sorted(against.mde for row, _ in ranked if (against := compared(row)) and against.mde)
+    parts = []
+    if known:
+        (low, first), (high, last) = known[0], known[-1]
+        counts = [len(cell.values) for _, cell in ranked if cell.sd is not None]
+        n = " to ".join(map(str, sorted({min(counts), max(counts)})))
+        middle = statistics.median(sd for sd, _ in known)
+        between = f", {low:.2f} ({first}) to {high:.2f} ({last})" if len(known) > 1 else ""
+        parts.append(f"SD over seeds: median {middle:.2f}{between}; n = {n}")
+    if base is not None and effects:
+        between = f", {effects[0]:.1f} to {effects[-1]:.1f}" if len(effects) > 1 else ""
+        middle = statistics.median(effects)
+        parts.append(f"MDE against {base} (about 80 % power): median {middle:.1f}{between} points")
+    return "; ".join(parts)

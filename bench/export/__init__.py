@@ -1,31 +1,29 @@
-"""A run as files that other people's tools load: ``export`` writes a folder, :mod:`.hub` puts it on the hub.
+"""A run as files that other people's tools load: ``export`` writes a folder, ``upload`` puts it on the hub.
 
-The folder is written aside, loaded again by the tool that it is for, and moved to its place only when that tool gives the
-method's own vectors.
+The folder is written in a temporary place, loaded again by the tool that it is for, and moved to its place only if that tool gives
+the method's own vectors.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
-from bench.export import card, mteb_folder, st_folder, transformers_folder
-from bench.export.exported import Exported
+from bench.data.fetching import offline_now
+from bench.export import card, folders, results
+from bench.export.results import Exported
+from bench.method import Method
+from bench.run.trained_run import TrainedRun
 from bench.runs.intact import AGAIN
-
-if TYPE_CHECKING:
-    from bench.method import Method
-    from bench.run.trained_run import TrainedRun
-    from bench.runs.record import RunRecord
-
+from bench.runs.record import RunRecord
 
 TOLERANCE = 1e-5
 """How far a vector may move by batch and padding, and how far an export's may lie from the method's."""
@@ -45,8 +43,7 @@ SENTENCES = (
 
 
 def check_export(record: RunRecord, to: Path) -> None:
-    """Raises BenchError where something is in the way of what is written, NotAModel where the run is not finished: its scores belong
-    in the model card."""
+    """Raises BenchError if the target exists already, NotAModel if the run is not finished: its scores belong in the model card."""
     if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
         raise BenchError(
             f"--to {to} exists already; nothing was written",
@@ -70,14 +67,14 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
     with write_aside(to) as aside:
         files: list[str] = []
         if form == "transformers":
-            transformers_folder.write(method.portable(), aside, method.name)
+            folders.write_transformers(method.portable(), aside, method.name)
         else:
-            files = st_folder.write(method.portable(), aside)
+            files = folders.write_st(method.portable(), aside)
         difference, dimensions = compare_vectors(method, aside, form)
         exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
         if form == "mteb":
-            mteb_folder.write(run, exported, aside)
-            mteb_folder.write_results(run.record, run.folder, aside)
+            results.write_mteb_model(run, exported, aside)
+            results.write_mteb_results(run.record, run.folder, aside)
         (aside / "README.md").write_text(
             card.text(run, exported, aside, place or to.name), encoding="utf-8"
         )
@@ -86,7 +83,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
 
 @contextlib.contextmanager
 def write_aside(to: Path) -> Iterator[Path]:
-    """A folder beside ``to`` that takes its place at the end, and is gone after any error."""
+    """A folder next to ``to`` that takes its place at the end, and is removed after any error."""
     from safetensors import SafetensorError
 
     target = to.absolute()
@@ -118,9 +115,9 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     mine = method.encode(list(SENTENCES))
     alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
     allowed = max(TOLERANCE, 2 * relative(mine, alone))
-    module = transformers_folder if form == "transformers" else st_folder
+    vectors = folders.transformers_vectors if form == "transformers" else folders.st_vectors
     try:
-        theirs = module.vectors(folder, SENTENCES)
+        theirs = vectors(folder, SENTENCES)
     except Exception as error:  # whatever the tool raises
         raise RunFailed(
             f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"
@@ -132,9 +129,9 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     difference = relative(mine, theirs)
     if not difference <= allowed:
         raise RunFailed(
-            f"the export as {form} gives other vectors than {method.name}: they differ by {difference:.1g}, "
-            f"allowed are {allowed:.1g}; nothing was written",
-            "this is a fault of bench or of the method's portable(): please report it",
+            f"the export as {form} does not give the vectors of {method.name}: they differ by {difference:.1g}, "
+            f"more than the allowed {allowed:.1g}; nothing was written",
+            "this is a bug in bench or in the method's portable(): please report it",
         )
     return difference, int(mine.shape[1])
 
@@ -144,3 +141,57 @@ def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
     scale = np.maximum(1.0, np.abs(mine).max(axis=1, keepdims=True))
     difference = float((np.abs(mine.astype(np.float64) - theirs) / scale).max())
     return difference if np.isfinite(difference) else float("inf")
+
+
+LOGIN = "hf auth login, or HF_TOKEN with a token that has write access; HF_ENDPOINT for another hub"
+OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
+
+
+def check_repository(name: str, *, replace: bool, offline: bool) -> None:
+    """Raises BenchError without a valid login, or if the repository holds other files and ``replace`` is not given."""
+    from huggingface_hub import HfApi
+
+    if not NAME.fullmatch(name) or "--" in name or ".." in name:
+        raise BenchError(
+            f"'{name}' is not a repository name", "owner/name: letters, digits, - _ and . only"
+        )
+    if offline or offline_now():
+        raise BenchError(
+            "--push needs the hub, and --offline (or HF_HUB_OFFLINE) forbids a connection",
+            "bench export RUN --to DIR writes the same files here",
+        )
+    with _hub_errors(name):
+        HfApi().whoami()
+        files = set(HfApi().list_repo_files(name)) if HfApi().repo_exists(name) else set()
+    if (others := sorted(files - OURS)) and not replace:
+        raise BenchError(
+            f"{name} already holds {len(others)} files, such as {others[0]}; nothing was uploaded",
+            "--replace overwrites them (the hub keeps the older commits); or choose another name",
+        )
+
+
+def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
+    """(commit, address). Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
+    folder are removed by it. Raises RunFailed where the hub refuses or cannot be reached."""
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with _hub_errors(name):
+        api.create_repo(name, private=private, exist_ok=True)
+        done = api.upload_folder(
+            repo_id=name,
+            folder_path=folder,
+            commit_message=f"bench export {run_id}",
+            delete_patterns=["*"],
+        )
+    return str(done.oid), f"{api.endpoint}/{name}"
+
+
+@contextlib.contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    """What the hub's client raises becomes one line."""
+    try:
+        yield
+    except Exception as error:
+        raise RunFailed(f"{name}: the hub refused it: {one_line(error)[:200]}", LOGIN) from None

@@ -11,9 +11,8 @@ import jinja2
 from bench.base.text import value_text
 from bench.compare.formatting import markdown, metric_words
 from bench.data.sets.manifest import data_sets
-from bench.export import mteb_folder, transformers_folder
-from bench.export.exported import Exported
-from bench.export.results import scored_cells
+from bench.export.folders import transformers_example
+from bench.export.results import Exported, hub_backbone, scored_cells
 from bench.run.trained_run import TrainedRun
 from bench.runs import Run, RunRecord
 from bench.runs.record import AVERAGE
@@ -63,10 +62,11 @@ def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
 def example(exported: Exported, folder: Path, place: str) -> str:
     """A script that loads the export from ``place``; the tests run it."""
     if exported.form == "transformers":
-        return transformers_folder.example(folder, place)
+        return transformers_example(folder, place)
     quoted = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
-    trust = ", trust_remote_code=True" if exported.module_files else ""
-    return (LOAD_MTEB if exported.form == "mteb" else LOAD).format(folder=quoted, trust=trust)
+    return (LOAD_MTEB if exported.form == "mteb" else LOAD).format(
+        folder=quoted, trust=", trust_remote_code=True" if exported.module_files else ""
+    )
 
 
 def front_matter(record: RunRecord, exported: Exported) -> str:
@@ -91,7 +91,7 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
         "library_name": library,
         "pipeline_tag": "sentence-similarity",
         "tags": ["sentence-similarity", "feature-extraction", "sentence-bench", record.method],
-        "base_model": mteb_folder.hub_backbone(record),
+        "base_model": hub_backbone(record),
         "model-index": [{"name": record.run_id, "results": results}] if results else None,
     }
     return "".join(f"{k}: {json.dumps(v, ensure_ascii=False)}\n" for k, v in about.items() if v)
@@ -110,7 +110,7 @@ def scores_table(run: Run) -> str:
         rows.append((task, number, f"{cell.n:,}", between, *about))
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
     columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
-    note = "Interval: 95 %, of this one run, over other items; it does not cover other seeds."
+    note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
     return as_markdown(grid(columns, rows, notes=[note]))
 
 
@@ -146,14 +146,14 @@ def origin_table(run: TrainedRun) -> str:
 
 
 def _name(text: str) -> str:
-    """The last part of a path: where it lay on somebody's machine has no place in a card. A hub's owner/name stays."""
+    """The last part of a path, so that no local folder is in the card. A hub's owner/name stays."""
     is_path = text.startswith(("/", ".", "~")) or text.count("/") > 1
     return Path(text).name if "/" in text and is_path else text
 
 
 def licence_table(record: RunRecord) -> str:
-    """Whose terms hold, and what bench does not know."""
-    weights = f"that of {record.backbone_name}, whose weights these are, changed or with others beside them"
+    """Which terms apply, and what bench does not know."""
+    weights = f"that of {record.backbone_name}, from which these weights were made"
     if record.backbone == "builtin":
         weights = "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
     rows = [("weights", weights), ("code in this folder", "Apache-2.0")]
@@ -166,7 +166,7 @@ def licence_table(record: RunRecord) -> str:
             for file in data_set.files
             for form in file.forms.values()
         }
-        unknown = "this text is not one that bench knows: ask where it comes from"
+        unknown = "not known to bench: see where this text comes from"
         licence = BUILTIN if corpus.name == "builtin" else terms.get(corpus.sha256, unknown)
         rows.append((f"training text {_name(corpus.name)}", licence))
     return as_markdown(grid(("of", "licence"), rows))

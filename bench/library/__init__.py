@@ -23,8 +23,7 @@ from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.cli.planning import checked, plan_runs, prepare
 from bench.cli.progress import reporting
 from bench.cli.run_all import outcome
-from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import Table
+from bench.compare.statistics.table import Table, summarise
 from bench.compare.tables import TableOptions
 from bench.compare.tables import compare_runs as judged_tables
 from bench.data.fetching import offline_now
@@ -47,8 +46,7 @@ from bench.runs.run import Run
 from bench.runs.store import RunsFolder, read_record
 from bench.score.suites import check_vectors, split_names, use_files
 from bench.show.grid import as_html
-from bench.show.tables.data import HEADING, cell_rows
-from bench.show.tables.scores import drawn, render, score_grid
+from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_grid
 
 if TYPE_CHECKING:
     import numpy as np

@@ -88,8 +88,10 @@ def read_version(folder: Path) -> Version:
     try:
         version = msgspec.json.decode(path.read_bytes(), type=Version)
     except (OSError, ValueError, msgspec.ValidationError, RecursionError) as error:
-        hint = "a published version never changes: restore it (git checkout)"
-        raise DataDamaged(f"{path} cannot be read: {one_line(error)}", hint) from None
+        raise DataDamaged(
+            f"{path} cannot be read: {one_line(error)}",
+            "a published version never changes: restore it (git checkout)",
+        ) from None
     version.folder = folder
     return version
 
@@ -120,8 +122,10 @@ def refuse_altered(out: Path) -> None:
     for report in check(out) if version_folders(out) else ():
         for difference in report.differences[:1]:
             why = f"{difference.what}: {difference.why}"
-            hint = "bench publish --check names every file; restore it: git checkout"
-            raise BenchError(f"{report.name} is not as it was published: {why}", hint)
+            raise BenchError(
+                f"{report.name} has changed since it was published: {why}",
+                "bench publish --check names every file; restore it: git checkout",
+            )
 
 
 def seal(version: Path, hashes: Mapping[str, str], predictions: Path, url: str | None) -> None:

@@ -1,24 +1,35 @@
-"""What the papers printed, as data: reference results, never mixed up with runs.
+"""What the papers printed, as data: reference results, never mixed up with runs. ``audit`` computes what the tables say about themselves.
 
 ``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.90±0.32"), with as many decimals
 as its table prints. ``by`` is "own" where the paper says, or its marks say, that it ran the method itself, and "copied" where it
 quotes somebody else: ``source`` says whom.
-``ours`` says which run of the harness a row means, ``audit`` computes what the tables
-say about themselves.
+
+``ours.tsv`` has a line for every printed (method, variant) that has another name here, or that is not a method here at all; all
+others have the same name on both sides. ``*`` stands for the number in a variant's name, as in "eh,m=0.1". A setting may precede a
+method's name: "supervised:consert" is printed in that setting alone; on our side it is the one that is run. A backbone may follow:
+"unsupervised:dcpcse@roberta-base" has another name on that backbone alone, because its recipe there is another one. ``set`` of such
+a line is what the recipe has there; by it a run is known that was made under the printed name.
+
+``checkpoints.tsv`` has a line for each checkpoint that authors released. ``paper``, ``table``, ``method``, ``setting``, ``backbone``
+and ``variant`` name a row of ``results.tsv``, in the tables' own names, which has its printed value. ``ours`` is the method that
+scores it, in the setting "none", with the recipe values ``set``: pooling (``mlp`` is the head on CLS), or template; none if its
+folder says it. ``prefix`` is the length of the prefix that it holds. ``scored_in`` are the tables whose row the paper itself took
+from this checkpoint, and did not train.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
 
-FILE = Path(__file__).with_name("results.tsv")
+HERE = Path(__file__).parent
+FILE, OURS = HERE / "results.tsv", HERE / "ours.tsv"
 
 WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
 """Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by size (SimCSE, appendix B)."""
@@ -129,7 +140,9 @@ def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, flo
             value, *std = printed.split("±")
             number, spread = float(value), float(std[0]) if std else None
         except ValueError:
-            raise BenchError(f"{file}: '{score}' in the row '{row['label']}' is no score") from None
+            raise BenchError(
+                f"{file}: '{score}' in the row '{row['label']}' is not a score"
+            ) from None
         yield task, value, number, spread
 
 
@@ -138,7 +151,6 @@ def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, flo
 
 
 AVERAGE = "Avg."
-HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -185,13 +197,13 @@ def rows(
 
 
 def tables() -> tuple[tuple[str, str], ...]:
-    """(paper, table) of every table that is here."""
+    """(paper, table) of every table in ``results.tsv``."""
     return tuple(dict.fromkeys((r.paper, r.table) for r in results()))
 
 
 @dataclass(frozen=True)
 class PrintedGain:
-    """The STS average of a method, less that of the SimCSE which the same paper ran itself in the same setting on the same backbone."""
+    """The STS average of a method minus that of the SimCSE that the same paper ran itself, in the same setting on the same backbone."""
 
     first: ReferenceResult  # the method's average
     base: float
@@ -206,21 +218,13 @@ class PrintedGain:
             f"{self.first.method}+{self.first.variant}" if self.first.variant else self.first.method
         )
 
-    @property
-    def source(self) -> str:
-        return f"{self.first.paper}:{self.first.table}"
-
-    @property
-    def where(self) -> str:
-        return f"{self.first.setting}, {self.first.backbone}"
-
 
 BASE = "simcse"
 """Over which the papers after it print their gains: the method, and its own paper."""
 
 
-def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], ...]]:
-    """(gains of single runs over single runs, the largest first; (row's words, spread over seeds) of STS averages that print one).
+def printed_gains() -> list[PrintedGain]:
+    """Gains of single runs over single runs, the largest first.
 
     SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
     """
@@ -229,8 +233,11 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
         for row in rows(results(metric="spearman"))
         if row.average is not None and row.first.protocol == WHOLE
     ]
-    own = [average for average in averages if average.own_result and average.paper != BASE]
-    single = [result for result in own if result.runs in ("one run", "")]  # "": it may be one
+    single = [
+        average
+        for average in averages
+        if average.own_result and average.paper != BASE and average.runs in ("one run", "")
+    ]  # "": it may be one
     bases = {
         (result.paper, result.setting, result.backbone): result.value
         for result in single
@@ -243,12 +250,7 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
             gains.setdefault(
                 (*place, result.method, result.value), PrintedGain(result, bases[place])
             )
-    spreads = tuple(
-        (f"{result.paper}:{result.table} {result.label}", result.std)
-        for result in own
-        if result.std
-    )
-    return tuple(sorted(gains.values(), key=lambda gain: -gain.gain)), spreads
+    return sorted(gains.values(), key=lambda gain: -gain.gain)
 
 
 def _is_base(result: ReferenceResult) -> bool:
@@ -308,7 +310,7 @@ class FigureRuns:
 
 @dataclass(frozen=True)
 class PrintedPoint:
-    """A point of a paper's figure, where a source gives it."""
+    """A point of a paper's figure that a source gives."""
 
     panel: str  # the task
     key: str
@@ -325,7 +327,7 @@ def contents() -> tuple[Part, ...]:
 
 @cache
 def figure_runs() -> tuple[FigureRuns, ...]:
-    """Of every figure that is drawn from runs."""
+    """The runs of every figure that is drawn from runs."""
     parts = {(part.paper, part.part): part for part in contents()}
     return tuple(
         FigureRuns(
@@ -342,7 +344,7 @@ def figure_runs() -> tuple[FigureRuns, ...]:
 
 
 def _series(text: str) -> tuple[str, str] | None:
-    """ "m=0.1,0.2" as ("m", "0.1,0.2"); None where one of both is missing."""
+    """ "m=0.1,0.2" as ("m", "0.1,0.2"); None if one of them is missing."""
     key, _, values = text.partition("=")
     return (key, values) if key and values else None
 
@@ -355,7 +357,7 @@ def _figure_run(text: str) -> tuple[str, str, str]:
 
 
 def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
-    """The points of a figure that a source gives; none of most."""
+    """The points of a figure that a source gives; empty for most."""
     return tuple(
         PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
         for row in read_rows(HERE / "points.tsv")
@@ -368,8 +370,9 @@ def find_part(name: str) -> Part:
     parts = {part.name.lower(): part for part in contents()}
     key = re.sub(r"\s|(?<=:)table", "", name.lower())
     if key not in parts:
-        listed = "bench reproduce: lists every table and figure"
-        raise UnknownName("table or figure", name, parts, hint=listed)
+        raise UnknownName(
+            "table or figure", name, parts, hint="bench reproduce: lists every table and figure"
+        )
     return parts[key]
 
 
@@ -384,4 +387,324 @@ def split_name(name: str) -> tuple[str, str | None]:
     raise BenchError(
         f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}",
         part.command or part.why,
+    )
+
+
+# --- which run of the harness a printed row means, and the printed number that belongs to a run ---
+
+
+DEV = (
+    "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
+)
+SUITES = {
+    "spearman": "sts",
+    DEV: "sts",
+    "spearman-bootstrap": "cxc",
+    "accuracy": "transfer",
+    "accuracy-dev": "transfer",
+    "clustering-accuracy": "clustering",
+    "alignment": "geometry",
+    "uniformity": "geometry",
+}
+"""The suite that a printed metric belongs to."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A run of the harness. If there is none, ``method`` is empty and ``why_not`` is the reason."""
+
+    method: str
+    variant: str = ""
+    setting: str = ""  # in which it is run, where that is not the printed one
+    set: Mapping[str, str] = field(
+        default_factory=dict
+    )  # recipe values that the print names: --set
+    on: str = ""  # the method whose run is its backbone
+    on_setting: str = ""  # in which that one is run; "": the first that it has
+    holds: Mapping[str, str] = field(
+        default_factory=dict
+    )  # recipe values that tell this run from one of the other name
+    uses: Mapping[str, str] = field(
+        default_factory=dict
+    )  # recipe key -> the method whose run is its value
+    why_not: str = ""
+    doubt: str = ""  # what the print leaves open
+
+    @property
+    def name(self) -> str:
+        """With the variant: "promcse+eh"; empty where no run is meant."""
+        return f"{self.method}+{self.variant}" if self.variant else self.method
+
+
+@cache
+def meaning(method: str, variant: str, setting: str = "", backbone: str = "") -> Meaning:
+    """What a printed method and variant are called here, in the setting and on the backbone that they are printed in."""
+    for row in _lines():
+        number = _number(variant, row["variant"])
+        name, _, only_on = row["method"].partition("@")
+        if (
+            name in (method, f"{setting}:{method}")
+            and only_on in ("", backbone)
+            and number is not None
+        ):
+            changes, uses = (_pairs(row[name].replace("*", number)) for name in ("set", "uses"))
+            run_in, _, ours = row["ours"].rpartition(":")  # "unsupervised:consert", "simcse"
+            below_in, _, below = row["on"].rpartition(":")
+            return Meaning(
+                ours,
+                row["our_variant"],
+                run_in,
+                {} if only_on else changes,
+                below,
+                below_in,
+                changes if only_on else {},
+                uses,
+                row["why_not"],
+                row["doubt"],
+            )
+    return Meaning(method, variant)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """ "m=0.1,eh=1" -> {"m": "0.1", "eh": "1"}."""
+    return dict(pair.split("=") for pair in text.split(",") if pair)
+
+
+def find_printed(
+    method: str,
+    task: str,
+    *,
+    suite: str,
+    setting: str,
+    backbone: str,
+    variant: str = "",
+    protocol: str | None = None,
+    recipe: Mapping[str, object] | None = None,
+) -> tuple[ReferenceResult, ...]:
+    """The printed numbers for this run, the one to compare with first; empty if no table has any.
+
+    ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
+    another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the
+    recipe values that the run had. First comes a paper's number of its own method (a mean before a best one, one of a run before
+    a rerun by others), or the quotation of it; then reruns by others. Of a checkpoint that authors released and that is scored as
+    they do, it is the printed numbers of the model that it is.
+    """
+    checkpoint = find_checkpoint(backbone)
+    if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
+        candidates = [
+            r for r in results(checkpoint.method, task=task) if released_for(r) == checkpoint
+        ]
+    else:
+        candidates = [
+            r
+            for r in results(task=task, backbone=Path(backbone).name)
+            if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
+        ]
+    printed = [
+        r
+        for r in candidates
+        if SUITES[r.metric] == suite
+        and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)
+    ]
+    return tuple(sorted(printed, key=lambda r: _rank(r, printed)))
+
+
+def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
+    means = meaning(r.method, r.variant, r.setting, r.backbone)
+    names = {means.variant, r.variant} if means.holds else {means.variant}
+    if means.method != method or variant not in names or means.on:
+        return False
+    having = {**means.set, **means.holds}.items()
+    return all(
+        recipe is not None and key in recipe and _same(recipe[key], value) for key, value in having
+    )
+
+
+def _same(value: object, text: str) -> bool:
+    try:
+        return float(str(value)) == float(text)
+    except ValueError:
+        return str(value).lower() == text.lower()
+
+
+def _rank(r: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, ...]:
+    """What stands first: what the method's own paper prints, as a mean; among equals, what most papers print."""
+    rerun = r.own_result and r.paper != r.method
+    swept = bool(meaning(r.method, r.variant, r.setting).set) or r.variant == "reproduced"
+    agreeing = sum(other.value == r.value for other in printed)
+    return rerun, swept, r.runs.startswith("best"), not r.own_result, -agreeing
+
+
+def _number(variant: str, pattern: str) -> str | None:
+    """What ``*`` stands for, "" where there is none; None where the names differ."""
+    match = re.fullmatch(re.escape(pattern).replace(r"\*", "(.+)"), variant)
+    return "".join(match.groups()) if match else None
+
+
+@cache
+def _lines() -> list[dict[str, str]]:
+    lines = read_rows(OURS)
+    for row in lines:
+        if None in row or None in row.values():
+            raise BenchError(
+                f"{OURS}: the line of '{row['method']}' does not have {len(lines[0])} cells"
+            )
+    return lines
+
+
+# --- released checkpoints: which printed row each is, and how it is scored here without any training ---
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model of the hub. The names of its printed row are the tables' own."""
+
+    hub: str
+    paper: str
+    table: str
+    method: str
+    setting: str
+    backbone: str
+    variant: str
+    ours: str
+    set: Mapping[str, str]
+    prefix: int | None
+    scored_in: tuple[str, ...]  # "promcse:2"
+    note: str
+
+    @property
+    def row(self) -> Row:
+        """The printed row that it is. Raises LookupError where that is not one row of ``results.tsv``."""
+        (row,) = rows(
+            [
+                cell
+                for cell in results(self.method, paper=self.paper)
+                if cell.table == self.table and self.made(cell)
+            ]
+        )
+        return row
+
+    @property
+    def printed(self) -> str:
+        """The average of its row, as printed."""
+        average = self.row.average
+        return average.printed if average else ""
+
+    def is_scored_by(self, method: str, recipe: Mapping[str, object] | None) -> bool:
+        """Whether a run of a method with this recipe scores it as its authors do."""
+        wanted: Mapping[str, str | None] = self.set or {
+            "pooling": None
+        }  # the folder says itself how it pools
+        return method == self.ours and all(
+            (recipe or {}).get(key) == value for key, value in wanted.items()
+        )
+
+    def made(self, cell: ReferenceResult) -> bool:
+        """Whether a printed cell is of a model of this kind: the same method, variant, setting and backbone, scored after training
+        (metrics that end in "-dev" are scores on the sets by which a training selects its checkpoint)."""
+        return (cell.method, cell.variant, cell.setting, cell.backbone) == (
+            self.method,
+            self.variant,
+            self.setting,
+            self.backbone,
+        ) and not cell.metric.endswith("-dev")
+
+
+@cache
+def checkpoints() -> tuple[Checkpoint, ...]:
+    """All released checkpoints, in the file's order."""
+    return tuple(
+        Checkpoint(
+            **{
+                name: row[name]
+                for name in (
+                    "hub",
+                    "paper",
+                    "table",
+                    "method",
+                    "setting",
+                    "backbone",
+                    "variant",
+                    "ours",
+                    "note",
+                )
+            },
+            set=dict([row["set"].split("=", 1)]) if row["set"] else {},
+            prefix=int(row["prefix"]) if row["prefix"] else None,
+            scored_in=tuple(row["scored_in"].split()),
+        )
+        for row in read_rows(HERE / "checkpoints.tsv")
+    )
+
+
+def scored_from(cell: ReferenceResult) -> Checkpoint | None:
+    """The checkpoint that the paper itself took this printed cell from; None where it trained, or does not say so."""
+    return next(
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if f"{cell.paper}:{cell.table}" in checkpoint.scored_in and checkpoint.made(cell)
+        ),
+        None,
+    )
+
+
+def released_for(cell: ReferenceResult) -> Checkpoint | None:
+    """The released checkpoint of the model that this printed cell is of; None where none is known.
+
+    A line of print is of one model. It is the authors' own where their own paper prints it or another one quotes it; what another
+    paper ran again is another training.
+    """
+    if (taken := scored_from(cell)) is not None:
+        return taken
+    return next(
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if checkpoint.made(cell) and line_of(cell) in _theirs()
+        ),
+        None,
+    )
+
+
+def line_of(cell: ReferenceResult) -> tuple[str, ...]:
+    """What the cells of one printed line share."""
+    return (
+        cell.paper,
+        cell.table,
+        cell.label,
+        cell.setting,
+        cell.method,
+        cell.backbone,
+        cell.variant,
+    )
+
+
+@cache
+def _theirs() -> frozenset[tuple[str, ...]]:
+    return frozenset(
+        line_of(cell) for cell in results() if cell.paper == cell.method or not cell.own_result
+    )
+
+
+def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
+    """The released checkpoint of a method without a variant in a setting on a backbone; None where none is known."""
+    names = (method, setting, backbone, "")
+    return next(
+        (
+            checkpoint
+            for checkpoint in checkpoints()
+            if names
+            == (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
+        ),
+        None,
+    )
+
+
+@cache
+def find_checkpoint(name: str) -> Checkpoint | None:
+    """The listed checkpoint that a backbone's name means: owner/name, with or without @revision, or a folder of that name."""
+    last = Path(name).name.partition("@")[0]
+    return next(
+        (checkpoint for checkpoint in checkpoints() if Path(checkpoint.hub).name == last), None
     )

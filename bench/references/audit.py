@@ -11,31 +11,31 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.findings import DIFFERS, Finding
 from bench.references import (
+    HERE,
     UNKNOWN,
     WEIGHTED,
     ReferenceResult,
     Row,
+    meaning,
     read_rows,
     read_scores,
     results,
     rows,
 )
-from bench.references.ours import meaning
 
 KINDS = {
     "average": "averages that do not follow from their own cells",
     "impossible": "accuracies that no number of right answers gives",
-    "differs": "what is printed differently elsewhere",
+    "differs": "numbers that are printed differently elsewhere",
     "same": "the same numbers under another method's name",
-    "claim": "what a paper's text says of its numbers, and they do not bear out",
+    "claim": "claims in a paper's text that its numbers do not support",
     "quoted": "quoted cells that differ from their source",
-    "best": "the best of several runs, beside others that are not",
-    "protocol": "cells whose protocol, text or training text is not their neighbours'",
+    "best": "the best of several runs, next to numbers that are not",
+    "protocol": "cells whose protocol, text or training text differs from their neighbours'",
     "copied": "rows that are copied from another paper",
 }
 
@@ -87,8 +87,12 @@ def _remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -
 
 def as_data(remark: Remark) -> dict[str, str]:
     """As JSON: the row's names, the task, the text."""
-    names = {name: getattr(remark.cell, name) for name in ROW}
-    return {"kind": remark.kind, **names, "task": remark.task, "text": remark.why}
+    return {
+        "kind": remark.kind,
+        **{name: getattr(remark.cell, name) for name in ROW},
+        "task": remark.task,
+        "text": remark.why,
+    }
 
 
 def place(cell: ReferenceResult) -> str:
@@ -119,7 +123,7 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
         if mean is not None and row.average is not None:
             by = row.average.value - mean
             text = f"printed {row.average.printed}; the mean of its {len(row.parts)} cells is {show(mean)} ({by:+.2f})"
-            if coarse(row) and abs(by) <= 0.05 + half_unit(row.average) + TINY:
+            if coarse(row) and abs(by) <= 0.05 + half_unit(row.average.printed) + TINY:
                 text += "; each of its cells ends in 0, and rounding them to one decimal explains the difference"
             yield _remark("average", row.average, text)
 
@@ -143,7 +147,7 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
-    """Of one run of the harness (method, variant, setting, backbone, task, protocol), what other rows print."""
+    """Different numbers that rows print for one run of the harness (method, variant, setting, backbone, task, protocol)."""
     groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
     for row in every:
         for cell in row.cells:
@@ -186,7 +190,7 @@ LEAST_CELLS = 3  # that must agree before two rows count as the same numbers
 
 
 def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
-    """Rows of different methods whose cells all agree, the average aside. A README's rows of released checkpoints are no others."""
+    """Rows of different methods whose cells all agree, apart from the average. A README's rows of released checkpoints do not count."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in every:
         cells = tuple((cell.task, cell.value) for cell in row.parts)
@@ -200,7 +204,7 @@ def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _run_name(cell: ReferenceResult) -> tuple[str, str]:
-    """Method and variant as they are called here; of what is no method here as the tables call them."""
+    """Method and variant as they are called here, or as the tables call them if there is no such method here."""
     means = meaning(cell.method, cell.variant, cell.setting)
     return (means.method, means.variant) if means.method else (cell.method, cell.variant)
 
@@ -288,7 +292,7 @@ def _copied(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _claims(every: Sequence[Row]) -> Iterator[Remark]:
-    """Gains that a text claims (``claims.tsv``), where the two printed cells differ by something else than rounding explains."""
+    """Gains that a text claims (``claims.tsv``), if the two printed cells differ by more or less than rounding explains."""
     printed = {
         cell: place for place, cell in enumerate(cell for row in every for cell in row.cells)
     }
@@ -301,7 +305,7 @@ def _claims(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
-    """Shares of trained parameters that a text claims (``trained.tsv``), where what the authors' code trains is a larger one."""
+    """Shares of trained parameters that a text claims (``trained.tsv``), if the authors' code trains a larger share."""
     claims = {
         (row["paper"], row["table"], row["setting"], row["label"]): row
         for row in read_rows(TRAINED)
@@ -314,7 +318,7 @@ def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
         prompt, head, lm_head = trained_shares(
             cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"])
         )
-        if prompt + head + lm_head > float(claim["claimed"]) + half_unit_of(claim["claimed"]):
+        if prompt + head + lm_head > float(claim["claimed"]) + half_unit(claim["claimed"]):
             text = f"{claim['place']} claims around {claim['claimed']} % trained parameters; the prompt has {prompt:.2f} %"
             text += f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
             text += f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
@@ -342,19 +346,15 @@ ITEMS = {"TREC": 500, "SST-2": 1821, "MRPC": 1725}
 TINY = 1e-9
 
 
-def half_unit(cell: ReferenceResult) -> float:
+def half_unit(printed: str) -> float:
     """Half a unit of the last printed decimal: what rounding may have changed."""
-    return half_unit_of(cell.printed)
-
-
-def half_unit_of(printed: str) -> float:
     return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 
 def coarse(row: Row) -> bool:
     """Are a row's cells printed with two decimals and all end in 0? Then they were rounded to one before."""
     return len(row.parts) >= LEAST_CELLS and all(
-        half_unit(cell) < 0.05 and cell.printed.endswith("0") for cell in row.parts
+        half_unit(cell.printed) < 0.05 and cell.printed.endswith("0") for cell in row.parts
     )
 
 
@@ -365,7 +365,8 @@ def off_average(row: Row) -> float | None:
     if row.average is None or len(row.parts) < 2:
         return None
     mean = math.fsum(cell.value for cell in row.parts) / len(row.parts)
-    rounding = half_unit(row.average) + math.fsum(map(half_unit, row.parts)) / len(row.parts)
+    parts = math.fsum(half_unit(cell.printed) for cell in row.parts) / len(row.parts)
+    rounding = half_unit(row.average.printed) + parts
     return mean if abs(row.average.value - mean) > rounding + TINY else None
 
 
@@ -378,7 +379,7 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     items = ITEMS.get(cell.task)
     if cell.metric != "accuracy" or items is None:
         return None
-    unit = 0.05 if coarse(row) else half_unit(cell)
+    unit = 0.05 if coarse(row) else half_unit(cell.printed)
     step = 100 / (items * cell.repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
@@ -392,12 +393,12 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
 
 # --- what the papers' texts claim: ``claims.tsv``, a gain a line, with the two cells whose difference it is; ``trained.tsv`` ---
 
-CLAIMS, TRAINED = Path(__file__).with_name("claims.tsv"), Path(__file__).with_name("trained.tsv")
+CLAIMS, TRAINED, SOURCES_FILE = (HERE / f"{name}.tsv" for name in ("claims", "trained", "sources"))
 
 
 @dataclass(frozen=True)
 class ClaimedGain:
-    """A gain as a paper's text has it, and the printed cells that it is the difference of."""
+    """A gain that a paper's text claims, and the two printed cells whose difference it is."""
 
     place: str  # "section 6"; "text" where no more is recorded
     claimed: str  # as it is printed: "1.21"
@@ -412,7 +413,8 @@ class ClaimedGain:
     @property
     def rounding(self) -> float:
         """What rounding of the claim and of both cells explains."""
-        return half_unit_of(self.claimed) + half_unit(self.cell) + half_unit(self.less)
+        printed = (self.claimed, self.cell.printed, self.less.printed)
+        return math.fsum(map(half_unit, printed))
 
 
 @cache
@@ -467,12 +469,11 @@ def trained_shares(
 
 # --- what the quoted papers print themselves: those whose tables are here, and ``sources.tsv``, one row a line, for another's ---
 
-FILE = Path(__file__).with_name("sources.tsv")
 KEY = ("source", "metric", "setting", "method", "backbone", "variant")
 
 
 def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
-    """(table, value) of a copied cell in the paper that it was copied from; None where that table is not at hand."""
+    """(table, value) of a copied cell in the paper that it was copied from; None if that table is not here."""
     return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
 
 
@@ -493,6 +494,6 @@ def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
     }
     return own | {
         (*(row[name] for name in KEY), task): (row["table"], value)
-        for row in read_rows(FILE)
-        for task, _, value, _ in read_scores(row, FILE)
+        for row in read_rows(SOURCES_FILE)
+        for task, _, value, _ in read_scores(row, SOURCES_FILE)
     }

@@ -53,7 +53,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """How a column is aligned, and what a terminal does with it where there is too little room."""
+    """How a column is aligned, and what a terminal does with it if there is too little room."""
 
     name: str
     right: bool = False
@@ -115,7 +115,7 @@ def grid(
 def terminal(
     table: Grid, width: int, encoding: str = "utf-8", *, indent: int = 0, styled: bool = True
 ) -> list[Text]:
-    """Lines of at most ``width`` characters, but for a word that is longer.
+    """Lines of at most ``width`` characters, except for a longer word.
 
     Where the columns do not fit, texts are wrapped, then columns are left out and named below the table. A text in the last column with a
     word that is wider than the column, such as an address, stands below its row.
@@ -132,8 +132,8 @@ def terminal(
         for i, name in enumerate(names)
     ]
     shown, wide = _fitted(table.columns, natural, room)
-    title = visible(table.title, encoding, limit=None)
-    lines = [Text(line, "bold") for line in wrap(title, room) if line]
+    title = wrap(visible(table.title, encoding, limit=None), room)
+    lines = [Text(line, "bold") for line in title if line]
     heads = [
         (name, " " * min(tail, most - cell_len(name)), "dim")
         for name, tail, most in zip(names, tails, natural, strict=True)
@@ -217,7 +217,7 @@ def _row(
 
 
 def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
-    """Blanks before each column but the first: one between two columns of numbers, else two."""
+    """Blanks before each column except the first: one between two columns of numbers, else two."""
     return [
         1 if columns[i].right and columns[j].right else 2
         for i, j in zip(shown, shown[1:], strict=False)
@@ -251,12 +251,14 @@ def _raised(marks: Sequence[int]) -> str:
 
 def _notes(table: Grid, mark: str, written: Callable[[str], str]) -> list[str]:
     """Footnotes with their numbers as ``mark`` has them, then the notes and the key."""
-    footnotes = [mark.format(i) + written(note) for i, note in enumerate(table.footnotes, 1)]
-    return [*footnotes, *(written(note) for note in (*table.notes, table.key) if note)]
+    return [
+        *[mark.format(i) + written(note) for i, note in enumerate(table.footnotes, 1)],
+        *(written(note) for note in (*table.notes, table.key) if note),
+    ]
 
 
 def as_markdown(table: Grid) -> str:
-    """For ordinary forges; ends with a newline."""
+    """For code hosts; ends with a newline."""
     lines = [f"**{markdown(table.title)}**", ""] if table.title else []
     lines.append(_pipes(markdown(column.name) for column in table.columns))
     lines.append(_pipes("--:" if column.right else ":--" for column in table.columns))
@@ -302,11 +304,10 @@ def as_latex(table: Grid) -> str:
     """A float with booktabs' rules; the title, footnotes and notes are its caption."""
     caption = [_sentence(table.title)] if table.title else []
     caption += _notes(table, r"\textsuperscript{{{}}} ", _sentence)
-    tables = [table, table.below] if table.below else [table]
     lines = [
         r"\begin{table}[ht]",
         r"\centering\small\setlength{\tabcolsep}{3pt}",
-        "\n\n\\medskip\n".join(map(_tabular, tables)),
+        "\n\n\\medskip\n".join(map(_tabular, [table, table.below] if table.below else [table])),
         *([r"\caption{" + " ".join(caption) + "}"] if caption else []),
         r"\end{table}",
         "",
@@ -400,6 +401,7 @@ def html_text(text: str) -> str:
 def as_csv(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """A line of names, then a line for each row: numbers with all digits, "yes" and "no", nothing for None; no text is a formula."""
     out = StringIO()
-    lines = ([csv_value(value, None) for value in row] for row in (names, *rows))
-    csv.writer(out, lineterminator="\n").writerows(lines)
+    csv.writer(out, lineterminator="\n").writerows(
+        [csv_value(value, None) for value in row] for row in (names, *rows)
+    )
     return out.getvalue()

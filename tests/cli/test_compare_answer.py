@@ -9,8 +9,8 @@ import pytest
 from commands import bench
 from made_runs import made_run, made_runs
 
-from bench.board.content import board
-from bench.compare.statements import verdict
+from bench.board.board import board
+from bench.compare.tables import verdict
 from bench.runs import Run, RunsFolder
 
 

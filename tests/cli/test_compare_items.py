@@ -102,7 +102,7 @@ def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> No
         assert item["texts"] == [pairs.sentences1[i], pairs.sentences2[i]]
         assert item["gold"]["value"] == pairs.gold[i]
         assert " ".join(pairs.sentences1[i].split()) in " ".join(done.stdout.split())
-    assert "no texts: " in bench(*arguments, "--data", tmp_path / "nowhere").stdout
+    assert "texts are not available: " in bench(*arguments, "--data", tmp_path / "nowhere").stdout
 
 
 def test_a_table_for_each_task(tmp_path: Path, snapshot: Any) -> None:

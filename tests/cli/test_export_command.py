@@ -72,7 +72,7 @@ def test_the_card_has_scores_recipe_provenance_and_licence(
     assert low < score.value < high
     assert all(f"| {key} | ".replace("_", "\\_") in body for key in record.recipe)
     assert str(record.provenance.corpus.sha256) in body
-    assert record.fingerprint in body and "is not one that bench knows" in body
+    assert record.fingerprint in body and "not known to bench" in body
     assert str(Path(tiny).parent) not in text, "a path of this machine has no place in it"
 
 
@@ -180,19 +180,19 @@ def test_mistakes_write_and_send_nothing(
 def test_a_fault_leaves_nothing_behind(
     fault: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.export import st_folder
+    from bench.export import folders
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     if fault == "full disk":
-        monkeypatch.setattr(st_folder, "write_json", full)
+        monkeypatch.setattr(folders, "write_json", full)
     else:
-        monkeypatch.setitem(st_folder.POOLINGS, "cls", "pooling_mode_mean_tokens")
-        monkeypatch.setitem(st_folder.POOLINGS, "mean", "pooling_mode_cls_token")
+        monkeypatch.setitem(folders.POOLINGS, "cls", "pooling_mode_mean_tokens")
+        monkeypatch.setitem(folders.POOLINGS, "mean", "pooling_mode_cls_token")
     done = export(finished, "--to", tmp_path / "new")
     code, said = {
         "full disk": (2, "new cannot be written: No space left on device"),
-        "other vectors": (1, "gives other vectors than simcse"),
+        "other vectors": (1, "does not give the vectors of simcse"),
     }[fault]
     assert said in error_line(done, code) and list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ from exports import CASES, FOLDER, REGISTRY, TEXTS, Case, make, outside
 from outside import SAVED_AGAIN
 
 from bench.base.errors import BenchError
-from bench.export import relative, st_folder
+from bench.export import folders, relative
 from bench.method import TorchMethod
 from bench.run.conformance import tiny_backbone
 
@@ -51,7 +51,7 @@ def exported(
         folder = place / "all" / case.id
         folder.mkdir()
         method = make(case, backbones, place)
-        files = st_folder.write(method.portable(), folder)
+        files = folders.write_st(method.portable(), folder)
         assert sorted(files) == sorted(path.name for path in folder.glob("*.py")), case.id
         mine[case.id] = method.encode(TEXTS)
     return place / "all", mine

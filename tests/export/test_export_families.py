@@ -8,7 +8,7 @@ import family_models
 import pytest
 from exports import TEXTS, Case, make
 
-from bench.export import relative, st_folder
+from bench.export import folders, relative
 
 FAMILIES = ("distilbert", "mpnet", "electra", "deberta", "modernbert", "xlm_roberta")
 HEADED = Case("simcse", "supervised", values={"head_at_test": True}, backbone="one")
@@ -30,6 +30,6 @@ def test_sentence_transformers_gives_the_methods_vectors(family: str, tmp_path: 
         folder = tmp_path / case.id
         folder.mkdir()
         method = make(case, backbones, tmp_path)
-        st_folder.write(method.portable(), folder)
-        differences[case.id] = relative(method.encode(TEXTS), st_folder.vectors(folder, TEXTS))
+        folders.write_st(method.portable(), folder)
+        differences[case.id] = relative(method.encode(TEXTS), folders.st_vectors(folder, TEXTS))
     assert {name: value for name, value in differences.items() if not value <= 1e-5} == {}

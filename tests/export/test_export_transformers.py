@@ -8,7 +8,7 @@ import pytest
 from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
 from bench.base.errors import BenchError
-from bench.export import relative, transformers_folder
+from bench.export import folders, relative
 from bench.run.conformance import tiny_backbone
 
 FITTING = [*PLAIN, *WITH_HEAD]
@@ -31,8 +31,8 @@ def test_the_example_of_the_readme_gives_the_methods_vectors(
     method = make(case, backbones, tmp_path)
     folder = tmp_path / "export"
     folder.mkdir()
-    transformers_folder.write(method.portable(), folder, method.name)
-    found = transformers_folder.vectors(folder, TEXTS)
+    folders.write_transformers(method.portable(), folder, method.name)
+    found = folders.transformers_vectors(folder, TEXTS)
     assert relative(method.encode(TEXTS), found) <= 1e-5
     assert {file.suffix for file in folder.iterdir()} <= {".json", ".safetensors", ".txt"}
 
@@ -47,7 +47,7 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(
     folder, text = tmp_path / "export", ["a man plays"]
     folder.mkdir()
     method = make(WITH_HEAD[0], backbones, tmp_path)
-    transformers_folder.write(method.portable(), folder, "simcse")
+    folders.write_transformers(method.portable(), folder, "simcse")
     tokenizer, model = (cls.from_pretrained(folder) for cls in (AutoTokenizer, AutoModel))
     with torch.no_grad():
         output = model.eval()(**tokenizer(text, return_tensors="pt")).pooler_output.numpy()
@@ -65,7 +65,7 @@ def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
     with pytest.raises(
         BenchError, match=f"{case.name}: a plain transformers checkpoint has no place for"
     ) as refused:
-        transformers_folder.write(parts, tmp_path / "export", case.name)
+        folders.write_transformers(parts, tmp_path / "export", case.name)
     assert (
         refused.value.hint == "--format sentence-transformers"
         and not (tmp_path / "export").exists()

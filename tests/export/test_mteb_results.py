@@ -11,7 +11,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import DataMissing
-from bench.export.mteb_folder import write_results as write
+from bench.export.results import write_mteb_results as write
 from bench.runs import RunRecord, Score
 from bench.runs.intact import foreign_files
 
@@ -85,7 +85,7 @@ def test_what_mteb_wrote_itself_is_taken_over(
     assert 100 * scores["STS16"] == pytest.approx(result.value, abs=1e-4)
     assert {"bench-STS16", "STS16"} <= set(scores), "one folder, one model, both protocols"
     original.unlink()
-    with pytest.raises(DataMissing, match="the file that mteb wrote of STS16"):
+    with pytest.raises(DataMissing, match="the result file that mteb wrote for STS16"):
         write(both, tmp_path / "run", tmp_path / "out2")
 
 
@@ -102,7 +102,7 @@ def test_a_file_outside_of_the_run_is_not_opened(
     assert (tmp_path / "run" / named).is_file()
     facts: Any = {"suite": "mteb", "task": "STS16", "protocol": "mteb/1", "metric": "m"}
     forged = Score(**facts, value=1.0, n=1, detail={"results": [named]})
-    with pytest.raises(DataMissing, match="the file that mteb wrote of STS16"):
+    with pytest.raises(DataMissing, match="the result file that mteb wrote for STS16"):
         write(replace(made, scores=(forged,)), tmp_path / "run", tmp_path / "out")
     assert not list(tmp_path.glob("out/**/STS16.json"))
     assert foreign_files(forged, tmp_path / "run") == []

@@ -23,9 +23,7 @@ from msgspec import structs
 from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
-from bench.show.figures import Figure, drawing, figures
-from bench.show.figures.rows import FAR, noise_line
-from bench.show.figures.scatters import front
+from bench.show.figures import ACCENT, BAR, FAR, Figure, figures, front, noise_line
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
@@ -126,7 +124,7 @@ def marks(axes: Any, colour: str | None = None, marker: str = "o") -> list[tuple
 
 def bars(axes: Any) -> list[list[float]]:
     """The error bars: x, x, y, y."""
-    lines = [line.get_xydata().T for line in axes.lines if line.get_label() == drawing.BAR]
+    lines = [line.get_xydata().T for line in axes.lines if line.get_label() == BAR]
     return sorted([*map(float, x), *map(float, y)] for x, y in lines if len(x))
 
 
@@ -177,7 +175,7 @@ def test_gains_are_those_of_the_table(made: Drawn) -> None:
     assert len(near) == len(shown) - 1
     close(marks(axes), [(row[1], i) for i, row in near])
     decided = [(row[1], i) for i, row in near if row[5] in ("better", "worse")]
-    close(marks(axes, drawing.ACCENT), decided)
+    close(marks(axes, ACCENT), decided)
     close(bars(axes), [[row[2], row[3], i, i] for i, row in near])
 
 
@@ -193,14 +191,14 @@ def test_the_line_of_printed_gains(made: Drawn) -> None:
         if (cell := row.cells[-1]) and cell.sd is not None
     }
     line = 1.96 * math.hypot(spreads["simcse"], median(spreads.values()))
-    (axes,), printed = made.axes("printed-gains"), printed_gains()[0]
+    (axes,), printed = made.axes("printed-gains"), printed_gains()
     assert len(printed) == 15
     assert [row[4] for row in made.figures["printed-gains"].data] == pytest.approx(
         [one.gain for one in printed], abs=1e-4
     )
     assert {row[5] for row in made.figures["printed-gains"].data} == {round(line, 4)}
     close(marks(axes), [(one.gain, i) for i, one in enumerate(printed)])
-    assert len(marks(axes, drawing.ACCENT)) == sum(one.gain > line for one in printed)
+    assert len(marks(axes, ACCENT)) == sum(one.gain > line for one in printed)
     assert axes.lines[-1].get_xdata()[0] == pytest.approx(line)
     names = [text.get_text() for text in axes.get_yticklabels()]
     assert len(set(names)) == 15, "the backbone tells points of one name apart"
@@ -233,7 +231,7 @@ def test_cost_shows_the_tables_numbers(made: Drawn) -> None:
             row[1]: row[0] for row in data.values()
         }
         assert 0 in axes.get_xticks(), "what is free has a place"
-        close(sorted(y for _, y in marks(axes, drawing.ACCENT)), [averages[n] for n in best])
+        close(sorted(y for _, y in marks(axes, ACCENT)), [averages[n] for n in best])
         close(sorted(bar[2:] for bar in bars(axes)), [list(row[2:4]) for row in data.values()])
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from bench.runs.searches import RECIPE, expected_best
-from bench.show.figures.lines import (
+from bench.show.figures import (
     ADDED,
     expected_best_figure,
     rescaled,

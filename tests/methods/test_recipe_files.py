@@ -14,8 +14,7 @@ import pytest
 
 import methods
 from bench.method import Method, Value
-from bench.references import results
-from bench.references.ours import meaning
+from bench.references import meaning, results
 from bench.run.plan import vectors_named
 from bench.run.recipe_file import NO_SOURCE, Entry, read
 from bench.run.recipes import TRAINING, merge, variants_of

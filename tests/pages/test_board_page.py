@@ -13,8 +13,7 @@ from html5lib import HTMLParser
 from made_runs import HOSTILE, made_run, made_runs
 from msgspec import structs
 
-from bench.board.board import Board
-from bench.board.content import board
+from bench.board.board import Board, board
 from bench.runs import Run, RunsFolder
 from bench.show.pages import board as pages
 from bench.show.pages import method_page, run_page

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from factories import family, record
 
-from bench.compare.statistics.summary import against, summarise
+from bench.compare.statistics.table import against, summarise
 from bench.runs import Run, RunRecord, Score
 from bench.show.pages.board import comparison
 
@@ -101,7 +101,7 @@ def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Pat
         ):
             assert str(part) in page.text
     assert sum(tag == "polyline" for tag, _ in page.tags) == 2 * len(folders)
-    assert "STS-B dev against training steps; the dot is the checkpoint that was kept." in page.text
+    assert "STS-B dev against training steps; the dot is the selected checkpoint." in page.text
 
 
 HOSTILE = "</style><script>alert(1)</script>\"' onload=x {{ 7*7 }} \x1b[2J \u202e &amp;"

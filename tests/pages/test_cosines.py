@@ -11,7 +11,7 @@ from scipy.stats import gaussian_kde
 
 from bench.runs import Run, RunsFolder
 from bench.runs.arrays import read_arrays
-from bench.show.pages.drawings import FEWEST, RIDGE, cosines, density
+from bench.show.pages.run_page import FEWEST, RIDGE, cosines, density
 
 
 def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:

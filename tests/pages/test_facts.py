@@ -7,7 +7,7 @@ from typing import Any
 
 from factories import record
 
-from bench.board.content import board
+from bench.board.board import board
 from bench.runs import Run, Training
 
 

@@ -10,8 +10,7 @@ from made_runs import made_runs
 from msgspec import structs
 from scipy.stats import t as student
 
-from bench.board.board import Board
-from bench.board.content import board
+from bench.board.board import Board, board
 from bench.references import results
 from bench.runs import Run, RunsFolder
 from bench.runs.record import RecipeValue

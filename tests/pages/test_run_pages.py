@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
-from bench.board import names as addresses
-from bench.board.board import Board
-from bench.board.content import board
-from bench.board.repeat import repeat
+from bench.board.board import Board, board, method_page, repeat
 from bench.publish.gather import describe
 from bench.runs import Run, RunRecord
 from bench.show.pages import run_page
@@ -121,4 +118,4 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
     ],
 )
 def test_a_name_becomes_a_file_inside_its_folder(method: str, expected: str) -> None:
-    assert re.fullmatch(expected, addresses.method_page(method))
+    assert re.fullmatch(expected, method_page(method))

@@ -8,7 +8,7 @@ import pytest
 from factories import record
 from msgspec.structs import replace
 
-from bench.board.changes import Changes, changes_since
+from bench.board.board import Changes, changes_since
 from bench.runs import Code, RunRecord
 
 

@@ -11,10 +11,8 @@ from factories import record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
-from bench.board.board import Board, BoardTable
-from bench.board.content import board
-from bench.compare.statements import verdict
-from bench.compare.tables import chosen_on
+from bench.board.board import Board, BoardTable, board
+from bench.compare.tables import chosen_on, verdict
 from bench.runs import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
@@ -115,7 +113,7 @@ def test_dev_selected_and_test_selected_scores_share_no_table() -> None:
         tables[0].selection
         == "Checkpoint: best on STS-B dev: 1 run; the last step, nothing selected: 1 run."
     )
-    assert "no development set" in tables[1].selection and tables[1].anchor.endswith(
+    assert "not a development set" in tables[1].selection and tables[1].anchor.endswith(
         "on-sts-b-test"
     )
     assert {cell.mark for cell in tables[0].table.rows[0].cells if cell is not None} >= {"best"}
@@ -149,7 +147,7 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
         measured = {method for method, cost in costs.items() if of(cost) is not None}
         assert measured == {"simcse", "promcse"}
     assert one.cost_note == (
-        "Time and memory: cpu: A, bench 0.1.0. Made elsewhere, and not shown: "
+        "Time and memory: cpu: A, bench 0.1.0. Not shown, because they ran elsewhere: "
         + ", ".join(row.name for row in one.table.rows if row.name not in ("simcse", "promcse"))
         + "."
     )

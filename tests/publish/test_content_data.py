@@ -16,9 +16,8 @@ from markdown_it import MarkdownIt
 
 import bench.publish
 import bench.show.tables
-from bench.board.board import Board
-from bench.board.content import board
-from bench.publish.files import as_csvs, as_json, markdown_page
+from bench.board.board import Board, board
+from bench.publish.build import as_csvs, as_json, markdown_page
 from bench.references import ReferenceResult, results, tables
 from bench.references.audit import audit, remarks
 from bench.runs import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.board.names import slug, unused_name
+from bench.board.board import slug, unused_name
 from bench.runs.record import public_name
 
 

@@ -11,14 +11,14 @@ from commands import bench
 from made_runs import MAKERS, made_run, made_runs
 from published import publish
 
-from bench.publish.submissions import check_submission
+from bench.publish.gather import check_submission
 from bench.runs import Run
 from bench.runs.arrays import read_arrays
 from bench.runs.packed import NAME, narrow
 from bench.runs.record import REDUCED
 from bench.score.suites import suite, suite_names
 from bench.score.suites.from_predictions import rescore
-from bench.show.pages.drawings import cosines
+from bench.show.pages.run_page import cosines
 from bench.verify import UNCHECKED, verify_run
 from bench.verify.findings import cell
 

@@ -15,7 +15,7 @@ from factories import record
 from msgspec.structs import replace
 from published import publish
 
-from bench.board.repeat import repeat
+from bench.board.board import repeat
 from bench.runs import BackboneUsed, Code, CorpusUsed, HowExecuted, RunsFolder
 
 pytestmark = pytest.mark.usefixtures("own_cache")

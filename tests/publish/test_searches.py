@@ -148,6 +148,6 @@ def test_a_search_that_is_not_there_or_is_another_one_is_said(
     assert folder is not None and not (folder / "searches").exists()
     page = (folder / "index.html").read_text()
     assert (
-        "not published, although runs here have values that it found" in page
+        "this search is not published, although runs here use values that it found" in page
         and "<script>window.hit" not in page
     )

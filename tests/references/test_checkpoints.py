@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from bench.method import Recipe, Value
-from bench.references import ReferenceResult, results
-from bench.references.checkpoints import Checkpoint, checkpoints, released_for
-from bench.references.ours import SUITES, find_printed
+from bench.references import (
+    SUITES,
+    Checkpoint,
+    ReferenceResult,
+    checkpoints,
+    find_printed,
+    released_for,
+    results,
+)
 from bench.run.models import find_model
 from bench.run.plugins import discover
 from bench.runs import RunsFolder

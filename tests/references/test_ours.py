@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.references import rows
-from bench.references.ours import find_printed, meaning
+from bench.references import find_printed, meaning, rows
 from bench.run.plugins import discover
 from bench.run.recipe_file import read
 from bench.run.recipes import TRAINING, variants_of

@@ -126,7 +126,7 @@ def test_papers_and_metrics_are_named_and_values_are_in_range() -> None:
 
 
 def test_protocols_are_those_of_the_suites() -> None:
-    from bench.references.ours import SUITES
+    from bench.references import SUITES
     from bench.score.suites import suite
 
     known = {

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.compare.statistics.column import column
-from bench.compare.statistics.influence import influence
+from bench.compare.statistics.column import column, influence
 from bench.runs.predicted import Predicted
 
 

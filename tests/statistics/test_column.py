@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, Differences, column
-from bench.compare.statistics.influence import influence
+from bench.compare.statistics.column import Column, Differences, column, influence
 from bench.runs.predicted import Predicted
 
 

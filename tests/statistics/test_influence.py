@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from scipy.optimize import linear_sum_assignment
 
-from bench.compare.statistics.influence import Items, influence
+from bench.compare.statistics.column import Items, influence
 from bench.runs.predicted import Predicted
 
 
@@ -195,5 +195,5 @@ def test_items_that_are_one_say_nothing() -> None:
         np.arange(4.0)[::-1],
         shared_NK=np.zeros((4, 1), dtype=int),
     )
-    with pytest.raises(ValueError, match="all items share something"):
+    with pytest.raises(ValueError, match="all items are connected"):
         Items([p], [influence(p)]).covariance(influence(p).moved_SN)

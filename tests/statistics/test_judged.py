@@ -15,8 +15,7 @@ from made_tables import HIGHER, ITEMS_FREEDOM, SIX, WORLDS, World, alike, simula
 from one_method import interval_of_method
 
 from bench.compare.judge import Judged, judged
-from bench.compare.statistics.column import Column, column
-from bench.compare.statistics.influence import influence
+from bench.compare.statistics.column import Column, column, influence
 from bench.runs.predicted import Predicted
 
 SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bench.compare.statements import answer, legend
 from bench.compare.statistics.table import Against, Cell, Row, Spread, Table
 from bench.compare.statistics.table import Tested as OneFamily
+from bench.compare.tables import sign_legend, table_answer
 
 
 def row(
@@ -84,7 +84,9 @@ def test_each_sentence(snapshot: Any) -> None:
         "against a baseline": table(*against, baseline="c"),
         "with untrained rows": table(*against, *untrained, tested=5, baseline="c"),
     }
-    legends = {"whole": legend(table(OLD, *against, baseline="c"), "▲", "▼", "shaded")}
+    legends = {"whole": sign_legend(table(OLD, *against, baseline="c"), "▲", "▼", "shaded")}
     for name in ("one may be the best", "untested"):
-        legends[name] = legend(tables[name], "▲", "▼", "◆")
-    assert {name: answer(one) for name, one in tables.items()} | {"legends": legends} == snapshot
+        legends[name] = sign_legend(tables[name], "▲", "▼", "◆")
+    assert {name: table_answer(one) for name, one in tables.items()} | {
+        "legends": legends
+    } == snapshot

@@ -10,8 +10,7 @@ from factories import STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.summary import summarise, with_baseline
-from bench.compare.statistics.table import Table
+from bench.compare.statistics.table import Table, summarise, with_baseline
 from bench.runs import Code, CorpusUsed, RunRecord
 
 

@@ -18,7 +18,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.compare.judge import jackknife
-from bench.compare.statistics.influence import influence
+from bench.compare.statistics.column import influence
 from bench.runs import RunsFolder, Score
 from bench.runs.predicted import Predicted
 from bench.score import suites

@@ -21,10 +21,9 @@ from syrupy.assertion import SnapshotAssertion
 from bench import show
 from bench.base.errors import BenchError
 from bench.compare.judge import NO_PREDICTIONS, ONE_SEED
-from bench.compare.statements import answer, compared, verdict
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
-from bench.compare.tables import TableOptions, compare_runs
+from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
 from bench.runs import Code, Run, RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
 from bench.show.tables.scores import print_tables, render
@@ -135,7 +134,9 @@ def test_without_predictions_nothing_is_claimed() -> None:
         for cell in one.cells
         if cell
     )
-    assert answer(plain).endswith("differences were not tested: no predictions of every task.")
+    assert table_answer(plain).endswith(
+        "differences were not tested: no predictions of every task."
+    )
 
 
 GOLD = gold_of("STS14")
@@ -191,7 +192,7 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
         "old": (None, NO_PREDICTIONS),
     }
     assert [one.name for one in table.rows if one.may_be_best] == ["one"]
-    said = answer(table)
+    said = table_answer(table)
     assert "one is the best of 3 rows" in said and said.endswith(
         f"Not tested: old ({NO_PREDICTIONS})."
     )

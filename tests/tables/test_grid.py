@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from bench.compare.formatting import csv_text, latex, markdown, visible
-from bench.compare.statistics.summary import summarise, with_baseline
+from bench.compare.statistics.table import summarise, with_baseline
 from bench.runs import RunRecord
 from bench.show import grid as writers
 from bench.show.grid import Cell, Column, Grid, grid, terminal

@@ -14,17 +14,340 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, fdtrc, ndtr, ndtri, polygamma, stdtr, stdtrit
 
-from bench.compare.statistics.influence import Influence, Items
-from bench.compare.statistics.seed_variance import seed_variances
 from bench.runs.predicted import Floats, Predicted, same_items
 
 LEVEL = 0.95
 POWER = 0.8
+
+
+# --- how far each item moves a value: what a little more weight for that item would change ---
+# A value under items drawn again is, except for terms that vanish with their number, the value plus the influence of every item
+# times how much more often than once it was drawn. So the variance over such draws needs no drawing: it is a sum of products of
+# influences (the infinitesimal jackknife; Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
+#
+# Legend: S seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
+
+
+@dataclass(frozen=True)
+class Influence:
+    """Of one method on one task, in points (x 100)."""
+
+    value_SR: Floats
+    moved_SN: Floats
+    """Mean over repetitions; a row sums to zero."""
+    weight_N: Floats
+    """Of the items in the value; sums to 1."""
+
+    def of(self, seeds: Sequence[int | None], wanted: Sequence[int | None]) -> Influence:
+        """The same with some of its seeds."""
+        rows = [seeds.index(seed) for seed in wanted]
+        return replace(self, value_SR=self.value_SR[rows], moved_SN=self.moved_SN[rows])
+
+
+def influence(p: Predicted) -> Influence:
+    """Raises ValueError where a value is undefined: one side of a correlation is constant, a draw of examples was tested on nothing."""
+    if p.moved_SN is not None and p.score_S is not None:
+        return Influence(p.score_S[:, None], p.moved_SN, np.full(p.n_items, 1 / p.n_items))
+    if p.metric in ("accuracy", "clustering-accuracy"):
+        return _of_accuracy(p)
+    weight_N = (
+        np.full(p.n_items, 1 / p.n_items) if p.metric == "spearman" else _query_weights(p.query_N)
+    )
+    values, moved = zip(
+        *(
+            _of_correlation(prediction_N, p.gold_N, weight_N, p.task)
+            for prediction_N in p.prediction_SN
+        ),
+        strict=True,
+    )
+    return Influence(np.array(values)[:, None], np.stack(moved), weight_N)
+
+
+def _of_correlation(
+    x: ArrayLike, y: ArrayLike, weight_N: Floats, task: str
+) -> tuple[float, Floats]:
+    """Spearman's, ties by mean ranks, as the correlation of weighted mid-distribution functions, and its influence function."""
+    x_groups, y_groups = (np.unique(side, return_inverse=True)[1] for side in (x, y))
+    u_N, v_N = _centred_ranks(x_groups, weight_N), _centred_ranks(y_groups, weight_N)
+    product, squares_x, squares_y = (
+        float(weight_N @ (a * b)) for a, b in ((u_N, v_N), (u_N, u_N), (v_N, v_N))
+    )
+    if min(squares_x, squares_y) <= 1e-15:
+        raise ValueError(f"{task}: one side is constant: correlation is undefined, not zero")
+    # an item moves each moment by its own part, and by the ranks that it moves of the others
+    of_product_N = (
+        u_N * v_N
+        + _above(x_groups, weight_N * v_N)
+        + _above(y_groups, weight_N * u_N)
+        - 3 * product
+    )
+    of_x_N = u_N * u_N + 2 * _above(x_groups, weight_N * u_N) - 3 * squares_x
+    of_y_N = v_N * v_N + 2 * _above(y_groups, weight_N * v_N) - 3 * squares_y
+    scale = (squares_x * squares_y) ** -0.5
+    value = product * scale
+    moved_N: Floats = of_product_N * scale - value / 2 * (of_x_N / squares_x + of_y_N / squares_y)
+    return 100 * min(1.0, max(-1.0, value)), 100 * weight_N * moved_N
+
+
+def _centred_ranks(group_N: NDArray[np.intp], weight_N: Floats) -> Floats:
+    """The weight below each item's value and half of that at it, less a half."""
+    weight_G = np.bincount(group_N, weight_N)
+    return (np.cumsum(weight_G) - weight_G / 2 - 0.5)[group_N]
+
+
+def _above(group_N: NDArray[np.intp], part_N: Floats) -> Floats:
+    """The sum of ``part_N``, whose total is zero, over all items with a greater value, and half of those with the same."""
+    part_G = np.bincount(group_N, part_N)
+    return (part_G / 2 - np.cumsum(part_G))[group_N]
+
+
+def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:
+    """(N,) so that every query is as heavy as the next: what a draw of one pair per query is on average."""
+    _, index_N, size_Q = np.unique(np.asarray(query_N), return_inverse=True, return_counts=True)
+    return 1 / (len(size_Q) * size_Q[index_N])
+
+
+def _of_accuracy(p: Predicted) -> Influence:
+    """Right answers have the weight of their items, over the weight of all asked; every fold is as heavy as the next."""
+    weight_N = np.full(p.n_items, 1 / p.n_items) if p.fold_N is None else _query_weights(p.fold_N)
+    right, counted = _right_answers(p)
+    every_SR = counted @ weight_N
+    if not (every_SR > 0).all():
+        raise ValueError(f"{p.task}: a draw has no test items")
+    value_SR = 100 * (right @ weight_N) / every_SR
+    moved = (100 * right - value_SR[:, :, None] * counted) * weight_N / every_SR[:, :, None]
+    return Influence(value_SR, moved.mean(axis=1), weight_N)
+
+
+def _right_answers(p: Predicted) -> tuple[Floats, Floats]:
+    """(S, R, N) twice: 1 where an answer is right, and 1 where one was asked for.
+
+    Clusters are matched with classes on all items, and keep their class when items are drawn: where the best matching is the only
+    best one, a new one would change the value by less than the noise of drawing squared.
+    """
+    prediction_SRN = np.moveaxis(np.atleast_3d(p.prediction_SN), 1, 2)
+    if p.metric == "clustering-accuracy":
+        right = np.stack(
+            [
+                [_matched(labels_N, p.gold_N) for labels_N in labels_RN]
+                for labels_RN in prediction_SRN
+            ]
+        )
+        return right.astype(np.float64), np.ones(right.shape)
+    counted = (
+        prediction_SRN >= 0
+        if p.prediction_SN.ndim == 3
+        else np.ones(prediction_SRN.shape, dtype=bool)
+    )
+    return ((prediction_SRN == p.gold_N) & counted).astype(np.float64), counted.astype(np.float64)
+
+
+def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Whether each item's cluster is matched with its class, under the best one-to-one matching (Kuhn 1955)."""
+    from scipy.optimize import linear_sum_assignment
+
+    clusters, row_N = np.unique(labels_N, return_inverse=True)
+    classes, column_N = np.unique(gold_N, return_inverse=True)
+    counts_PG = np.bincount(
+        row_N * len(classes) + column_N, minlength=len(clusters) * len(classes)
+    ).reshape(len(clusters), len(classes))
+    partner_P = np.full(len(clusters), -1)
+    matched, partners = linear_sum_assignment(counts_PG, maximize=True)
+    partner_P[matched] = partners
+    return partner_P[row_N] == column_N
+
+
+# --- which items depend on each other, and what that makes of the variance over items ---
+# Two pairs that share a sentence are hard or easy together, in whatever task they stand. Their influences are summed by sentence
+# before they are squared; pairs that are the same, which share two, are then counted once too often, and taken out once:
+# the variance estimate for such data of Aronow, Samii and Assenova 2015 (Cluster-robust variance estimation for dyadic data,
+# Political Analysis 23). Nothing is assumed of how sentences hang together over several pairs.
+#
+# Legend: T tasks, N items of all tasks, K what an item may share with others (2: its sentences), R runs, U units.
+
+
+class Items:
+    """The items of a column: of one task, or of all tasks of an average, one after the other."""
+
+    def __init__(self, tasks: Sequence[Predicted], influences: Sequence[Influence]) -> None:
+        """One method's cells; all methods have the same items. ``influences``: theirs, for the weights."""
+        ids = [np.arange(p.n_items)[:, None] if p.ids_NK is None else p.ids_NK for p in tasks]
+        universes = [
+            p.universe if p.shared_NK is not None and p.universe else f"items of {p.task}"
+            for p in tasks
+        ]
+        width = max(int(ids_NK.max()) for ids_NK in ids) + 1
+        offset = {name: width * i for i, name in enumerate(dict.fromkeys(universes))}
+        one_N, other_N = (
+            np.concatenate(
+                [
+                    offset[name] + ids_NK[:, side]
+                    for name, ids_NK in zip(universes, ids, strict=True)
+                ]
+            ).astype(np.int64)
+            for side in (0, -1)
+        )
+        _, unit_N = np.unique(np.stack([one_N, other_N]), return_inverse=True)
+        self._units = unit_N.reshape(2, -1)
+        self._two_N: NDArray[np.bool_] = one_N != other_N
+        """Items that may share two things."""
+        pair_N = np.minimum(one_N, other_N) * (
+            int(max(one_N.max(), other_N.max())) + 1
+        ) + np.maximum(one_N, other_N)
+        self._pair_N = np.unique(pair_N, return_inverse=True)[1]
+        share_U = self._by_unit(
+            np.concatenate([moved.weight_N / len(tasks) for moved in influences])
+        )
+        share_U = share_U / share_U.sum()
+        self.freedom = float(1 / (share_U**2).sum()) - 1
+        """Degrees of freedom of the variance: independent units of one size that would say as much, less one."""
+
+    def _by_unit(self, values_N: Floats) -> Floats:
+        (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
+        sum_U = np.bincount(one_N, values_N, units) + np.bincount(
+            other_N[two_N], values_N[two_N], units
+        )
+        return sum_U.astype(np.float64, copy=False)
+
+    def covariance(self, moved_RN: Floats) -> Floats:
+        """(2, R, R): of the values of runs over items drawn again, in squared points; and the same if pairs shared sentences only
+        where they are the same pair, below which no variance is taken to be.
+
+        Raises ValueError where all items are one unit.
+        """
+        if self.freedom <= 0:
+            raise ValueError(
+                "all items are connected: how far other items would move the score is not known"
+            )
+        scale = (self.freedom + 1) / self.freedom
+        by_pair_RP = np.stack([np.bincount(self._pair_N, moved_N) for moved_N in moved_RN])
+        least_RR = by_pair_RP @ by_pair_RP.T
+        if not self._two_N.any():
+            return scale * np.stack([least_RR, least_RR])
+        by_unit_RU = np.stack([self._by_unit(moved_N) for moved_N in moved_RN])
+        twice = np.stack(
+            [np.bincount(self._pair_N[self._two_N], moved_N[self._two_N]) for moved_N in moved_RN]
+        )
+        return scale * np.stack([by_unit_RU @ by_unit_RU.T - twice @ twice.T, least_RR])
+
+
+# --- the variance over training seeds, borrowed across methods: three seeds of eight methods say more than three of one ---
+# Each method's variance is drawn towards what all methods of a table have, as far as they are alike: the empirical Bayes estimate
+# of Smyth 2004 (Linear models and empirical Bayes methods, Statistical Applications in Genetics and Molecular Biology 3; "limma").
+
+LEAST = 1e-5
+"""Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
+WIDE = 0.05
+"""Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
+
+
+def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
+    """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as for ``moderated_variances``.
+
+    Moderated, and raised towards the mean of all. A method whose sample variance an F test finds larger than the pooled variance of
+    the others keeps its own: it would otherwise borrow from methods that are not like it.
+    """
+    freedom_M = np.asarray(freedom_M, dtype=np.float64)
+    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
+    if prior_freedom > 0:
+        seed_M = raise_variances(
+            seed_M, freedom_M, prior_freedom, float(np.average(variance_M, weights=freedom_M))
+        )
+    squares_M, others_M = freedom_M * variance_M, freedom_M.sum() - freedom_M
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wide_M = (
+            fdtrc(freedom_M, others_M, variance_M / ((squares_M.sum() - squares_M) / others_M))
+            < WIDE / (freedom_M > 0).sum()
+        ) & (variance_M > seed_M)
+    return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
+
+
+def moderated_variances(
+    variances: ArrayLike, degrees_of_freedom: ArrayLike
+) -> tuple[float, float, Floats, Floats]:
+    """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees of freedom).
+
+    ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a single seed) is not looked at, and
+    gets the prior's; one at least has some. The prior is fitted to the logarithms by moments (Smyth 2004, section 6.2). Where they differ by no more than
+    chance, its degrees of freedom are infinite, and the posterior is the pooled variance. No posterior has more degrees of
+    freedom than all groups together. With one group to learn from nothing is borrowed: the prior has zero degrees of freedom.
+    """
+    variance_M, freedom_M = (
+        np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
+    )
+    known_M = freedom_M > 0
+    prior_variance, prior_freedom = _prior(variance_M[known_M], freedom_M[known_M])
+    own_M = np.where(known_M, variance_M, prior_variance)
+    if math.isinf(prior_freedom):
+        posterior_M = np.full(len(own_M), prior_variance)
+    elif prior_freedom == 0:
+        posterior_M = own_M
+    else:
+        posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (
+            freedom_M + prior_freedom
+        )
+    return (
+        prior_variance,
+        prior_freedom,
+        posterior_M,
+        np.minimum(freedom_M + prior_freedom, freedom_M.sum()),
+    )
+
+
+def raise_variances(
+    posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float
+) -> Floats:
+    """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by the share that was borrowed.
+
+    The prior is known badly from few methods, and a variance that is small by chance calls methods different that are not. Of a method
+    whose own seeds say little the mean itself is the least; one whose own seeds say most of what is known keeps what they say, so that
+    a single method that varies much does not hide all differences of a table. Shares are of the logarithm.
+    """
+    share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
+    return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
+
+
+def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
+    """Scaled inverse chi-square prior by moments of log variances."""
+    pooled = float(np.average(variance_M, weights=freedom_M))
+    if len(variance_M) < 2:
+        return pooled, 0.0
+    if pooled == 0:
+        return 0.0, math.inf
+    logs_M = _logs(variance_M, freedom_M)
+    excess = float(logs_M.var(ddof=1) - polygamma(1, freedom_M / 2).mean())
+    if excess <= 0:
+        return pooled, math.inf
+    prior_freedom = 2 * _inverse_trigamma(excess)
+    half = prior_freedom / 2
+    return math.exp(float(logs_M.mean()) + float(digamma(half)) - math.log(half)), prior_freedom
+
+
+def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
+    """Logarithms whose mean is that of the true variances, in expectation (Smyth 2004, section 6.2). One variance at least is above 0."""
+    usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
+    return (
+        np.log(np.maximum(variance_M, LEAST * usual))
+        - digamma(freedom_M / 2)
+        + np.log(freedom_M / 2)
+    )
+
+
+def _inverse_trigamma(value: float) -> float:
+    """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends between which it lies."""
+    from scipy.optimize import brentq
+
+    ends = 1 / value, (1 + math.sqrt(1 + 4 * value)) / (2 * value)
+    return float(brentq(lambda x: float(polygamma(1, x)) - value, *ends, xtol=1e-100, rtol=1e-13))
+
+
+# --- the column, and the differences between its methods ---
 
 
 @dataclass(frozen=True)
@@ -87,7 +410,16 @@ class Column:
             (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
         )
         spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
-        self._moderate(spread_M, np.asarray(random, dtype=bool), freedom_M)
+        random_M = np.asarray(random, dtype=bool)
+        self.seed_M = np.where(random_M, np.nan, 0.0)
+        """Variance over seeds; NaN: not known."""
+        self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
+        self.total_freedom = float(freedom_M.sum())
+        if self.total_freedom > 0:
+            seed_M, seed_freedom_M = seed_variances(spread_M, freedom_M)
+            known_M = random_M & (seed_freedom_M > 0)
+            self.seed_M[known_M] = seed_M[known_M]
+            self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
         if covariance is not None:  # (2, M, M) of the means over the runs of each method
             sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
@@ -99,27 +431,13 @@ class Column:
                 self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
 
-    def _moderate(
-        self, spread_M: Floats, random_M: NDArray[np.bool_], freedom_M: NDArray[np.int64]
-    ) -> None:
-        self.seed_M = np.where(random_M, np.nan, 0.0)
-        """Variance over seeds; NaN: not known."""
-        self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
-        self.total_freedom = float(freedom_M.sum())
-        if self.total_freedom > 0:
-            seed_M, seed_freedom_M = seed_variances(spread_M, freedom_M)
-            known_M = random_M & (seed_freedom_M > 0)
-            self.seed_M[known_M] = seed_M[known_M]
-            self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
-
     def less(self, other: int) -> Differences:
         """(M,) every method minus the one at ``other``; NaN at itself."""
 
         def variance(matrix: Floats) -> Floats:
             """(..., M) of the difference, from covariances (..., M, M)."""
             own = np.diagonal(matrix, axis1=-2, axis2=-1)
-            both = own + own[..., other, None] - 2 * matrix[..., other]
-            return np.maximum(both, 0)
+            return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
 
         items_M, repeated_M = variance(self.items).max(axis=0), variance(self.repeated_MM)
         one_M = self.seed_M / self.runs_M
@@ -216,8 +534,6 @@ def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
 
 
 def _student(t: Floats, freedom: Floats) -> Floats:
-    from scipy.special import ndtr, stdtr
-
     with np.errstate(invalid="ignore"):
         return np.where(
             np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t)
@@ -225,8 +541,6 @@ def _student(t: Floats, freedom: Floats) -> Floats:
 
 
 def _quantile(probability: float, freedom: Floats) -> Floats:
-    from scipy.special import ndtri, stdtrit
-
     return np.where(
         np.isinf(freedom),
         ndtri(probability),

@@ -20,7 +20,7 @@ from bench.base.errors import BenchError, NotAModel, UnknownName
 from bench.base.text import one_value
 from bench.data.sets import DataFolder
 from bench.method import prompted, task_prompt
-from bench.references.checkpoints import find_checkpoint
+from bench.references import find_checkpoint
 from bench.run import plan
 from bench.run.config import RunConfig
 from bench.run.models.objects import ExternalModel, file_plugin, object_plugin, table_plugin

@@ -6,28 +6,22 @@ import json
 import shlex
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
 from bench.base.text import seed_ranges, value_text
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
-from bench.board.content import board_tables
-from bench.board.judged_tables import answer
-from bench.board.repeat import repeat
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables, repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words, visible
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
 from bench.runs.run import Run
+from bench.show.figures import Figure
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
 from bench.show.pages.run_page import about, files, remarks, sentences
-from bench.show.tables.data import table_data
-from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid
-
-if TYPE_CHECKING:
-    from bench.show.figures.drawing import Figure
+from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid, table_data
 
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
@@ -61,7 +55,13 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,
-        methods=methods_grid(board),
+        methods=grid(
+            ("method", "what it is", "paper"),
+            [
+                (Cell(text=name, link=method_link(board, name)), one.cls.summary, one.cls.paper)
+                for name, one in sorted(board.described.items())
+            ],
+        ),
         papers=printed_papers(board),
         changes=changes_grid(board),
         about=partial(about, board),
@@ -163,15 +163,6 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if whole else f"{value:,.4g}"
 
 
-def methods_grid(board: Board) -> Grid:
-    """What each method is, as it says itself."""
-    rows = [
-        (Cell(text=name, link=method_link(board, name)), one.cls.summary, one.cls.paper)
-        for name, one in sorted(board.described.items())
-    ]
-    return grid(("method", "what it is", "paper"), rows)
-
-
 def changes_grid(board: Board) -> Grid | None:
     """The rows that changed since the version before; None where there are none."""
     if board.changes is None or not board.changes.rows:
@@ -210,11 +201,14 @@ def panel_data(board: Board) -> dict[str, Any]:
 
 def _run(board: Board, run: Run) -> dict[str, Any]:
     record, sender = run.record, board.senders.get(run.record.run_id)
-    links = {name: link for name, link, _ in files(board, run)}
+    {name: link for name, link, _ in files(board, run)}
     return {
         "seed": record.seed,
         "by": sender and visible(sender),
-        "links": {"page": run_link(board, record.run_id), **links},
+        "links": {
+            "page": run_link(board, record.run_id),
+            **{name: link for name, link, _ in files(board, run)},
+        },
     }
 
 

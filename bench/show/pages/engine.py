@@ -7,14 +7,15 @@ import hashlib
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
-from bench.board.names import link, method_page, run_file, search_file
+from bench.board.board import Board, link, method_page, run_file, search_file
 from bench.compare.formatting import metric_words, score, setting_words
+from bench.compare.statistics.table import Table
 from bench.show.grid import Grid, as_html, html_text
 from bench.show.tables.scores import (
     difference_heading,
@@ -23,11 +24,6 @@ from bench.show.tables.scores import (
     spread_text,
     under,
 )
-
-if TYPE_CHECKING:
-    from bench.board.board import Board
-    from bench.compare.statistics.table import Table
-
 
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("board.css", "board.js")

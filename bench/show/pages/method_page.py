@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import duration, value_text
-from bench.board.board import Board, MethodDescription
-from bench.board.names import link
-from bench.board.repeat import without_folders
+from bench.board.board import Board, MethodDescription, link, without_folders
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
-from bench.run.recipe_file import Disagreement, Entry
+from bench.run.recipe_file import Entry
 from bench.runs.run import Run
 from bench.runs.searches import RECIPE, Search, best_trial, expected_best
 from bench.show.grid import Cell, Column, Grid, grid
@@ -46,7 +44,13 @@ def render(board: Board, method: str) -> str:
         searches=[one for one in board.searches if method in one.trials],
         search_command=lambda search: without_folders(search.study.command),
         trials=trials_grid,
-        disagreements=disagreements(described.file.disagreements if described else ()),
+        disagreements=grid(
+            ("about", "the paper", "the code", "here"),
+            [
+                (one.topic, one.paper, one.code, one.use)
+                for one in (described.file.disagreements if described else ())
+            ],
+        ),
         papers=printed_papers(board, method, UP),
     )
 
@@ -67,13 +71,19 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
     for shown, row in board.rows:
         if row.method == method:
             table = shown.table
-            form = (table.suite, table.protocol, table.text, table.metric, table.columns)
             address = f"{link('index.html', UP)}#{shown.anchor}"
-            groups.setdefault(form, []).append((address, table, row))
+            groups.setdefault(
+                (table.suite, table.protocol, table.text, table.metric, table.columns), []
+            ).append((address, table, row))
     made = []
     for lines in groups.values():
-        rows = tuple(replace(row, footnotes=(), cost=None) for _, _, row in lines)
-        table = replace(lines[0][1], setting=None, backbone=None, rows=rows, footnotes=())
+        table = replace(
+            lines[0][1],
+            setting=None,
+            backbone=None,
+            rows=tuple(replace(row, footnotes=(), cost=None) for _, _, row in lines),
+            footnotes=(),
+        )
         made.append(
             (
                 table,
@@ -176,13 +186,6 @@ def recipe_lines(entry: Entry) -> dict[str, tuple[str, str]]:
 
 def _sourced(value: Any) -> tuple[str, str]:
     return value_text(value.value), "; ".join(filter(None, (value.source, value.note)))
-
-
-def disagreements(listed: Sequence[Disagreement]) -> Grid:
-    return grid(
-        ("about", "the paper", "the code", "here"),
-        [(one.topic, one.paper, one.code, one.use) for one in listed],
-    )
 
 
 # --- how its values were searched ---

@@ -1,18 +1,34 @@
-"""What the papers printed, table by table, with the audit's remarks and what runs here made of each number."""
+"""What the papers printed, table by table, with the audit's remarks and what runs here made of each number; and the page of a paper's
+tables and figures that were run again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bench.base.text import plural, slug
-from bench.board.board import Board
+from bench.board.board import Board, board
 from bench.compare.printed import DIFFERS, NOT_TESTED
-from bench.references import PAPERS, ReferenceResult, Row, results, rows, tables
+from bench.references import (
+    PAPERS,
+    SUITES,
+    Part,
+    ReferenceResult,
+    Row,
+    figure_runs,
+    meaning,
+    printed_points,
+    results,
+    rows,
+    tables,
+)
 from bench.references.audit import KINDS, Remark, remarks
-from bench.references.ours import SUITES, meaning
+from bench.runs.run import Run
+from bench.show.figures import figures, rescaling
 from bench.show.grid import Cell, Column, Grid, grid
-from bench.show.pages.engine import method_link
+from bench.show.pages.engine import method_link, render_template
+from bench.show.pages.run_page import cosines
 
 SIGNS = {DIFFERS: "outside", NOT_TESTED: "not tested"}
 
@@ -39,9 +55,8 @@ def printed_papers(
         suites = dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells)
         about = [*suites, plural(len(lines), "row")]
         about += [plural(len(made.footnotes), "remark")] if made.footnotes else []
-        anchor = f"printed-{slug(paper, table)}"
         papers.setdefault(f"{paper}: {PAPERS[paper]}", []).append(
-            PrintedTable(anchor, table, ", ".join(about), made)
+            PrintedTable(f"printed-{slug(paper, table)}", table, ", ".join(about), made)
         )
     return papers
 
@@ -65,7 +80,7 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
                 (one for cell in row.cells for one in remarks(cell) if not one.task), texts
             ),
         )
-        numbers = [_number(cells.get(task), texts) for task in tasks]
+        numbers = (_number(cells.get(task), texts) for task in tasks)
         made.append([label, row.first.backbone, *numbers, _origin(row)])
         here = [_ours(board, cells.get(task)) for task in tasks]
         made += [["  ours", "", *here, ""]] if any(cell.main for cell in here) else []
@@ -108,8 +123,9 @@ def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> Cell:
     if cell is None:
         return Cell()
     std = "" if cell.std is None else f" ±{cell.std:g}"
-    about = (one for one in remarks(cell) if one.task)
-    return Cell(text=cell.printed + std, marks=_marks(about, texts))
+    return Cell(
+        text=cell.printed + std, marks=_marks((one for one in remarks(cell) if one.task), texts)
+    )
 
 
 def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
@@ -117,5 +133,52 @@ def _ours(board: Board, cell: ReferenceResult | None) -> Cell:
     here = board.reproduced.get(cell) if cell else None
     if here is None or here.mean is None:
         return Cell()
-    sign = SIGNS.get(here.verdict, "")
-    return Cell(number=here.mean, decimals=here.decimals, spread=here.half, sign=sign)
+    return Cell(
+        number=here.mean, decimals=here.decimals, spread=here.half, sign=SIGNS.get(here.verdict, "")
+    )
+
+
+# --- a paper's tables and figures that were run again, as one page ---
+
+
+def render(
+    title: str,
+    figure: Mapping[str, Any] | None,
+    rows: Mapping[str, Iterable[Sequence[str]]],
+    left_out: Iterable[Sequence[str]],
+) -> str:
+    """The page as HTML: one file, no network. ``rows``: title of a printed row -> (task, printed, ours, verdict) of each cell."""
+    columns = ("task", Column("printed", right=True), Column("ours", right=True), "verdict")
+    return render_template(
+        "reproduced.html",
+        one_file=True,
+        title=title,
+        figure=figure,
+        rows={name: grid(columns, cells) for name, cells in rows.items()},
+        left_out=grid(("rows", "why"), left_out),
+    )
+
+
+def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
+    """A figure of a paper, drawn from our runs, or from its formula. ``runs``: by name, one a seed. Raises BenchError where none
+    of them has a score."""
+    spec = next((one for one in figure_runs() if one.part == part), None)
+    [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
+    page = {
+        "part": part,
+        "open": spec.open if spec else "",
+        "drawn": [] if spec else [rescaling()],
+        "ridges": [],
+        "points": grid(
+            ("task", "at", Column("printed", right=True), "read from"),
+            [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)],
+        ),
+    }
+    if spec and spec.draws == "cosines":
+        ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]
+        page["ridges"] = [(name, one) for name, one in ridges if one]
+    elif spec and runs:
+        every = [run for ours in runs.values() for run in ours]
+        made = board(every, version="reproduced", title=part.name)
+        page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
+    return page

@@ -1,9 +1,12 @@
-"""Everything about one run, as facts (a name and a text) and Grids: what ``bench runs RUN`` prints and the page of a run shows."""
+"""Everything about one run, as facts (a name and a text) and Grids: what ``bench runs RUN`` prints and the page of a run shows; and what
+verify found of runs and versions.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from bench.data.overlap_counts import overlaps_of
 from bench.runs.intact import read_curve, series
 from bench.runs.record import SET, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
+from bench.verify.findings import KINDS, UNCHECKED, RunReport
 
 NARROWEST = 24  # characters of a column of text that can still be read
 Facts = list[tuple[str, str]]
@@ -52,9 +56,13 @@ def score_grids(record: RunRecord) -> list[Grid]:
     made = []
     for (suite, protocol, text), scores in by_form(record).items():
         metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
-        title = f"{suite}: {metrics}, {protocol}{f' ({text})' if text else ''}"
-        rows = [row for result in scores for row in _score_rows(result)]
-        made.append(grid(columns, rows, title=title))
+        made.append(
+            grid(
+                columns,
+                [row for result in scores for row in _score_rows(result)],
+                title=f"{suite}: {metrics}, {protocol}{f' ({text})' if text else ''}",
+            )
+        )
     return made
 
 
@@ -89,8 +97,7 @@ def recipe(record: RunRecord) -> Grid:
         (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
         for key, value in ordered
     ]
-    columns = ("value of", "is", Column("from", wrap=NARROWEST))
-    return grid(columns, rows, title="recipe")
+    return grid(("value of", "is", Column("from", wrap=NARROWEST)), rows, title="recipe")
 
 
 def model(record: RunRecord) -> str:
@@ -112,8 +119,9 @@ def training(record: RunRecord, folder: Path | None = None) -> Facts:
     curve = [] if folder is None else read_curve(folder)
     for key in ("loss", "dev_score"):
         if points := series(curve, key):
-            ends = f"{score(points[0][1])} to {score(points[-1][1])}"
-            facts.append((key.replace("_", " "), ends))
+            facts.append(
+                (key.replace("_", " "), f"{score(points[0][1])} to {score(points[-1][1])}")
+            )
     return [(name, text) for name, text in facts if text]
 
 
@@ -177,3 +185,48 @@ def overlap_grid(overlap: Any) -> Grid:
     numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
     return grid(columns, rows, title="sentences of the evaluation sets that stand in the corpus")
+
+
+# --- what verify found ---
+
+
+def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
+    """How many checks agree in each run; what differs and which scores could not be computed; what else was not checked."""
+    agree = [
+        [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
+        for report in reports
+    ]
+    columns: list[Column | str] = [
+        Column("run", wrap=30),
+        "result",
+        *(Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)),
+    ]
+    yield grid(columns, agree)
+    wrong = [
+        (report.name, finding.kind, finding.what, finding.why)
+        for report in reports
+        for finding in [*report.differences, *report.select(UNCHECKED, "score")]
+    ]
+    if wrong:
+        columns = ["run", "check", Column("of", wrap=16), Column("why", wrap=24)]
+        yield grid(columns, wrong, title="Differs, or cannot be computed")
+    unchecked = Counter(
+        (finding.kind, finding.why)
+        for report in reports
+        for finding in report.unchecked
+        if finding.kind != "score"
+    )
+    if unchecked:
+        columns = ["check", Column("times", right=True), Column("why", wrap=24)]
+        yield grid(
+            columns,
+            [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())],
+            title="Not checked",
+        )
+
+
+def _result(report: RunReport) -> str:
+    if report.differences:
+        return "differs"
+    checked = report.count() and not report.count("score", UNCHECKED)
+    return "agrees" if checked else "not checked"
