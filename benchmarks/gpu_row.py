@@ -139,7 +139,7 @@ def _transfer(dim: int, scale: float, device: str, note: Callable[[str], None]) 
 
 
 def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.fewshot import SUITE, LoadedFewShot
+    from bench.score.suites.transfer import SUITE, LoadedFewShot
 
     for name in TRANSFER_TASKS:
         texts, vectors = _labelled(name, dim, scale)
@@ -178,8 +178,7 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
 
 
 def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.cxc import SUITE
-    from bench.score.suites.sts import LoadedPairs
+    from bench.score.suites.sts import SUITE, LoadedPairs
 
     captions = 5 * _size(5000, scale, 20)
     count = _size(data_set("CxC-STS").items["test"], scale, captions)

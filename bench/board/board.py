@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.references import ReferenceResult, results, rows, tables
-from bench.runs.packed import NAME
+from bench.runs.arrays import NAME
 from bench.runs.record import RunRecord
-from bench.runs.run import Run
+from bench.runs.store import Run
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes

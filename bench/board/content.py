@@ -17,7 +17,7 @@ from bench.board.names import unused_name
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import SENDER, Table, corpus_words
 from bench.runs.record import RecipeValue, RunRecord
-from bench.runs.run import Run
+from bench.runs.store import Run
 
 
 def board(

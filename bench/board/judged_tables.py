@@ -9,7 +9,7 @@ from bench.compare import statements
 from bench.compare.statistics.table import SENDER, Table
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs
 from bench.runs.record import RunRecord
-from bench.runs.run import Run
+from bench.runs.store import Run
 
 SAMPLE = "check"
 """The built-in suite, a small sample: no result, so that a run with scores of other suites, too, needs no table of it."""

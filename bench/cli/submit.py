@@ -12,8 +12,7 @@ from bench.base.errors import BenchError
 from bench.base.files import writing
 from bench.cli.options import comma_list, runs_option
 from bench.publish.submissions import SENDER_FILE, check_submission
-from bench.runs.intact import CURVE
-from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
+from bench.runs.store import CURVE, RECORD, RunsFolder, predictions_name, read_record
 
 
 @click.command()

@@ -19,7 +19,7 @@ from bench.show.tables.findings import report_grids
 from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run
 
 if TYPE_CHECKING:
-    from bench.verify.identity import More
+    from bench.verify import More
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 

@@ -19,7 +19,7 @@ import numpy as np
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.export import card, mteb_folder, st_folder, transformers_folder
 from bench.export.exported import Exported
-from bench.runs.intact import AGAIN
+from bench.runs.store import AGAIN
 
 if TYPE_CHECKING:
     from bench.method import Method

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataMissing
 from bench.method import read_json
-from bench.runs.intact import AGAIN, foreign_files
 from bench.runs.record import AVERAGE
-from bench.runs.store import data_key
+from bench.runs.store import AGAIN, data_key, foreign_files
 
 if TYPE_CHECKING:
     from mteb.results import TaskResult
@@ -163,7 +162,7 @@ def _ours(record: RunRecord, score: Score) -> TaskResult | None:
     import mteb
     from mteb.results import TaskResult
 
-    from bench.score.suites.from_predictions import find_task
+    from bench.score.suites import find_task
     from bench.score.suites.mteb_tasks import metadata_of, scores_of
 
     task = find_task(score.key)

@@ -12,8 +12,7 @@ from bench.base.errors import BenchError
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Spread, Table
 from bench.compare.tables import TableOptions, compare_runs
 from bench.runs.record import RunRecord, Score
-from bench.runs.run import Run
-from bench.runs.store import data_key
+from bench.runs.store import Run, data_key
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"
 FORMATS = (HUB, EVERY_EVAL_EVER)

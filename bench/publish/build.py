@@ -29,7 +29,7 @@ from bench.publish.versions import (
     seal,
     versions,
 )
-from bench.runs.packed import NAME, Packed
+from bench.runs.arrays import NAME, Packed
 from bench.runs.store import RunsFolder
 from bench.show.figures import figures as draw_figures
 from bench.show.figures.drawing import missing_library

@@ -22,7 +22,7 @@ from bench.compare.formatting import SEVERAL, markdown, setting_words
 from bench.publish.versions import PLAN, Version
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
 from bench.show.pages.board import changes_grid
 from bench.show.pages.board import render as render_board

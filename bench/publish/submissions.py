@@ -21,10 +21,9 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
-from bench.runs.run import Run
-from bench.runs.store import RunsFolder, predictions_name
-from bench.verify.findings import DIFFERS, UNCHECKED, Finding
-from bench.verify.identity import verify_run
+from bench.runs.store import Run, RunsFolder, predictions_name
+from bench.verify import verify_run
+from bench.verify.scores import DIFFERS, UNCHECKED, Finding
 
 if TYPE_CHECKING:
     from bench.data.sets.folder import DataFolder

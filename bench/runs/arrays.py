@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import io
+import json
 import lzma
+import math
 import os
 import re
+import sys
 import zipfile
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from hashlib import sha256
 from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
-from bench.base.errors import DataDamaged, DataMissing
-from bench.runs.packed import DEPTH, read_packed
+from bench.base.errors import DataDamaged, DataMissing, one_line
+from bench.base.files import default_cache
 
 LARGEST = 1 << 30  # bytes of all arrays of one file, unpacked; ours have some megabytes
 MOST = 1000  # arrays
@@ -39,7 +48,7 @@ WRONG = (
 def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, or ``only`` those that are named, as far as they are there; with those that its version keeps once.
 
-    Where there is no such file, those that its version has in its one file of predictions (``bench.runs.packed``).
+    Where there is no such file, those that its version has in its one file of predictions (``bench.runs.arrays``).
 
     Raises DataMissing where there is no file, DataDamaged for anything that is not arrays alone.
     """
@@ -100,3 +109,188 @@ def _array(data: bytes, name: str) -> np.ndarray:
     if array.size > len(data):  # rows of text without letters take no bytes
         raise ValueError(f"{name}: an array of {array.size:,} values in {len(data):,} bytes")
     return array
+
+
+# --- All predictions of a published version in one Parquet file, ``predictions.parquet``: a row for each array of each predictions file. ---
+
+
+NAME, MANIFEST = "predictions.parquet", "MANIFEST.json"
+DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
+LARGEST_PACKED = 1 << 31  # bytes of all arrays of one file
+DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U")
+
+
+class Packed:
+    """Collects the arrays of a version's predictions files and writes them as one file."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self._row_of: dict[tuple[Any, ...], int] = {}
+
+    def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raises DataDamaged for arrays of anything but numbers and text."""
+        for name, values in sorted(arrays.items()):
+            values = narrow(values)
+            text = values.dtype.kind == "U"
+            data = json.dumps(values.ravel().tolist()).encode() if text else values.tobytes()
+            dtype, shape = "U" if text else values.dtype.str[1:], values.shape
+            if dtype not in DTYPES:
+                raise DataDamaged(f"{file}: the array '{name}' holds neither numbers nor text")
+            row = len(self.rows)
+            first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
+            stored = (data, None) if first == row else (None, first)
+            self.rows.append((file, name, dtype, shape, *stored))
+
+    def write(self, path: Path) -> None:
+        """The same arrays in the same order give the same bytes."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        text, number = pa.string(), pa.int32()
+        types = (text, text, text, pa.list_(number), pa.binary(), number)
+        columns = zip(*self.rows, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+        names = ["file", "array", "dtype"]
+        parquet.write_table(
+            pa.table(arrays, names=[*names, "shape", "data", "same"]),
+            path,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=names,
+        )
+
+
+def narrow(values: np.ndarray) -> np.ndarray:
+    """The same values in row order, in the narrowest type that holds each exactly; little end first."""
+    values = np.asarray(values)
+    kind = values.dtype.kind
+    wanted = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
+    values = values.astype(values.dtype.newbyteorder("<"), order="C")
+    for dtype in wanted:
+        if np.dtype(dtype).itemsize >= values.dtype.itemsize:
+            break
+        with np.errstate(over="ignore", invalid="ignore"):
+            smaller = values.astype(f"<{dtype}")
+        back = smaller.astype(values.dtype).tobytes()  # NaN and -0.0, too
+        if back == values.tobytes() if kind == "f" else np.array_equal(smaller, values):
+            return smaller
+    return values
+
+
+# --- where the file lies: in its version, or at the address that the version's manifest names ---
+
+
+class Elsewhere(Struct, frozen=True):
+    """Predictions that lie outside their version."""
+
+    url: Annotated[str, Meta(pattern="^https?://")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+    bytes: Annotated[int, Meta(ge=0)]
+
+
+class Manifest(Struct, frozen=True):
+    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
+
+    files: dict[str, str]
+    older: dict[str, dict[str, str]] = {}  # version -> its files that pages of v3 link to
+    predictions_url: Elsewhere | None = None
+
+
+class PredictionsElsewhere(DataMissing):
+    """The predictions of a version lie at an address, and were not fetched."""
+
+
+def read_manifest(version: Path) -> Manifest | None:
+    """None where there is none. Raises DataDamaged."""
+    try:
+        return msgspec.json.decode((version / MANIFEST).read_bytes(), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{version / MANIFEST}: it cannot be read: {one_line(error)}") from None
+
+
+def cached(digest: str) -> Path:
+    """Where a predictions file of this sha256 lies after it was fetched."""
+    return default_cache() / "predictions" / f"{digest}.parquet"
+
+
+def find_packed(path: Path) -> tuple[Path, Path] | None:
+    """(version in which ``path`` lies, its file of predictions, which may have to be fetched); None for other places."""
+    for version in list(path.absolute().parents)[:DEPTH]:
+        if (version / NAME).is_file():
+            return version, version / NAME
+        with contextlib.suppress(DataDamaged):  # check_manifest reports it
+            manifest = read_manifest(version)
+            if manifest is not None and manifest.predictions_url is not None:
+                return version, cached(manifest.predictions_url.sha256)
+    return None
+
+
+def has_predictions(folder: Path) -> bool:
+    """Whether predictions of the run in ``folder`` are here: its own files, or those of its version."""
+    located = find_packed(folder / "predictions")
+    return (folder / "predictions").is_dir() or (located is not None and located[1].is_file())
+
+
+def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
+    """The arrays of the predictions file ``path`` out of its version's one file; None where that has none of it.
+
+    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have written.
+    """
+    if (located := find_packed(path)) is None:
+        return None
+    version, file = located
+    if not file.is_file():
+        why = f"the predictions of {version.name} lie elsewhere and are not here"
+        raise PredictionsElsewhere(why, f"bench verify {version} fetches them")
+    name = path.absolute().relative_to(version.absolute()).as_posix()
+    try:
+        state = os.stat(file)
+        table, rows = _read(file, state.st_mtime_ns, state.st_size)
+        if name not in rows:
+            return None
+        return {
+            array: _values(table, row)
+            for array, row in rows[name].items()
+            if only is None or array in only
+        }
+    except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
+        raise DataDamaged(f"{file} is no predictions file: {one_line(error)}") from None
+
+
+@functools.lru_cache(maxsize=4)
+def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str, int]]]:
+    """(the table, file -> array -> row)."""
+    from pyarrow import parquet
+
+    groups = parquet.ParquetFile(file).metadata
+    total = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
+    if total > LARGEST_PACKED:
+        raise ValueError(f"{total:,} bytes unpacked are too many for predictions")
+    table = parquet.read_table(file)
+    rows: dict[str, dict[str, int]] = {}
+    names = zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
+    for row, (of, array) in enumerate(names):
+        rows.setdefault(of, {})[sys.intern(array)] = row
+    return table, rows
+
+
+def _values(table: Any, row: int) -> np.ndarray:
+    dtype, shape, same, data = (
+        table[name][row].as_py() for name in ("dtype", "shape", "same", "data")
+    )
+    data = table["data"][same].as_py() if same is not None else data
+    if dtype not in DTYPES or any(n < 0 for n in shape):
+        raise ValueError(f"row {row}: an array of type {dtype[:20]} and shape {shape}")
+    if dtype == "U":
+        texts = json.loads(data)
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"row {row}: not a list of texts")
+        width = max(map(len, texts), default=1) or 1
+        values = np.array(texts, dtype=f"<U{width}")
+    else:
+        values = np.frombuffer(data, f"<{dtype}").copy()
+    if values.size != math.prod(shape):
+        raise ValueError(f"row {row}: {values.size:,} values for shape {shape}")
+    return values.reshape(shape)

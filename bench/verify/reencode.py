@@ -15,11 +15,9 @@ from bench.method import SilentReporter
 from bench.run.executors.scoring import RunVectors, score_tasks
 from bench.run.trained_run import find_run, load_run
 from bench.runs.record import AVERAGE, Score
-from bench.runs.run import Run
-from bench.runs.store import RunsFolder
-from bench.score.suites import RunPlace, TaskResult, suite, suite_names
-from bench.score.suites.known import KnownTask, survey
-from bench.verify.findings import DIFFERS, UNCHECKED, Finding, cell, check
+from bench.runs.store import Run, RunsFolder
+from bench.score.suites import KnownTask, RunPlace, TaskResult, suite, suite_names, survey
+from bench.verify.scores import DIFFERS, UNCHECKED, Finding, cell, check
 
 POINTS, ITEMS = 0.05, 3
 """A score that moves by less is the same score: another device or library rounds otherwise, and some classes of a few items flip."""

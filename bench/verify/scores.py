@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import Any
 
@@ -14,12 +14,11 @@ import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
-from bench.runs.packed import PredictionsElsewhere
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.runs.arrays import PredictionsElsewhere
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
-from bench.runs.run import Run
-from bench.score.suites import Arrays, average, suite, suite_names
-from bench.score.suites.from_predictions import GIVEN, rescore
-from bench.verify.findings import DIFFERS, UNCHECKED, Finding, NotChecked, cell, check
+from bench.runs.store import Run
+from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
 
 # --- what bench knows of every data set that it scores without having it: hashes of its gold values and of its files ---
 
@@ -249,3 +248,84 @@ def _average_difference(score: Score, record: RunRecord) -> str:
 def _form(score: Score) -> str | None:
     """Other forms of text are averaged together, whichever they are."""
     return "other" if (score.text or "").startswith("other-") else score.text
+
+
+# --- What a verification reports: one finding for each check, and the findings of one run or version together. ---
+
+
+KINDS = (
+    "record",
+    "score",
+    "detail",
+    "average",
+    "predictions",
+    "gold",
+    "data",
+    "checkpoint",
+    "fingerprint",
+    "files",
+    "encoding",
+)
+"""What a finding is about, in the order in which they are counted."""
+
+
+class NotChecked(Exception):
+    """Raised by a check that cannot be made here; its text says why."""
+
+
+def check(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
+    """The finding of one check. ``difference`` of the arguments says what differs, "" where nothing does; it may raise NotChecked, and
+    BenchError for what cannot be read, which differs."""
+    try:
+        why = difference(*arguments)
+    except NotChecked as reason:
+        return Finding(kind, what, UNCHECKED, str(reason))
+    except BenchError as error:
+        why = error.message
+    return Finding(kind, what, DIFFERS if why else AGREES, why)
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The findings of one run, or of a version's files."""
+
+    name: str
+    findings: Sequence[Finding]
+    status: str = "finished"
+
+    def select(self, outcome: str, kind: str = "") -> list[Finding]:
+        """Those of one outcome; of one kind, where that is named."""
+        return [
+            finding
+            for finding in self.findings
+            if finding.outcome == outcome and kind in ("", finding.kind)
+        ]
+
+    def count(self, kind: str = "", outcome: str = AGREES) -> int:
+        return len(self.select(outcome, kind))
+
+    @property
+    def differences(self) -> list[Finding]:
+        return self.select(DIFFERS)
+
+    @property
+    def unchecked(self) -> list[Finding]:
+        return self.select(UNCHECKED)
+
+    def as_object(self) -> dict[str, Any]:
+        """As JSON: the counts, and every finding that does not agree."""
+        return {
+            "run_id": self.name,
+            "status": self.status,
+            "agree": self.count(),
+            "differ": len(self.differences),
+            "unchecked": len(self.unchecked),
+            "findings": [asdict(finding) for finding in self.findings if finding.why],
+        }
+
+
+def cell(score: Score) -> str:
+    """ "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
+    form = "" if score.text in (None, "tokenised") else f" ({score.text})"
+    protocol = f" [{score.protocol}]" if score.suite == "cxc" else ""
+    return f"{score.suite} {score.task}{form}{protocol}"

@@ -11,7 +11,7 @@ import pytest
 from commands import SMALL, argv, bench, the_run
 from models import sentences
 
-from bench.score.suites.check import SUITE
+from bench.score.suites.sts import SUITE
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from bench.score.metrics import fewshot
-from bench.score.metrics.fewshot import accuracies, draw, fit_predict
+from bench.score.metrics.probe import accuracies, draw, fit_predict
 
 
 def test_the_reference_draw(reference_b):

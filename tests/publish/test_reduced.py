@@ -13,14 +13,12 @@ from published import publish
 
 from bench.publish.submissions import check_submission
 from bench.runs import Run
-from bench.runs.arrays import read_arrays
-from bench.runs.packed import NAME, narrow
+from bench.runs.arrays import NAME, narrow, read_arrays
 from bench.runs.record import REDUCED
-from bench.score.suites import suite, suite_names
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.drawings import cosines
 from bench.verify import UNCHECKED, verify_run
-from bench.verify.findings import cell
+from bench.verify.scores import cell
 
 ALL = ("sts", "cxc", "transfer", "geometry")
 TASKS = [

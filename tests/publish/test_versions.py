@@ -22,8 +22,7 @@ from bench.base.files import values_sha256
 from bench.publish import build
 from bench.publish.versions import MANIFEST, NAME, check, versions
 from bench.runs import RunsFolder
-from bench.runs.arrays import read_arrays
-from bench.runs.packed import Packed, narrow, read_packed
+from bench.runs.arrays import Packed, narrow, read_arrays, read_packed
 from bench.verify import runs_below, verify_run
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.compare.statistics.column import column
 from bench.compare.statistics.influence import influence
-from bench.runs.predicted import Predicted
+from bench.runs.predictions import Predicted
 
 
 @dataclass(frozen=True)

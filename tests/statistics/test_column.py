@@ -10,7 +10,7 @@ import scipy.stats
 
 from bench.compare.statistics.column import Column, Differences, column
 from bench.compare.statistics.influence import influence
-from bench.runs.predicted import Predicted
+from bench.runs.predictions import Predicted
 
 
 def of_items(covariance: np.ndarray) -> np.ndarray:

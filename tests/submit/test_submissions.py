@@ -66,7 +66,7 @@ def flipped(store: RunsFolder, run: RunRecord) -> None:
 
 def made_to_fit(store: RunsFolder, run: RunRecord) -> None:
     """Gold values that the predictions rank perfectly, with the score that follows from them."""
-    from bench.score.suites.from_predictions import rescore
+    from bench.score.suites import rescore
 
     arrays = read_arrays(predictions(store, run))
     arrays["gold"] = arrays["prediction"].copy()

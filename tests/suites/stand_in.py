@@ -13,10 +13,9 @@ from bench.data.sets.sts import SentencePairs
 from bench.data.sets.transfer import ClassedTexts, LabelledTexts
 from bench.score.suites import suite, transfer, transfer_quick
 from bench.score.suites.clustering import LoadedTexts
-from bench.score.suites.fewshot import LoadedFewShot
 from bench.score.suites.geometry import LoadedGeometry
 from bench.score.suites.sts import LoadedPairs
-from bench.score.suites.transfer import LoadedTransfer
+from bench.score.suites.transfer import LoadedFewShot, LoadedTransfer
 
 
 def words_in(sentences: Sequence[str], width: int = 64) -> np.ndarray:

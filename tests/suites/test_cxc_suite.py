@@ -11,8 +11,7 @@ from stand_in import words_in
 
 from bench.data.sets import DataFolder
 from bench.score.suites import TaskResult, suite
-from bench.score.suites.cxc import PROTOCOLS, drawn_scores
-from bench.score.suites.sts import LoadedPairs
+from bench.score.suites.sts import PROTOCOLS, LoadedPairs, drawn_scores
 
 
 def signed_words(sentences):

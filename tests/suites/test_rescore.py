@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.runs.arrays import read_arrays
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import rescore
 
 N = 60
 DRAW = np.random.default_rng(3)

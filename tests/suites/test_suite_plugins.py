@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bench.compare.judge import jackknife
 from bench.compare.statistics.influence import influence
 from bench.runs import RunsFolder, Score
-from bench.runs.predicted import Predicted
+from bench.runs.predictions import Predicted
 from bench.score import suites
 from bench.score.metrics.correlation import spearman
 

@@ -119,7 +119,7 @@ def test_gold_values_made_to_fit_are_found_out_even_if_every_hash_was_made_anew(
         arrays = {**stored}
     arrays["gold"] = np.sort(arrays["gold"])[np.argsort(np.argsort(arrays["prediction"]))]
     np.savez_compressed(path, **arrays)
-    from bench.score.suites.from_predictions import rescore
+    from bench.score.suites import rescore
 
     again = rescore(run.scores[0].key, arrays)
     assert again is not None and again.value > 90
@@ -243,7 +243,7 @@ def test_an_average_that_does_not_follow_from_its_tasks(
 ) -> None:
     empty = KnownHashes({}, {}, {})
     monkeypatch.setattr("bench.verify.scores.known_hashes", lambda: empty)
-    monkeypatch.setattr("bench.verify.identity.known_hashes", lambda: empty)
+    monkeypatch.setattr("bench.verify.known_hashes", lambda: empty)
     run = scores_with_average(store, finished_run(store))
     run = replace(
         run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores})

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bench.compare.statistics.influence import Influence, Items
 from bench.compare.statistics.seed_variance import seed_variances
-from bench.runs.predicted import Floats, Predicted, same_items
+from bench.runs.predictions import Floats, Predicted, same_items
 
 LEVEL = 0.95
 POWER = 0.8

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bench.runs.predicted import Floats, Predicted
+from bench.runs.predictions import Floats, Predicted
 
 
 @dataclass(frozen=True)

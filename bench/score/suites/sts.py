@@ -10,21 +10,30 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
+import lzma
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.base.errors import DataMissing, RunFailed
+from bench.base.errors import DataDamaged, DataMissing, RunFailed
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.cxc import RatedCaptions
+from bench.data.sets.cxc import CXC, SAME_IMAGE, RatedCaptions, images, read_cxc
+from bench.data.sets.cxc import OFFICIAL as CXC_OFFICIAL
 from bench.data.sets.sts import STS_TASKS, SentencePairs, read_sts
 from bench.score.metrics.correlation import (
+    DRAWS,
+    SEED,
     Grouped,
     correlate_groups,
+    draws_with_replacement,
+    draws_without_replacement,
     paired_cosine,
     pearson,
+    sampled_spearman,
     spearman,
 )
 from bench.score.suites import (
@@ -297,4 +306,163 @@ SUITE = Suite(
     tasks=tuple(_task(name) for name in STS_TASKS),
     average=STS_TASKS,
     docs="suites.md#sts",
+)
+
+
+# --- Crisscrossed Captions STS: sampled Spearman, mean and standard deviation over 1,000 draws, in the two protocols behind printed numbers. ---
+
+
+@dataclass(frozen=True)
+class CxcProtocol:
+    """Which pairs of the predictions a draw takes."""
+
+    name: str
+    query: str
+    """The array of the predictions that holds every pair's query."""
+    drawn: Callable[[np.ndarray], Iterator[np.ndarray]]
+    summary: str
+
+
+CXC_PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        CxcProtocol(
+            "cxc-promcse/1", "image", draws_with_replacement, "half of the images, with replacement"
+        ),
+        CxcProtocol(
+            "cxc-parekh/1",
+            "caption1",
+            draws_without_replacement,
+            "half of the captions, without replacement",
+        ),
+    )
+}
+
+
+def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
+    """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError where it is undefined."""
+    query_N = np.unique(predictions[CXC_PROTOCOLS[protocol].query], return_inverse=True)[1]
+    return sampled_spearman(
+        predictions["prediction"], predictions["gold"], CXC_PROTOCOLS[protocol].drawn(query_N)
+    )
+
+
+def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
+    """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
+    ranked, linear = correlations(predictions, task)
+    try:
+        values = drawn_scores(predictions, protocol)
+    except ValueError as error:
+        raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
+    low, median, high = np.percentile(values, [2.5, 50, 97.5])
+    n = len(predictions["gold"])
+    detail = {
+        "draws": {
+            "count": DRAWS,
+            "seed": SEED,
+            "of": CXC_PROTOCOLS[protocol].summary,
+            "min": float(values.min()),
+            "low": float(low),
+            "median": float(median),
+            "high": float(high),
+            "max": float(values.max()),
+        },
+        "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
+        "subsets": by_subset(ranked, linear),
+    }
+    return TaskScore(float(values.mean()), n, float(values.std()), detail)
+
+
+def _read_cxc(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+    return LoadedPairs(task, read_cxc(data, text=text))
+
+
+CXC_SUITE = Suite(
+    name="cxc",
+    title="Crisscrossed Captions",
+    description="Do cosines rank pairs of image captions as people do? A domain that no other STS set shares; nothing is trained on it.",
+    tasks=tuple(
+        Task(
+            suite="cxc",
+            name=CXC,  # under both protocols: their predictions are the same
+            protocol=protocol,
+            metric="spearman-bootstrap",
+            n=data_set(CXC).items["test"],
+            data=(CXC, CXC_OFFICIAL),
+            read=_read_cxc,
+            rescore=partial(score_cxc, protocol=protocol),
+            needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
+        )
+        for protocol in CXC_PROTOCOLS
+    ),
+    average=None,
+    docs="suites.md#cxc",
+)
+
+
+# --- The built-in suite: pairs of image captions that people rated, carried by the package. Enough to see a method work, not a result. ---
+
+
+CHECK_PROTOCOL = "check/2"
+GENERATED = "check/1"
+"""The protocol of the pairs that this package made itself in earlier versions. Its scores follow from their predictions as these do."""
+CHECK_DATA = Path(__file__).parents[2] / "builtin" / "data"
+
+
+def _read_captions(
+    task: Task, data: DataFolder | None = None, text: str | None = None
+) -> LoadedPairs:
+    """The pairs of the part that the task is of; ``data`` and ``text`` are not asked. Raises DataDamaged."""
+    part = "dev" if task.name == CHECK_DEV else "test"
+    path = CHECK_DATA / f"check-{part}.tsv.xz"
+    hint = "install the package again"
+    try:
+        content = lzma.decompress(path.read_bytes())
+        rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
+        first, second, gold, kind, *ids = (list(column) for column in zip(*rows, strict=True))
+        values, (caption1, caption2) = (
+            np.array(gold, dtype=np.float64),
+            (np.array(id_, dtype=np.int64) for id_ in ids),
+        )
+        rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
+    except (OSError, ValueError, lzma.LZMAError) as error:
+        raise DataDamaged(f"{task.name}: {path}: {error}", hint) from None
+    if len(rows) != task.n:
+        raise DataDamaged(
+            f"{task.name}: {len(rows)} pairs found, {task.n} expected, in {path}", hint
+        )
+    sha256, image = hashlib.sha256(content).hexdigest(), images(ids[0], rings)
+    return LoadedPairs(
+        task,
+        RatedCaptions(
+            task.name, first, second, values, kind, part, None, sha256, caption1, caption2, image
+        ),
+    )
+
+
+CHECK_TASK = Task(
+    suite="check",
+    name="captions",
+    protocol=CHECK_PROTOCOL,
+    metric="spearman",
+    n=4742,
+    read=_read_captions,
+    rescore=score_predictions,
+)  # it reads no set of the manifest: its data lies in the package
+CHECK_DEV = "captions dev"
+
+
+def check_dev_task(data: DataFolder | None = None) -> LoadedPairs:
+    """The 1,125 dev pairs, for choosing a checkpoint where there is no STS-B; they lie in the package. Raises DataDamaged."""
+    return _read_captions(replace(CHECK_TASK, name=CHECK_DEV, n=1125))
+
+
+CHECK_SUITE = Suite(
+    name="check",
+    title="Built-in check",
+    description="Do cosines rank pairs of captions as people do? A small sample inside the package: to see a method work, not a result.",
+    tasks=(CHECK_TASK,),
+    average=None,
+    docs="suites.md#check",
+    earlier=(GENERATED,),
 )

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.transfer import TRANSFER_TASKS, LabelledTexts, read_transfer
-from bench.score.metrics.probe import accuracy, fit_batched, inner_kfold, kfold, mean, split
+from bench.data.sets.transfer import CLASSES, TRANSFER_TASKS, LabelledTexts, read_transfer
+from bench.score.metrics.probe import (
+    accuracies,
+    accuracy,
+    draw,
+    fit_batched,
+    fit_predict,
+    inner_kfold,
+    kfold,
+    mean,
+    split,
+    stratified_folds,
+)
 from bench.score.suites import (
     Arrays,
     LoadedTask,
@@ -159,4 +170,185 @@ SUITE = Suite(
     ),
     average=TRANSFER_TASKS,
     docs="suites.md#transfer",
+)
+
+
+# --- The transfer sets with a plain logistic regression: protocol ``logreg-probe/1``. A quick look, not the papers' numbers. ---
+
+
+QUICK_PROTOCOL = "logreg-probe/1"
+QUICK_FOLDS, QUICK_SEED, INVERSE_PENALTY, QUICK_ITERATIONS = 5, 1111, 0.01, 100
+
+
+def classify_quickly(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
+    """One fit for each test fold or split. No grid, no dev split: fixed L2, dimensions standardised on the train rows."""
+    train, test = texts.rows("train"), np.flatnonzero(texts.split == "test")
+    if len(train):
+        return _predict(x_ND, texts.labels, train, test), np.zeros(len(test), dtype=np.int64), {}
+    fold = stratified_folds(texts.labels, QUICK_FOLDS, QUICK_SEED)
+    predicted = np.zeros(len(fold), dtype=np.int64)
+    for k in range(QUICK_FOLDS):
+        predicted[fold == k] = _predict(
+            x_ND, texts.labels, np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        )
+    return predicted, fold, {}
+
+
+def _predict(x_ND: np.ndarray, y_N: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model: Any = make_pipeline(
+        StandardScaler(), LogisticRegression(C=INVERSE_PENALTY, max_iter=QUICK_ITERATIONS)
+    )
+    return np.asarray(model.fit(x_ND[train], y_N[train]).predict(x_ND[test]), dtype=np.int64)
+
+
+QUICK_SUITE = Suite(
+    name="transfer-quick",
+    title="Transfer to classification, quick",
+    description="The transfer sets with one plain logistic regression each: a quick look, not comparable with papers.",
+    tasks=tuple(
+        transfer_task(name, f"{name}-quick", "transfer-quick", QUICK_PROTOCOL, classify_quickly)
+        for name in TRANSFER_TASKS
+    ),
+    average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
+    docs="suites.md#transfer",
+)
+
+
+# --- Few-shot transfer: 16 labelled examples a class, ten draws, a logistic regression each. Protocol ``senteval-fewshot/1``. ---
+
+
+FEWSHOT_PROTOCOL = "senteval-fewshot/1"
+SHOTS, DRAWS = 16, 10
+
+
+@dataclass(frozen=True)
+class LoadedFewShot(LoadedTask):
+    """A labelled set and the examples that are drawn from it."""
+
+    task: Task
+    data: LabelledTexts
+
+    @property
+    def pool(self) -> np.ndarray:
+        """Rows that examples are drawn from, in the order of the files: the train split; all of a set without one."""
+        train = np.flatnonzero(self.data.split == "train")
+        return train if len(train) else np.arange(len(self.data))
+
+    @property
+    def tested(self) -> np.ndarray:
+        """Rows that are tested, in the order of the files; of a set without a train split, each draw leaves its own ones out."""
+        return np.flatnonzero(self.data.split == "test")
+
+    @cached_property
+    def drawn(self) -> list[np.ndarray]:
+        """Rows of the examples of every draw. Raises RunFailed where a class has too few."""
+        pool = self.pool
+        try:
+            return [
+                pool[draw(self.data.labels[pool], SHOTS, self.data.name, seed)]
+                for seed in range(DRAWS)
+            ]
+        except ValueError as error:
+            raise RunFailed(f"{self.task.name}: {error}") from None
+
+    @property
+    def needed(self) -> np.ndarray:
+        """Rows that scoring asks for: of a large train split only what is drawn."""
+        return np.unique(np.concatenate([self.tested, *self.drawn]))
+
+    @property
+    def sentences(self) -> list[str]:
+        rows = self.needed
+        return [texts[row] for texts in self.data.texts for row in rows]
+
+    @property
+    def n(self) -> int:
+        return _items(
+            len(self.tested), len(self.data.classes), bool((self.data.split == "train").any())
+        )
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """The task's result. Raises RunFailed where the vectors cannot be scored."""
+        rows = self.needed
+        drawn_task = replace(
+            self.data,
+            texts=tuple([texts[row] for row in rows] for texts in self.data.texts),
+            labels=self.data.labels[rows],
+            split=self.data.split[rows],
+        )
+        x_ND = features(drawn_task, vectors, self.task.name)
+        place = np.full(len(self.data), -1)
+        place[rows] = np.arange(len(rows))
+        predicted_MK = np.full((len(self.tested), DRAWS), -1, dtype=np.int64)
+        fits = []
+        for k, examples in enumerate(self.drawn):
+            tested_draw = ~np.isin(self.tested, examples)
+            fit = fit_predict(
+                x_ND[place[examples]],
+                self.data.labels[examples],
+                x_ND[place[self.tested[tested_draw]]],
+            )
+            predicted_MK[tested_draw, k] = fit.predicted
+            fits.append({"seed": k, "iterations": fit.iterations, "converged": fit.converged})
+        predictions = {
+            "prediction": predicted_MK,
+            "gold": self.data.labels[self.tested],
+            "subset": np.full(len(self.tested), self.data.name),
+            "drawn": np.stack([np.searchsorted(self.pool, examples) for examples in self.drawn]),
+        }
+        return self.result(predictions, shots=SHOTS, classes=list(self.data.classes), fits=fits)
+
+
+def _items(tested: int, classes: int, split: bool) -> int:
+    """Items that every draw is tested on."""
+    return tested if split else tested - SHOTS * classes
+
+
+def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
+    """From stored predictions alone: mean and standard deviation (n - 1) over draws, and every draw."""
+    try:
+        each = accuracies(predictions["prediction"], predictions["gold"])
+    except ValueError as error:
+        raise RunFailed(f"{task}: {error}") from None
+    tested = np.unique(
+        (predictions["prediction"] >= 0).sum(axis=0)
+    )  # a draw may leave out its own examples
+    if len(tested) != 1:
+        raise ValueError("the draws were tested on different numbers of items")
+    return TaskScore(
+        float(each.mean()), int(tested[0]), float(each.std(ddof=1)), {"draws": each.tolist()}
+    )
+
+
+def _read_fewshot(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
+    """SentEval's text for both known forms: there is one."""
+    return LoadedFewShot(task, read_transfer(data, task.data[0], text=text))
+
+
+def _fewshot_task(name: str) -> Task:
+    """One transfer set from few examples. Called "MR-16", for a run may hold the set's full transfer score beside it."""
+    items = data_set(name).items
+    return Task(
+        suite="fewshot",
+        name=f"{name}-{SHOTS}",
+        protocol=FEWSHOT_PROTOCOL,
+        metric="accuracy",
+        data=(name,),
+        read=_read_fewshot,
+        n=_items(items["test"], len(CLASSES[name]), "train" in items),
+        rescore=score_fewshot,
+    )
+
+
+FEWSHOT_SUITE = Suite(
+    name="fewshot",
+    title="Few-shot transfer",
+    description="What can be learned from 16 examples a class? The transfer sets, ten draws each, a logistic regression.",
+    tasks=tuple(_fewshot_task(name) for name in TRANSFER_TASKS),
+    average=tuple(f"{name}-{SHOTS}" for name in TRANSFER_TASKS),
+    docs="suites.md#fewshot",
 )

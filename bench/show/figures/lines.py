@@ -18,8 +18,8 @@ from bench.compare.formatting import visible
 from bench.compare.statistics.table import Differs
 from bench.references import figure_runs, printed_points, results
 from bench.references.ours import meaning
-from bench.runs.intact import read_curve, series
 from bench.runs.searches import RECIPE, RUNNING, Study, Trial, expected_best
+from bench.runs.store import read_curve, series
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures.drawing import ACCENT, AT_END, QUIET, Figure, mark, rounded
 from bench.show.figures.points import Group, Point, short_name

@@ -13,7 +13,7 @@ from bench.board.board import Board
 from bench.compare.formatting import setting_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.record import Score
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.figures.drawing import DataRow, Figure
 
 LONGEST = 26  # characters of a label

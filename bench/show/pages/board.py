@@ -18,7 +18,7 @@ from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words, visible
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers

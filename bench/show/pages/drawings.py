@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import BenchError
-from bench.runs.intact import read_curve, series
-from bench.runs.run import Run
+from bench.runs.store import Run, read_curve, series
 
 # --- training curves ---
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.board.content import board
 from bench.references import Part, figure_runs, printed_points
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.figures import figures
 from bench.show.figures.lines import rescaling
 from bench.show.grid import Column, grid

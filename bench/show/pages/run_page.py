@@ -16,9 +16,9 @@ from bench.compare import statements
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
-from bench.runs.packed import NAME, has_predictions
+from bench.runs.arrays import NAME, has_predictions
 from bench.runs.record import RunRecord
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.drawings import cosines, curves
 from bench.show.pages.engine import form_text, render_template, run_link

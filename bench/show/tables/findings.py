@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.show.grid import Column, Grid, grid
-from bench.verify.findings import KINDS, UNCHECKED, RunReport
+from bench.verify.scores import KINDS, UNCHECKED, RunReport
 
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
