@@ -21,8 +21,8 @@ from bench.base.files import values_sha256, write_whole
 from bench.data.sets import DataFolder
 from bench.score.suites import GIVEN, LoadedTask, suite, suite_names
 from bench.score.suites.sts import (
+    CHECK_DEV,
     CLEAN_DEV,
-    DEV,
     check_dev_task,
     clean_dev_task,
     dev_task,
@@ -85,7 +85,7 @@ def measure(data: DataFolder) -> dict[str, object]:
 
 def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
     """What is known of the sets that checkpoints are selected on."""
-    dev = {DEV: check_dev_task().sha256} | {
+    dev = {CHECK_DEV: check_dev_task().sha256} | {
         f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS
     }
     dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}

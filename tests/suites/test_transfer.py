@@ -10,8 +10,8 @@ from stand_in import labelled, probed, words_in
 
 from bench.data.sets import DataFolder
 from bench.score.metrics.probe import fit_batched, inner_kfold, kfold, split
-from bench.score.suites import suite, transfer_quick
-from bench.score.suites.transfer import score_predictions
+from bench.score.suites import suite
+from bench.score.suites.transfer import INVERSE_PENALTY, classify_quickly, score_predictions
 
 
 def bag_of_hashes(sentences):
@@ -62,14 +62,14 @@ def test_the_quick_protocol_is_scikit_learns_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 
     texts = labelled({"train": 90, "test": 60}, name="TREC", classes=4)
-    result = probed(texts, transfer_quick).score(bag_of_hashes)
+    result = probed(texts, classify_quickly).score(bag_of_hashes)
     x = bag_of_hashes(texts.texts[0]).astype(float)
     center, scale = x[:90].mean(0), np.where(x[:90].std(0) == 0, 1, x[:90].std(0))
-    model = LogisticRegression(C=transfer_quick.INVERSE_PENALTY, max_iter=1000, tol=1e-8)
+    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=1000, tol=1e-8)
     model.fit((x[:90] - center) / scale, texts.labels[:90])
     wanted = model.predict((x[90:] - center) / scale)
     assert (result.predictions["prediction"] == wanted).mean() > 0.98
-    nested = probed(labelled({"test": 200}), transfer_quick).score(bag_of_hashes)
+    nested = probed(labelled({"test": 200}), classify_quickly).score(bag_of_hashes)
     assert np.bincount(nested.predictions["fold"]).tolist() == [40] * 5 and nested.value > 70
 
 

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.files import values_sha256
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.record import fingerprint_of, record_fingerprint
-from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
+from bench.verify import verify_run
 from bench.verify.scores import KnownHashes, close, known_hashes
 
 

@@ -1,8 +1,8 @@
-"""The seven STS tasks as SimCSE and the papers after it score them: protocol ``senteval-all/1``.
+"""Suites of rated sentence pairs: sts, cxc and check. A pair's prediction is the cosine of its two vectors; no regressor is trained.
 
-A pair's prediction is the cosine of its two vectors; a task's value is one Spearman correlation over the pairs of all its
-sub-datasets together ("all"), x 100. No regressor is trained. "mean" and "wmean" over sub-datasets, which earlier papers
-print, and Pearson stand in ``detail``.
+sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score them. A task's value is one Spearman
+correlation over the pairs of all its sub-datasets together ("all"), x 100. "mean" and "wmean" over sub-datasets, which earlier
+papers print, and Pearson stand in ``detail``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,9 +76,8 @@ class LoadedPairs(LoadedTask):
             "subset": np.array(pairs.subset, dtype=str),
         }
         if np.ptp(predictions["prediction"]) == 0:
-            check_variety(
-                vectors(pairs.sentences1), pairs.sentences1, name
-            )  # names the sentence, if that is why
+            # names the sentence, if that is why
+            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)
         if isinstance(pairs, RatedCaptions):
             predictions |= {
                 "image": pairs.image,
@@ -105,11 +104,10 @@ CLEAN_DEV = "sts-dev-clean"
 class LoadedCleanDev(LoadedTask):
     """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
 
-    Scored by the mean of the two Spearman correlations, for the two were rated on other scales.
+    Scored by the mean of the two Spearman correlations, because the two were rated on different scales.
     """
 
     parts: tuple[SentencePairs, ...]
-    dropped: tuple[int, ...]  # of each part, pairs that are test pairs
 
     @property
     def sentences(self) -> list[str]:
@@ -123,7 +121,7 @@ class LoadedCleanDev(LoadedTask):
 
     @property
     def sha256(self) -> str:
-        """Over the text and the gold score of every pair that is left, in order."""
+        """Over the text and the gold score of every remaining pair, in order."""
         rows = [
             row
             for part in self.parts
@@ -158,17 +156,14 @@ class LoadedCleanDev(LoadedTask):
         )
 
 
-def pair_key(first: str, second: str) -> tuple[str, str]:
-    """Two pairs with one key are one pair: by letters and digits, whatever their case, order, spaces and punctuation."""
-    lower, upper = sorted(
-        "".join(filter(str.isalnum, sentence.lower())) for sentence in (first, second)
-    )
-    return lower, upper
+def pair_key(*pair: str) -> frozenset[str]:
+    """Equal for two pairs with the same letters and digits, whatever their case, order, spaces and punctuation."""
+    return frozenset("".join(filter(str.isalnum, sentence.lower())) for sentence in pair)
 
 
 def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
-    """Of each pair, the sets of the suite in whose test split it is. Raises DataMissing where one is not here."""
-    tests: dict[str, set[tuple[str, str]]] = {}
+    """For each pair, the sets of the suite whose test split has it. Raises DataMissing if one is not here."""
+    tests = {}
     for name in STS_TASKS:
         test = read_sts(data, name, text="any")
         tests[name] = set(map(pair_key, test.sentences1, test.sentences2))
@@ -178,7 +173,7 @@ def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ..
 
 def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
     """SICK trial and STS-B dev without the pairs that a set of the suite tests. Needs the test splits of all of them: DataMissing."""
-    parts, dropped = [], []
+    parts = []
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
         remaining = [i for i, sets in enumerate(find_test_sets(whole, data)) if not sets]
@@ -191,8 +186,7 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
                 subset=[whole.subset[i] for i in remaining],
             )
         )
-        dropped.append(len(whole) - len(remaining))
-    return LoadedCleanDev(tuple(parts), tuple(dropped))
+    return LoadedCleanDev(tuple(parts))
 
 
 def cosines(
@@ -212,12 +206,9 @@ def cosines(
     b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
         raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
-    same_N = np.array(
-        [first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool
-    )
-    b_ND[same_N] = a_ND[
-        same_N
-    ]  # an encoder may round one sentence two ways; its two vectors still mean the same
+    # an encoder may round one sentence in two ways; its two vectors still mean the same
+    same = [i for i, sentence in enumerate(sentences1) if sentence == sentences2[i]]
+    b_ND[same] = a_ND[same]
     return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 
@@ -245,15 +236,9 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
 
 def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
     """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
-    prediction, gold, groups = (
-        predictions["prediction"],
-        predictions["gold"],
-        predictions["subset"].tolist(),
-    )
+    sides = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
     try:
-        return correlate_groups(prediction, gold, groups, spearman), correlate_groups(
-            prediction, gold, groups, pearson
-        )
+        return correlate_groups(*sides, spearman), correlate_groups(*sides, pearson)
     except ValueError as error:
         raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
 
@@ -267,17 +252,12 @@ def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
-    pairs = read_sts(data, task.name, text=text)
+    pairs, whole = read_sts(data, task.name, text=text), None
     if task.name == WITH_ALL_SPLITS:
-        with contextlib.suppress(
-            DataMissing
-        ):  # the other splits are for comparison only; the protocol needs the test split alone
-            return LoadedPairs(
-                task,
-                pairs,
-                read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all"),
-            )
-    return LoadedPairs(task, pairs)
+        # the other splits are for comparison only; the protocol needs the test split alone
+        with contextlib.suppress(DataMissing):
+            whole = read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all")
+    return LoadedPairs(task, pairs, whole)
 
 
 def _task(name: str) -> Task:
@@ -309,33 +289,28 @@ SUITE = Suite(
 )
 
 
-# --- Crisscrossed Captions STS: sampled Spearman, mean and standard deviation over 1,000 draws, in the two protocols behind printed numbers. ---
+# --- cxc: sampled Spearman, mean and standard deviation over 1,000 draws, in the two protocols behind printed numbers ---
+# ``cxc-promcse/1``: a query is an image, a draw takes 2,500 of 5,000 with replacement, by the random calls of PromCSE's code; for
+# PromCSE's own rows. ``cxc-parekh/1``: a query is a caption, 12,500 of 25,000 without replacement; for the rows that came from
+# Parekh et al. and Jain et al. (GloVe, ALIGN, MURAL). Both take one rated pair of each query, of those in which it is the first
+# caption. Both tasks store the same predictions.
 
 
-@dataclass(frozen=True)
-class CxcProtocol:
-    """Which pairs of the predictions a draw takes."""
+class CxcProtocol(NamedTuple):
+    """Which pairs of the predictions a draw takes. ``query``: the array of the predictions that holds every pair's query."""
 
-    name: str
     query: str
-    """The array of the predictions that holds every pair's query."""
     drawn: Callable[[np.ndarray], Iterator[np.ndarray]]
     summary: str
 
 
 CXC_PROTOCOLS = {
-    protocol.name: protocol
-    for protocol in (
-        CxcProtocol(
-            "cxc-promcse/1", "image", draws_with_replacement, "half of the images, with replacement"
-        ),
-        CxcProtocol(
-            "cxc-parekh/1",
-            "caption1",
-            draws_without_replacement,
-            "half of the captions, without replacement",
-        ),
-    )
+    "cxc-promcse/1": CxcProtocol(
+        "image", draws_with_replacement, "half of the images, with replacement"
+    ),
+    "cxc-parekh/1": CxcProtocol(
+        "caption1", draws_without_replacement, "half of the captions, without replacement"
+    ),
 }
 
 
@@ -400,60 +375,62 @@ CXC_SUITE = Suite(
 )
 
 
-# --- The built-in suite: pairs of image captions that people rated, carried by the package. Enough to see a method work, not a result. ---
+# --- check: pairs of image captions that people rated, inside the package. Enough to see a method work, not a result ---
+# Crisscrossed Captions' validation pairs (Parekh et al. 2021; bench/builtin/README.md has sources and licences), as far as their
+# captions were at hand, in a dev and a test part that share no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine
+# against rating over all test pairs together; how a pair was sampled is its sub-dataset.
 
-
-CHECK_PROTOCOL = "check/2"
 GENERATED = "check/1"
-"""The protocol of the pairs that this package made itself in earlier versions. Its scores follow from their predictions as these do."""
+"""The protocol of the generated pairs in earlier versions of this package. Scores follow from predictions as in ``check/2``."""
 CHECK_DATA = Path(__file__).parents[2] / "builtin" / "data"
 
 
-def _read_captions(
-    task: Task, data: DataFolder | None = None, text: str | None = None
-) -> LoadedPairs:
-    """The pairs of the part that the task is of; ``data`` and ``text`` are not asked. Raises DataDamaged."""
+def _read_captions(task: Task, *_: object) -> LoadedPairs:
+    """The pairs of the task's part, dev or test. Raises DataDamaged."""
     part = "dev" if task.name == CHECK_DEV else "test"
-    path = CHECK_DATA / f"check-{part}.tsv.xz"
-    hint = "install the package again"
+    path, hint = CHECK_DATA / f"check-{part}.tsv.xz", "install the package again"
     try:
         content = lzma.decompress(path.read_bytes())
         rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
         first, second, gold, kind, *ids = (list(column) for column in zip(*rows, strict=True))
-        values, (caption1, caption2) = (
-            np.array(gold, dtype=np.float64),
-            (np.array(id_, dtype=np.int64) for id_ in ids),
-        )
-        rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
+        caption1, caption2 = (np.array(column, dtype=np.int64) for column in ids)
+        ratings = np.array(gold, dtype=np.float64)
     except (OSError, ValueError, lzma.LZMAError) as error:
         raise DataDamaged(f"{task.name}: {path}: {error}", hint) from None
     if len(rows) != task.n:
-        raise DataDamaged(
-            f"{task.name}: {len(rows)} pairs found, {task.n} expected, in {path}", hint
-        )
-    sha256, image = hashlib.sha256(content).hexdigest(), images(ids[0], rings)
-    return LoadedPairs(
-        task,
-        RatedCaptions(
-            task.name, first, second, values, kind, part, None, sha256, caption1, caption2, image
-        ),
+        why = f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}"
+        raise DataDamaged(why, hint)
+    rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
+    pairs = RatedCaptions(
+        name=task.name,
+        sentences1=first,
+        sentences2=second,
+        gold=ratings,
+        subset=kind,
+        split=part,
+        form=None,
+        sha256=hashlib.sha256(content).hexdigest(),
+        caption1=caption1,
+        caption2=caption2,
+        image=images(ids[0], rings),
     )
+    return LoadedPairs(task, pairs)
 
 
 CHECK_TASK = Task(
     suite="check",
     name="captions",
-    protocol=CHECK_PROTOCOL,
+    protocol="check/2",
     metric="spearman",
     n=4742,
     read=_read_captions,
     rescore=score_predictions,
-)  # it reads no set of the manifest: its data lies in the package
+)  # without ``data``: it reads no set of the manifest
 CHECK_DEV = "captions dev"
 
 
 def check_dev_task(data: DataFolder | None = None) -> LoadedPairs:
-    """The 1,125 dev pairs, for choosing a checkpoint where there is no STS-B; they lie in the package. Raises DataDamaged."""
+    """The 1,125 dev pairs in the package, for choosing a checkpoint without STS-B. Raises DataDamaged."""
     return _read_captions(replace(CHECK_TASK, name=CHECK_DEV, n=1125))
 
 

@@ -1,12 +1,13 @@
-"""SentEval's seven transfer tasks: can a linear classifier read the class from frozen vectors? Protocol ``senteval-probe/1``.
+"""The seven transfer sets, on frozen vectors: suites transfer, transfer-quick and fewshot.
 
-A task's value is test accuracy x 100, rounded to two decimals as SentEval prints it. The sentences are scored as they are, also
-the blank lines of CR and MPQA (SimCSE does so too; SentEval's own examples put a full stop there).
+transfer, protocol ``senteval-probe/1``: SentEval's linear classifier. A task's value is test accuracy x 100, rounded to two decimals
+as SentEval prints it. The sentences are scored as they are, also the blank lines of CR and MPQA (SimCSE does so too; SentEval's own
+examples put a full stop there).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -110,7 +111,12 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
     sides = []
     for sentences in texts.texts:
         side_ND = float32_vectors(vectors(sentences), sentences, task)
-        _small_enough(side_ND, sentences, task)
+        if max(side_ND.max(), -side_ND.min()) > LARGEST:
+            first = sentences[int(np.argmax((np.abs(side_ND) > LARGEST).any(axis=1)))]
+            raise RunFailed(
+                f"{task}: a number above {LARGEST:g}, whose square overflows float32, first for the sentence '{first[:60]}'",
+                "did the training diverge? curve.jsonl in the run's folder has its losses",
+            )
         sides.append(check_variety(side_ND, sentences, task))
     if len(sides) == 1:
         return sides[0]
@@ -120,27 +126,17 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
     return np.concatenate([np.abs(u_ND - v_ND), u_ND * v_ND], axis=1)
 
 
-def _small_enough(side_ND: np.ndarray, sentences: Sequence[str], task: str) -> None:
-    if max(side_ND.max(), -side_ND.min()) > LARGEST:
-        first = int(np.argmax((np.abs(side_ND) > LARGEST).any(axis=1)))
-        raise RunFailed(
-            f"{task}: a number above {LARGEST:g}, whose square overflows float32, first for the sentence '{sentences[first][:60]}'",
-            "did the training diverge? curve.jsonl in the run's folder has its losses",
-        )
-
-
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in np.unique(fold)])
-    detail = {"f1": _f1(predicted, gold)} if task.startswith("MRPC") else {}
+    detail = {}
+    if task.startswith(
+        "MRPC"
+    ):  # F1 x 100 of class 1; 0 if that class was neither predicted nor there
+        both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
+        detail["f1"] = round(200 * both / max(either, 1), 2)
     return TaskScore(value, len(predicted), detail=detail)
-
-
-def _f1(predicted: np.ndarray, gold: np.ndarray) -> float:
-    """F1 x 100 of class 1, two decimals; 0 where that class was neither predicted nor there."""
-    both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
-    return round(200 * both / max(either, 1), 2)
 
 
 def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify: Classify) -> Task:
@@ -173,36 +169,28 @@ SUITE = Suite(
 )
 
 
-# --- The transfer sets with a plain logistic regression: protocol ``logreg-probe/1``. A quick look, not the papers' numbers. ---
+# --- transfer-quick: a plain logistic regression. A quick look, not the papers' numbers ---
 
-
-QUICK_PROTOCOL = "logreg-probe/1"
-QUICK_FOLDS, QUICK_SEED, INVERSE_PENALTY, QUICK_ITERATIONS = 5, 1111, 0.01, 100
+FOLDS, SEED, INVERSE_PENALTY, ITERATIONS = 5, 1111, 0.01, 100
 
 
 def classify_quickly(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     """One fit for each test fold or split. No grid, no dev split: fixed L2, dimensions standardised on the train rows."""
-    train, test = texts.rows("train"), np.flatnonzero(texts.split == "test")
-    if len(train):
-        return _predict(x_ND, texts.labels, train, test), np.zeros(len(test), dtype=np.int64), {}
-    fold = stratified_folds(texts.labels, QUICK_FOLDS, QUICK_SEED)
-    predicted = np.zeros(len(fold), dtype=np.int64)
-    for k in range(QUICK_FOLDS):
-        predicted[fold == k] = _predict(
-            x_ND, texts.labels, np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        )
-    return predicted, fold, {}
-
-
-def _predict(x_ND: np.ndarray, y_N: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model: Any = make_pipeline(
-        StandardScaler(), LogisticRegression(C=INVERSE_PENALTY, max_iter=QUICK_ITERATIONS)
-    )
-    return np.asarray(model.fit(x_ND[train], y_N[train]).predict(x_ND[test]), dtype=np.int64)
+    train, test = texts.rows("train"), np.flatnonzero(texts.split == "test")
+    fold = np.zeros(len(test), dtype=np.int64)
+    if not len(train):
+        fold = stratified_folds(texts.labels, FOLDS, SEED)
+    predicted = np.zeros_like(fold)
+    for k in range(int(fold.max()) + 1):
+        rows = train if len(train) else test[fold != k]
+        regression = LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS)
+        model: Any = make_pipeline(StandardScaler(), regression).fit(x_ND[rows], texts.labels[rows])
+        predicted[fold == k] = model.predict(x_ND[test[fold == k]])
+    return predicted, fold, {}
 
 
 QUICK_SUITE = Suite(
@@ -210,7 +198,7 @@ QUICK_SUITE = Suite(
     title="Transfer to classification, quick",
     description="The transfer sets with one plain logistic regression each: a quick look, not comparable with papers.",
     tasks=tuple(
-        transfer_task(name, f"{name}-quick", "transfer-quick", QUICK_PROTOCOL, classify_quickly)
+        transfer_task(name, f"{name}-quick", "transfer-quick", "logreg-probe/1", classify_quickly)
         for name in TRANSFER_TASKS
     ),
     average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
@@ -218,7 +206,9 @@ QUICK_SUITE = Suite(
 )
 
 
-# --- Few-shot transfer: 16 labelled examples a class, ten draws, a logistic regression each. Protocol ``senteval-fewshot/1``. ---
+# --- fewshot: 16 labelled examples a class, ten draws, a logistic regression each ---
+# ConPVP's Figure 7; what that paper leaves open is settled in docs/suites.md#fewshot. The value is mean accuracy x 100 over the
+# draws, ``std`` their standard deviation. The draws are the same for every model, so that two models can be compared draw by draw.
 
 
 FEWSHOT_PROTOCOL = "senteval-fewshot/1"
@@ -240,7 +230,7 @@ class LoadedFewShot(LoadedTask):
 
     @property
     def tested(self) -> np.ndarray:
-        """Rows that are tested, in the order of the files; of a set without a train split, each draw leaves its own ones out."""
+        """Rows that are tested, in the order of the files; of a set without a train split, each draw leaves its examples out."""
         return np.flatnonzero(self.data.split == "test")
 
     @cached_property
@@ -267,30 +257,28 @@ class LoadedFewShot(LoadedTask):
 
     @property
     def n(self) -> int:
-        return _items(
-            len(self.tested), len(self.data.classes), bool((self.data.split == "train").any())
-        )
+        """Items that every draw is tested on."""
+        kept_out = 0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
+        return len(self.tested) - kept_out
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
         rows = self.needed
-        drawn_task = replace(
-            self.data,
-            texts=tuple([texts[row] for row in rows] for texts in self.data.texts),
-            labels=self.data.labels[rows],
-            split=self.data.split[rows],
+        x_ND = features(
+            replace(
+                self.data, texts=tuple([texts[row] for row in rows] for texts in self.data.texts)
+            ),
+            vectors,
+            self.task.name,
         )
-        x_ND = features(drawn_task, vectors, self.task.name)
-        place = np.full(len(self.data), -1)
-        place[rows] = np.arange(len(rows))
         predicted_MK = np.full((len(self.tested), DRAWS), -1, dtype=np.int64)
         fits = []
         for k, examples in enumerate(self.drawn):
             tested_draw = ~np.isin(self.tested, examples)
             fit = fit_predict(
-                x_ND[place[examples]],
+                x_ND[np.searchsorted(rows, examples)],
                 self.data.labels[examples],
-                x_ND[place[self.tested[tested_draw]]],
+                x_ND[np.searchsorted(rows, self.tested[tested_draw])],
             )
             predicted_MK[tested_draw, k] = fit.predicted
             fits.append({"seed": k, "iterations": fit.iterations, "converged": fit.converged})
@@ -303,20 +291,14 @@ class LoadedFewShot(LoadedTask):
         return self.result(predictions, shots=SHOTS, classes=list(self.data.classes), fits=fits)
 
 
-def _items(tested: int, classes: int, split: bool) -> int:
-    """Items that every draw is tested on."""
-    return tested if split else tested - SHOTS * classes
-
-
 def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: mean and standard deviation (n - 1) over draws, and every draw."""
     try:
         each = accuracies(predictions["prediction"], predictions["gold"])
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
-    tested = np.unique(
-        (predictions["prediction"] >= 0).sum(axis=0)
-    )  # a draw may leave out its own examples
+    # a draw may leave out its own examples
+    tested = np.unique((predictions["prediction"] >= 0).sum(axis=0))
     if len(tested) != 1:
         raise ValueError("the draws were tested on different numbers of items")
     return TaskScore(
@@ -339,7 +321,7 @@ def _fewshot_task(name: str) -> Task:
         metric="accuracy",
         data=(name,),
         read=_read_fewshot,
-        n=_items(items["test"], len(CLASSES[name]), "train" in items),
+        n=items["test"] - (0 if "train" in items else SHOTS * len(CLASSES[name])),
         rescore=score_fewshot,
     )
 
