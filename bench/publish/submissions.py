@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.store import Run, RunsFolder, predictions_name
 from bench.verify import verify_run
-from bench.verify.scores import DIFFERS, UNCHECKED, Finding
 
 if TYPE_CHECKING:
     from bench.data.sets.folder import DataFolder

@@ -1,4 +1,13 @@
-"""Whether a run is the one that its record says (fingerprint, data, files of its checkpoint), and a version what its manifest says."""
+"""Is a record true? Every score again from stored predictions, every hash again from the files; without torch and without the model.
+
+from bench.verify import runs_below, verify_run
+
+for place in runs_below(Path("leaderboards/v3")):
+    print(verify_run(place).differences)
+
+Scores are in ``bench.verify.scores``. Here: whether a run is the one that its record describes (fingerprint, data, checkpoint), and
+whether the files of a version are those of its manifest.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +15,17 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, FetchFailed
 from bench.base.files import file_sha256
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.data.fetching import Site, download
+from bench.data.sets import DataFolder
 from bench.runs.arrays import MANIFEST, NAME, Elsewhere, cached, read_manifest
 from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey, record_fingerprint
 from bench.runs.store import RECORD, Run, RunsFolder, data_key
 from bench.score.suites import find_task, suite_names
 from bench.verify.scores import (
-    DIFFERS,
-    UNCHECKED,
-    Finding,
     NotChecked,
     RunReport,
     cell,
@@ -27,14 +34,6 @@ from bench.verify.scores import (
     known_hashes,
 )
 
-if TYPE_CHECKING:
-    from bench.data.sets.folder import DataFolder
-
-
-def check_fingerprint(record: RunRecord) -> Finding:
-    """From the record's own fields."""
-    return check("fingerprint", "fingerprint", _fingerprint_difference, record)
-
 
 def _fingerprint_difference(record: RunRecord) -> str:
     if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
@@ -42,45 +41,38 @@ def _fingerprint_difference(record: RunRecord) -> str:
     try:
         again = record_fingerprint(record)
     except (TypeError, ValueError) as error:
-        return f"it cannot be made from this record: {error}"
+        return f"it cannot be computed from this record: {error}"
     if again is None:
-        raise NotChecked("the record, of an older bench, does not keep all that it was made of")
+        raise NotChecked(
+            "a record of an older bench does not hold everything that it is computed from"
+        )
     if again == record.fingerprint:
         return ""
-    return f"{record.fingerprint[:12]} is recorded, the record's own fields give {again[:12]}"
-
-
-def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
-    """The recorded hash of each set, against the sets in ``data`` and against those that bench knows."""
-    for score in record.scores:
-        if score.task != AVERAGE:
-            yield check("data", cell(score), _data_difference, score, record, data)
+    return f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
 
 
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
-    """Where the set is not in the folder, a hash that bench knows is enough."""
+    """The recorded hash against the hash that bench knows and, if it is there, against the set in ``data``."""
     recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
     forms = known_hashes().data.get(f"{score.suite}/{score.task}", {})
     expected = forms.get(score.text or "any")
     if recorded is None:
-        return "the record does not say which data was scored"
+        return "the record has no hash of the data that was scored"
     if expected not in (None, recorded):
         return "the recorded hash is not that of this data set"
     if data is None and expected is None:
-        raise NotChecked("bench knows no hash of this set in this form; --data DIR reads it")
+        raise NotChecked("bench has no hash of this set in this text form; add --data DIR")
     if data is None:
         return ""
     if score.suite not in suite_names() or score.suite == "mteb":
-        raise NotChecked(f"the data of {score.suite} is not read here")
+        raise NotChecked(f"verify does not read the data of {score.suite}")
     try:
         sha256 = _set_sha256(data, score.key)
     except BenchError as error:
         if expected is not None and isinstance(error, DataMissing):
             return ""
         raise NotChecked(error.message) from None
-    if sha256 == recorded:
-        return ""
-    return "the set in the data folder is not the one that was scored"
+    return "" if sha256 == recorded else "the set in the data folder is not the set that was scored"
 
 
 @functools.lru_cache(maxsize=256)
@@ -93,11 +85,11 @@ def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
 
 
 def _checkpoint_difference(run: Run) -> str:
-    """The first file whose hash is not the recorded one."""
+    """The first file whose hash differs from the recorded one."""
     if not run.checkpoint.is_dir():
         raise NotChecked("there is no checkpoint here")
     if run.record.checkpoint is None:
-        raise NotChecked("the record keeps no hash of it")
+        raise NotChecked("the record has no hashes of its files")
     compared = compare_files(run.checkpoint, run.record.checkpoint)
     return next((f"{name}: {why}" for name, why in compared.items() if why), "")
 
@@ -108,32 +100,36 @@ More = Callable[[Run], Iterable[Finding]]
 
 
 def verify_run(folder: Path, data: DataFolder | None = None, more: More | None = None) -> RunReport:
-    """What agrees and what does not in one run's folder. Raises nothing for whatever lies there.
+    """What agrees and what differs in one run's folder. Damaged files are findings, never exceptions.
 
     ``data``: also compare with the data sets in that folder. ``more``: further findings, such as those of encoding again. A run that
-    another process works on is left alone: what it has written may not be what it has recorded.
+    is locked by a process is not checked: its files may be newer than its record.
     """
     folder = folder.absolute()
     store = RunsFolder(folder.parent)
     try:
         if holder := store.worked_on_by(folder.name):
-            why = f"it is being worked on by {holder}"
-            return RunReport(folder.name, [Finding("record", "run", UNCHECKED, why)], "in work")
+            locked = Finding("record", "run", UNCHECKED, f"it is locked by {holder}")
+            return RunReport(folder.name, [locked], "in work")
         run = Run(store.read(folder.name), folder)
     except BenchError as error:
         damaged = Finding("record", "record", DIFFERS, error.message)
         return RunReport(folder.name, [damaged], "damaged")
     findings = [
         *check_scores(run),
-        *check_data(run.record, data),
+        *(
+            check("data", cell(score), _data_difference, score, run.record, data)
+            for score in run.scores
+            if score.task != AVERAGE
+        ),
         check("checkpoint", "checkpoint", _checkpoint_difference, run),
-        check_fingerprint(run.record),
+        check("fingerprint", "fingerprint", _fingerprint_difference, run.record),
         *(more(run) if more is not None else ()),
     ]
     return RunReport(run.record.run_id, findings, run.record.status)
 
 
-# --- published versions: each file against the manifest, and predictions that lie elsewhere ---
+# --- published versions: each file against the manifest, and predictions that are stored elsewhere ---
 
 
 def runs_below(folder: Path) -> list[Path]:
@@ -150,7 +146,7 @@ def runs_below(folder: Path) -> list[Path]:
 
 
 def compare_files(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
-    """Path -> how a file in ``folder`` differs from its listed sha256, "" where it does not; files that are not listed, too."""
+    """Path -> how a file in ``folder`` differs from its listed sha256, "" if it agrees; also for files that are not listed."""
     there = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
@@ -173,13 +169,13 @@ def _file_difference(folder: Path, name: str, sha256: str) -> str:
     try:
         return "" if file_sha256(path) == sha256 else "changed"
     except OSError as error:
-        return f"it cannot be read: {error.strerror}"
+        return f"cannot be read: {error.strerror}"
 
 
 def check_manifest(version: Path) -> RunReport | None:
-    """Every file of a published version against its manifest, and files that the manifest does not list; None where there is none.
+    """Every file of a published version against its manifest, and files that the manifest does not list; None without a manifest.
 
-    v3 also lists under ``older`` files of v1 that its pages link to; they are compared where they lie, next to the version.
+    v3 also lists under ``older`` files of v1 that its pages link to; they are compared in their place next to the version.
     """
     try:
         manifest = read_manifest(version)
@@ -199,7 +195,7 @@ def check_manifest(version: Path) -> RunReport | None:
 
 
 def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:
-    """Fetch the predictions of a version whose manifest names them by URL and sha256, to the cache; None where they lie in the version.
+    """Fetch the predictions of a version whose manifest has their URL and sha256 to the cache; None if the version holds them.
 
     The download stops at the size that the manifest names.
     """
@@ -220,5 +216,5 @@ def _fetched_difference(elsewhere: Elsewhere, offline: bool) -> str:
         except FetchFailed as error:
             raise NotChecked(f"{error.message}; no score was computed again") from None
     elif not path.is_file() or file_sha256(path) != elsewhere.sha256:
-        raise NotChecked(f"it lies at {elsewhere.url}, and --offline fetches nothing")
+        raise NotChecked(f"it is at {elsewhere.url}; run again without --offline to fetch it")
     return ""

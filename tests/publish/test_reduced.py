@@ -11,13 +11,14 @@ from commands import bench
 from made_runs import MAKERS, made_run, made_runs
 from published import publish
 
+from bench.base.findings import UNCHECKED
 from bench.publish.submissions import check_submission
 from bench.runs import Run
 from bench.runs.arrays import NAME, narrow, read_arrays
 from bench.runs.record import REDUCED
 from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.drawings import cosines
-from bench.verify import UNCHECKED, verify_run
+from bench.verify import verify_run
 from bench.verify.scores import cell
 
 ALL = ("sts", "cxc", "transfer", "geometry")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from bench.base.findings import UNCHECKED
 from bench.show.grid import Column, Grid, grid
-from bench.verify.scores import KINDS, UNCHECKED, RunReport
+from bench.verify.scores import KINDS, RunReport
 
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
