@@ -1,6 +1,7 @@
 """The folder that holds runs: ``RUNS/<run-id>/`` with ``run.json``, ``predictions/``, ``checkpoint/``, ``curve.jsonl``.
 
-Everything is written whole or not at all: beside its place, synced, then renamed over it.
+A file is written whole or not at all: next to its place, synced, then renamed over it. A large file is hashed once: its hash is
+cached under its path, size and times, and it is read again if one of them changed.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ from bench.base.text import list_names
 from bench.runs.arrays import PredictionsElsewhere, read_arrays
 from bench.runs.record import AVERAGE, RUN_ID, RunRecord, Score, ScoreKey, read_record
 
-__all__ = ["FOREIGN", "LOCK", "RECORD", "RunsFolder", "default_runs", "read_record"]
-
 RECORD, LOCK = "run.json", ".lock"
 FOREIGN = ("mteb",)  # suites whose tasks others named: mteb has an STS12, too
 _RUN_ID = re.compile(RUN_ID)
@@ -55,39 +54,40 @@ def default_runs() -> Path:
 
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:
-    """How a set is called in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
+    """A set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
     prefix = f"{suite}/" if suite in FOREIGN else ""
     return f"{prefix}{task}" if text in (None, "tokenised") else f"{prefix}{task}@{text}"
 
 
-@lru_cache(maxsize=1 << 10)  # of thousands of runs, the same few names
+@lru_cache(maxsize=1 << 10)  # thousands of runs have the same few names
 def predictions_name(task: str, text: str | None, suite: str = "") -> str:
-    """Where a run's folder keeps the predictions of a task: "predictions/STS12@raw.npz"."""
+    """The predictions of a task in a run's folder: "predictions/STS12@raw.npz"."""
     prefix = f"{suite}/" if suite in FOREIGN else ""
-    return (
-        f"predictions/{prefix}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
-    )
+    name = quote(data_key(task, text), safe=" @", errors="surrogatepass")
+    return f"predictions/{prefix}{name}.npz"
 
 
 class RunsFolder:
-    """Reads and writes run records. ``path`` need not exist yet; it is made when something is written."""
+    """Reads and writes run records. ``path`` need not exist; it is created by the first write."""
 
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = Path(path) if path is not None else default_runs()
 
     def folder(self, run_id: str) -> Path:
-        """Where a run lives. Raises BenchError where the id could lead out of the runs folder."""
+        """The run's folder. Raises BenchError for an id that could lead out of the runs folder."""
         if not _RUN_ID.search(run_id):
-            raise BenchError(f"'{run_id}' is no run id: letters, digits and . _ + @ = - only")
+            raise BenchError(
+                f"'{run_id}' is not a run id: use letters, digits and . _ + @ = - only"
+            )
         return self.path / run_id
 
     # --- records ---
 
     def write(self, record: RunRecord) -> Path:
-        """Write ``run.json`` whole or not at all; what could not be read back is refused. Returns its path."""
+        """Write ``run.json`` whole or not at all and return its path. Raises RecordDamaged for a record that could not be read back."""
         try:
             content = record.to_json()
-            RunRecord.from_json(content)  # names the place of what does not fit
+            RunRecord.from_json(content)  # names the first field that does not fit
             text = json.dumps(content, indent=1, allow_nan=False)
         except (ValueError, RecordDamaged) as error:
             raise RecordDamaged(
@@ -98,7 +98,7 @@ class RunsFolder:
         return path
 
     def read(self, run_id: str) -> RunRecord:
-        """The record of a run. Raises UnknownName where there is none, RecordDamaged where it does not fit the schema."""
+        """The record of a run. Raises UnknownName if there is none, RecordDamaged if it does not fit the schema."""
         file = self.folder(run_id) / RECORD
         try:
             record = read_record(file)
@@ -113,7 +113,7 @@ class RunsFolder:
         return record
 
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
-        """The record of a run; None where there is none, it is damaged, or it is of another fingerprint. Looks at no other run."""
+        """The record of a run; None if there is none, it is damaged, or it has another fingerprint. Reads no other run."""
         try:
             record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
@@ -124,22 +124,19 @@ class RunsFolder:
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
         where = "" if self.path == Path("runs") else f" --runs {self.path}"
-        hint = (
-            f"bench runs{where} lists them"
-            if ids
-            else "--runs DIR, where they are in another folder; bench run makes them"
-        )
+        empty = "--runs DIR, if they are in another folder; bench run creates them"
+        hint = f"bench runs{where} lists them" if ids else empty
         return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
-        """Runs that have a record, sorted by name. Raises BenchError where ``path`` is no folder."""
+        """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a folder."""
         try:
             names = os.listdir(self.path)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise BenchError(
-                f"{self.path} is no readable runs folder: {error.strerror}",
+                f"{self.path} is not a readable runs folder: {error.strerror}",
                 "--runs DIR, or BENCH_RUNS",
             ) from None
         return sorted(
@@ -149,7 +146,7 @@ class RunsFolder:
         )
 
     def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
-        """All records, and one error for each that could not be read."""
+        """All records, and one error for each that cannot be read."""
         records: list[RunRecord] = []
         damaged: list[RecordDamaged] = []
         for run_id in self.ids():
@@ -162,33 +159,28 @@ class RunsFolder:
         return records, damaged
 
     def record_files(self, reference: str) -> list[Path]:
-        """The records' files that an id, the beginning of ids, a path, or the name of an evaluated model means. Raises UnknownName where
-        there is none."""
-        names = (
-            [name for name in self.ids() if reference and name.startswith(reference)]
-            if os.sep not in reference
-            else []
-        )
-        if reference in names:
-            return [self.folder(reference) / RECORD]
-        if (path := _by_path(reference)) is not None:
+        """The records' files for an id, the beginning of ids, a path, or the name of an evaluated model. Raises UnknownName if there
+        is none."""
+        ids = [] if os.sep in reference or not reference else self.ids()
+        names = [name for name in ids if name.startswith(reference)]
+        if reference not in names and (path := _by_path(reference)) is not None:
             return [path]
-        names = names or [
-            record.run_id
-            for record in self.records()[0]
-            if reference and record.evaluated_as == reference
-        ]
+        if reference in names:
+            names = [reference]
+        elif not names:
+            evaluated = self.records()[0] if reference else []
+            names = [one.run_id for one in evaluated if one.evaluated_as == reference]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]
 
     def record_file(self, reference: str) -> Path:
-        """The one record's file that ``reference`` means. Raises BenchError where it means several."""
+        """The one record's file for ``reference``. Raises BenchError if there are several."""
         files = self.record_files(reference)
         if len(files) > 1:
             names = list_names(file.parent.name for file in files)
             raise BenchError(
-                f"'{reference}' means {len(files)} runs: {names}", "give more of the id"
+                f"'{reference}' means {len(files)} runs: {names}", "write more of the id"
             )
         return files[0]
 
@@ -202,11 +194,11 @@ class RunsFolder:
     def lock(
         self, run_id: str, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None
     ) -> Iterator[None]:
-        """Hold the run for this process. Raises RunLocked, naming the owner, when it is not free in time.
+        """Hold the run for this process. Raises RunLocked, naming the owner, if it is not free in time.
 
         The kernel's lock on ``RUN/.lock`` decides, on this machine and between machines that share the folder; it is
-        released when its holder dies, however it dies. The file's content, HOST:PID, only says who holds it. ``say``
-        gets one line where the run is locked and this process waits.
+        released when its holder dies, however it dies. The file's content, HOST:PID, only names the holder. ``say``
+        gets one line if this process has to wait.
         """
         path = self.folder(run_id) / LOCK
         held = FileLock(path, poll_interval=0.1)
@@ -229,9 +221,8 @@ class RunsFolder:
         try:
             with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
                 path.write_text(f"{socket.gethostname()}:{os.getpid()}")
-            for partial in path.parent.rglob(
-                ".*.tmp"
-            ):  # of a process that was killed while it wrote
+            # of a process that was killed while it wrote
+            for partial in path.parent.rglob(".*.tmp"):
                 with contextlib.suppress(OSError):
                     partial.unlink()
             yield
@@ -241,11 +232,11 @@ class RunsFolder:
             held.release()
 
     def worked_on_by(self, run_id: str) -> str | None:
-        """The process that holds the run now, as HOST:PID; None where it is free."""
+        """The process that holds the run now, as HOST:PID; None if it is free."""
         try:
             with (self.folder(run_id) / LOCK).open("rb") as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
-                # the name of a killed process stays behind, so the lock is tried; never a free one's, to disturb nobody
+                # a killed process leaves its name, so the lock is tried; without a name it is not, so that no process is disturbed
                 return holder if holder and not is_free(handle.fileno()) else None
         except OSError:
             return None
@@ -255,7 +246,7 @@ class RunsFolder:
     def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
         """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz`` for others.
 
-        The tasks of a suite whose names are not ours have a folder of their own: ``predictions/mteb/STS12.npz``.
+        The tasks of a suite that others named have a separate folder: ``predictions/mteb/STS12.npz``.
         """
         return self.folder(run_id) / predictions_name(task, text, suite)
 
@@ -269,20 +260,15 @@ class RunsFolder:
     ) -> Path:
         """Write "prediction", "gold", "subset", ... with one row per item, in the data's order.
 
-        Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where
+        Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError if
         the three named first differ in length, or an array holds Python objects.
         """
-        import numpy as np
-
         if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
             raise ValueError(
                 f"predictions of {task}: an array holds Python objects; unicode and numbers only"
             )
-        rows = {
-            key: len(array)
-            for key, array in arrays.items()
-            if key in ("prediction", "gold", "subset")
-        }
+        columns = arrays.keys() & {"prediction", "gold", "subset"}
+        rows = {key: len(arrays[key]) for key in sorted(columns)}
         if len(set(rows.values())) > 1:
             raise ValueError(f"predictions of {task}: rows differ: {rows}")
         buffer = io.BytesIO()
@@ -304,7 +290,10 @@ def _by_path(reference: str) -> Path | None:
         return None
 
 
-# --- A run: its record, and the folder with its predictions and its checkpoint. ---
+# --- a run: its record, and the folder with its predictions and its checkpoint ---
+
+
+CHECKPOINT = "checkpoint"
 
 
 class Run(NamedTuple):
@@ -317,23 +306,23 @@ class Run(NamedTuple):
 
     @property
     def checkpoint(self) -> Path:
-        return self.folder / "checkpoint"
+        return self.folder / CHECKPOINT
 
     def score(self, key: ScoreKey) -> Score:
-        """Raises DataMissing where the record has no such score."""
+        """Raises DataMissing if the record has no such score."""
         for score in self.record.scores:
             if score.key == key:
                 return score
         raise DataMissing(f"{self.record.run_id} has no score of {key.task}")
 
     def predictions_file(self, key: ScoreKey) -> Path:
-        """Where the predictions of a score lie."""
+        """The file with the predictions of a score."""
         return self.folder / predictions_name(key.task, key.text, key.suite)
 
     def predictions(
         self, key: ScoreKey, names: Container[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """The stored arrays, of these names those that are there. Raises DataMissing (PredictionsElsewhere), DataDamaged."""
+        """The stored arrays; with ``names`` only these, if they are there. Raises DataMissing (PredictionsElsewhere), DataDamaged."""
         try:
             return read_arrays(self.predictions_file(key), names)
         except PredictionsElsewhere:
@@ -343,29 +332,27 @@ class Run(NamedTuple):
             raise DataMissing(why, error.hint) from None
 
 
-# --- What lies in a run's folder: its curve; whether checkpoint and predictions are those that its record names, cheaply enough for every contact. ---
+# --- whether checkpoint and predictions are those that the record names, cheaply enough for every call ---
 
-
-CHECKPOINT = "checkpoint"
-SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
+SMALL = 1 << 20  # bytes; reading so few costs less than a look into the cache
 MISSING, CUT = "missing", "cut short or damaged"
-AGAIN = "give its command again; bench runs RUN shows it"
-AGAIN_FRESH = "give its command again, with --fresh; bench runs RUN shows it"
+AGAIN = "run its command again; bench runs RUN shows it"
+AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
 
 
 def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
-    """What is wrong with the checkpoint, in words that name the file; None where it is whole.
+    """What is wrong with which file of the checkpoint; None if nothing is.
 
-    Of a record without hashes (``bench.run/1``) nothing is known. Files that no record names are nobody's.
+    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name are ignored.
     """
     place = folder / CHECKPOINT
     if not place.is_dir():
         return f"{place} is {MISSING}"
     for name, recorded in sorted((record.checkpoint or {}).items()):
         file = place / name
-        if not file.is_file():
-            return f"{file} is {MISSING}"
         try:
+            if not file.is_file():
+                return f"{file} is {MISSING}"
             if remembered_sha256(file) != recorded:
                 return f"{file} is cut short or altered: its hash is not the recorded one"
         except OSError as error:
@@ -373,9 +360,7 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     return None
 
 
-def prediction_problems(
-    record: RunRecord, folder: Path
-) -> dict[tuple[str, str, str, str | None], str]:
+def prediction_problems(record: RunRecord, folder: Path) -> dict[ScoreKey, str]:
     """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
     return {
         score.key: problem
@@ -390,9 +375,8 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
         arrays = Run(record, folder).predictions(score.key)
         if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
             return "altered"
-        if score.suite in FOREIGN:  # the tool that scored it keeps files of its own
-            for file in foreign_files(score, folder):
-                json.loads(file.read_bytes())
+        for file in foreign_files(score, folder) if score.suite in FOREIGN else ():
+            json.loads(file.read_bytes())
     except (DataMissing, OSError):
         return MISSING
     except (DataDamaged, ValueError, RecursionError):
@@ -401,17 +385,14 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
 
 
 def foreign_files(score: Score, folder: Path) -> list[Path]:
-    """The files of the tool that scored a task of its own. A record may have been sent in: what it names elsewhere is not opened."""
+    """The result files of the tool that scored the task. A record may be forged: paths outside of the tool's folder are ignored."""
     named = score.detail.get("results")
-    names = (
-        [Path(name) for name in named if isinstance(name, str)]
-        if isinstance(named, list | tuple)
-        else []
-    )
+    names = named if isinstance(named, list | tuple) else ()
+    paths = [Path(name) for name in names if isinstance(name, str)]
     return [
-        folder / name
-        for name in names
-        if name.parts[:1] == (score.suite,) and ".." not in name.parts
+        folder / path
+        for path in paths
+        if path.parts[:1] == (score.suite,) and ".." not in path.parts
     ]
 
 
@@ -433,15 +414,15 @@ def remembered_sha256(file: Path) -> str:
     return sha256
 
 
-# --- what a training leaves beside the record: its curve, read without torch, and the name of the batch that failed ---
+# --- what a training writes next to the record: its curve, and the batch that failed ---
 
 
 CURVE = "curve.jsonl"
-FAILED_BATCH = "failed-batch.tsv"  # the rows on which the loss became no number
+FAILED_BATCH = "failed-batch.tsv"  # the rows on which the loss became NaN or infinite
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The entries of ``folder/curve.jsonl``, by step; a line that a crash cut short is left out. Empty where there is none."""
+    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short. Empty without a curve."""
     try:
         lines = (folder / CURVE).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -458,7 +439,7 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
 
 
 def series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    """(step, value) of one key, where it was written and is a number."""
+    """(step, value) of every entry in which the key is a number."""
     return [
         (float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))
     ]
@@ -473,23 +454,21 @@ def _is_number(value: Any) -> bool:
     )
 
 
-# --- Runs as tidy rows, one for each run and score: what a table, a figure or a data frame is made of. ---
+# --- runs as tidy rows ---
 
-
-FACTS = ("run", "name", "method", "variant", "setting", "backbone", "seed", "status")
+FACTS = ("method", "variant", "setting", "backbone", "seed", "status")
 SCORE = ("suite", "task", "protocol", "text", "metric", "value", "std", "n")
 COST = ("trainable_parameters", "train_seconds", "peak_memory_bytes", "encode_sentences_per_second")
-COLUMNS = (*FACTS, *SCORE, *COST)
+COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
 
 
 def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """One mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order. ``value`` has the papers' scale: correlation and
-    accuracy x 100; what was not recorded is None."""
+    accuracy x 100; a value that was not recorded is None."""
     rows = []
-    for run in runs:
-        record = run.record
+    for record, _ in runs:
         facts = {"run": record.run_id, "name": record.backbone_name}
-        facts |= {key: getattr(record, key) for key in FACTS[2:]}
+        facts |= {key: getattr(record, key) for key in FACTS}
         cost = {key: getattr(record.cost, key) for key in COST}
         rows += [
             facts | {key: getattr(score, key) for key in SCORE} | cost for score in record.scores
