@@ -57,9 +57,9 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     if not len(train):
         probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
     elif not len(dev):
-        probe = kfold(x_ND, texts.labels, train, np.sort(test), classes, fitter)
+        probe = kfold(x_ND, texts.labels, train, test, classes, fitter)
     else:
-        probe = split(x_ND, texts.labels, train, dev, np.sort(test), classes, fitter)
+        probe = split(x_ND, texts.labels, train, dev, test, classes, fitter)
     return (
         probe.predicted,
         probe.fold,
