@@ -336,37 +336,38 @@ def _check_definition(defined: object, whose: str) -> None:
             f"{whose}: SUITE is of type {type(defined).__name__}",
             "SUITE = Suite(...), see docs/add-a-suite.md",
         )
-    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(defined.name)) or defined.name == ALL:
-        raise BenchError(
-            f"{whose}: a suite cannot be called {str(defined.name)!r}", "use a-z, 0-9 and '-'"
-        )
-    if defined.name in _MODULES:
-        raise BenchError(f"{whose}: bench already has a suite {defined.name}", "rename the suite")
-    if not defined.tasks:
-        raise BenchError(f"{whose}: the suite {defined.name} has no tasks", "tasks=(Task(...),)")
-    taken = {task.name: name for name in _MODULES if name != "mteb" for task in suite(name).tasks}
+    name, tasks = str(defined.name), {task.name for task in defined.tasks}
+    valid = re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name) and name != ALL
+    absent = ", ".join(sorted(set(defined.average or ()) - tasks))
+    problems: list[tuple[object, str, str]] = [
+        (not valid, f"a suite cannot be called {name!r}", "use a-z, 0-9 and '-'"),
+        (name in _MODULES, f"bench already has a suite {name}", "rename the suite"),
+        (not tasks, f"the suite {name} has no tasks", "tasks=(Task(...),)"),
+    ]
+    taken = {task.name: own for own in _MODULES if own != "mteb" for task in suite(own).tasks}
     for task in defined.tasks:
-        near = get_close_matches(task.metric.lower(), METRICS, 1, ALIKE)
-        if task.suite != defined.name:
-            raise BenchError(
-                f"{whose}: the task {task.name} has suite={task.suite!r}", f"suite={defined.name!r}"
-            )
-        if near and task.metric not in METRICS:
-            raise BenchError(
-                f"{whose}: the task {task.name} has metric={task.metric!r}; bench knows {near[0]!r}",
-                f"metric={near[0]!r}, or a less similar name for a metric of your own",
-            )
-        if task.name in taken:
-            raise BenchError(
-                f"{whose}: the suite {taken[task.name]} already has a task {task.name}",
+        about, metric = f"the task {task.name} has", task.metric
+        near = "".join(get_close_matches(metric.lower(), METRICS, 1, ALIKE))
+        problems += [
+            (task.suite != name, f"{about} suite={task.suite!r}", f"suite={name!r}"),
+            (
+                near and metric not in METRICS,
+                f"{about} metric={metric!r}; bench knows {near!r}",
+                f"metric={near!r}, or a less similar name for a metric of your own",
+            ),
+            (
+                task.name in taken,
+                f"the suite {taken.get(task.name)} already has a task {task.name}",
                 "rename the task: predictions are stored under its name",
-            )
-        taken[task.name] = defined.name
-    if absent := set(defined.average or ()) - {task.name for task in defined.tasks}:
-        raise BenchError(
-            f"{whose}: average names {', '.join(sorted(absent))}, which the suite does not have",
-            "name tasks of the suite",
-        )
+            ),
+        ]
+        taken[task.name] = name
+    problems.append(
+        (absent, f"average names {absent}, which the suite does not have", "name its tasks")
+    )
+    for wrong, why, hint in problems:
+        if wrong:
+            raise BenchError(f"{whose}: {why}", hint)
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:

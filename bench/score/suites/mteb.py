@@ -17,7 +17,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,8 @@ from bench.score.suites import (
 )
 
 # --- where the data of an mteb task comes from: the user's data folder, mteb's own cache on this machine, or the hub ---
-# The folder has the seven STS sets in the very text that mteb hosts, white space as the files have it (a test compares them with
-# mteb's own counts of pairs, characters and distinct sentences); a record says which source it was.
+# The folder has the seven STS sets in exactly the text that mteb hosts, with the files' white space (a test compares them with
+# mteb's own counts of pairs, characters and distinct sentences); a record names the source.
 
 
 FROM_FOLDER = {
@@ -91,9 +91,9 @@ def leaves(task: Any) -> list[Any]:
 
 
 def source_of(task: Any, data: DataFolder) -> Source:
-    """The user's folder where it has this very text; otherwise what the hub has, fetched now unless it is here or offline.
+    """The user's folder if it has exactly this text; otherwise the hub, from which the data is fetched now unless it is here or offline.
 
-    Raises DataMissing where it cannot be had, DataDamaged where the folder's copy is not what it should be.
+    Raises DataMissing if neither has it, DataDamaged if the folder's copy is damaged.
     """
     name = task.metadata.name
     if name in FROM_FOLDER and data.roots and _hosted(task):
@@ -126,7 +126,7 @@ def source_of(task: Any, data: DataFolder) -> Source:
 
 
 def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
-    """One line: what is not here, and what would fetch it."""
+    """The error for data that is not here, with the command that fetches it."""
     name, wanted = task.metadata.name, task.metadata.dataset
     why = f" ({one_line(error, 160)})" if error else ""
     folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
@@ -137,9 +137,9 @@ def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
 
 
 def load_data(task: Any, offline: bool) -> None:
-    """Load the data. Raises DataMissing where it is not here, or where the cache holds another revision than mteb asks for.
+    """Load the data. Raises DataMissing if it is not here, or if the cache holds another revision than mteb asks for.
 
-    (Without a connection, ``datasets`` takes the newest copy that it finds, whatever the revision.)
+    (Without a connection, ``datasets`` takes the newest copy that it has, of any revision.)
     """
     if task.data_loaded:
         return
@@ -150,12 +150,8 @@ def load_data(task: Any, offline: bool) -> None:
     if offline or offline_now():
         revisions = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
         if _hosted(task) and revisions and task.metadata.dataset["revision"] not in revisions:
-            raise missing_data(
-                task,
-                ValueError(
-                    f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"
-                ),
-            )
+            stored = ", ".join(sorted(revision[:12] for revision in revisions))
+            raise missing_data(task, ValueError(f"revision {stored} is there"))
 
 
 def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
@@ -167,7 +163,7 @@ def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _hosted(task: Any) -> bool:
-    """Whether mteb's own code loads the task from the hub; a class of the user's may bring its data itself."""
+    """Whether mteb's own code loads the task from the hub; a user's class may bring its data."""
     return type(task).__module__.split(".")[0] == "mteb"
 
 
@@ -178,7 +174,7 @@ def _cache() -> Path:
 
 
 def _cached(dataset: Mapping[str, Any]) -> bool:
-    """Whether a copy of this revision was once prepared here. Nothing is read."""
+    """Whether a copy of this revision is prepared here. Reads no file."""
     from datasets.naming import camelcase_to_snakecase
 
     owner, slash, name = str(dataset["path"]).rpartition("/")
@@ -188,8 +184,8 @@ def _cached(dataset: Mapping[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def quiet(offline: bool = False) -> Iterator[None]:
-    """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without a trace: mteb
-    seeds the global random states, which are put back."""
+    """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without side effects: mteb
+    seeds the global random states, which are restored."""
     states = random.getstate(), np.random.get_state()
     torch = sys.modules.get("torch")
     torch_state = torch.get_rng_state() if torch else None
@@ -244,17 +240,14 @@ class MtebEncoder:
         from mteb.models.model_meta import ModelMeta, ScoringFunction
 
         self._vectors = vectors
-        known = {
-            "name": model_name,
-            "revision": revision,
-            "similarity_fn_name": ScoringFunction.COSINE,
-            "modalities": ["text"],
-        }
-        self._meta = ModelMeta.create_empty(known)
-
-    @property
-    def mteb_model_meta(self) -> Any:
-        return self._meta
+        self.mteb_model_meta: Any = ModelMeta.create_empty(
+            {
+                "name": model_name,
+                "revision": revision,
+                "similarity_fn_name": ScoringFunction.COSINE,
+                "modalities": ["text"],
+            }
+        )
 
     def encode(
         self,
@@ -299,7 +292,7 @@ class LoadedMteb(LoadedTask):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """None: mteb asks for them as it goes."""
+        """None: mteb asks for them while it scores."""
         return ()
 
     @property
@@ -319,14 +312,14 @@ class LoadedMteb(LoadedTask):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result; mteb's files are thrown away. ``vectors`` must answer for any sentence."""
+        """The task's result; mteb's files are deleted. ``vectors`` must answer for any sentence."""
         with tempfile.TemporaryDirectory() as folder:
             return self.score_in(RunPlace("model", "unknown", Path(folder)), vectors)
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
         """The task's result; results and predictions as mteb writes them are kept below ``place.folder``/mteb.
 
-        Raises RunFailed where the vectors cannot be scored or mteb fails, DataMissing where the data cannot be had.
+        Raises RunFailed if the vectors cannot be scored or mteb fails, DataMissing if the data cannot be had.
         """
         import mteb
 
@@ -376,7 +369,7 @@ class LoadedMteb(LoadedTask):
         )
 
     def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
-        """What the record says beside the value; ``folder`` is the run's."""
+        """What the record holds next to the value; ``folder`` is the run's."""
         files = [
             folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)
         ]
@@ -410,7 +403,7 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
     """One task of mteb by its name; ``pristine`` where it was made already, with the splits and languages of a benchmark."""
 
     def read(task: Task, data: DataFolder, text: str) -> LoadedMteb:
-        """``text`` does not matter: the task says which text it is. Raises DataMissing where its data cannot be had."""
+        """``text`` is ignored: the task determines its text. Raises DataMissing if its data cannot be had."""
         import mteb
 
         with quiet(data.offline):
@@ -421,7 +414,7 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
 
 
 def choose_tasks(names: str) -> Suite:
-    """The suite of these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for what is no text."""
+    """The suite with these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for tasks that are not about text."""
     import mteb
 
     by_name: dict[str, Any] = {}
@@ -431,7 +424,7 @@ def choose_tasks(names: str) -> Suite:
                 label = task.metadata.name
                 if _parts(by_name.setdefault(label, task)) != _parts(task):
                     raise BenchError(
-                        f"mteb: {label} is asked for twice, with different splits or languages",
+                        f"mteb: {label} is named twice, with different splits or languages",
                         "score them in two runs folders",
                     )
     if not by_name:
@@ -442,14 +435,13 @@ def choose_tasks(names: str) -> Suite:
     if other:
         raise BenchError(
             f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}",
-            "name the tasks of text alone",
+            "name only tasks about text",
         )
-    return _suite(
-        tuple(
-            mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
-            for name, task in by_name.items()
-        )
-    )
+    chosen = [
+        mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
+        for name, task in by_name.items()
+    ]
+    return replace(SUITE, tasks=tuple(chosen))
 
 
 def _named(mteb: Any, name: str) -> list[Any]:
@@ -497,7 +489,7 @@ def declared_items(task: Any) -> int:
 
 
 def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
-    """(subset, split, data) of what was scored, where it is still loaded."""
+    """(subset, split, data) of everything that was scored and is still loaded."""
     for subset in task.hf_subsets:
         whole = (task.dataset or {}).get(subset, task.dataset if subset == "default" else None)
         for split in task.eval_splits:
@@ -506,7 +498,7 @@ def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _items(task: Any) -> int:
-    """Items that were scored: of retrieval the queries, of everything else the rows."""
+    """Items that were scored: queries of retrieval tasks, rows of all others."""
     return sum(
         len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data)
         for _, _, data in _scored_data(task)
@@ -514,7 +506,7 @@ def _items(task: Any) -> int:
 
 
 def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
-    """Row by row what mteb wrote of similarity and classification tasks, with the gold value; nothing of other kinds.
+    """The predictions that mteb wrote for similarity and classification tasks, row by row, with gold values; nothing for other kinds.
 
     "prediction" is (n,) cosines, or (n, experiments) classes: mteb fits a classifier on several samples of the training split.
     """
@@ -546,7 +538,7 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
 
 
 def _plain_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are numbers, words, nothing, or lists of numbers or words."""
+    """The scores that are numbers, text, None, or lists of numbers or text."""
     kept = {}
     for key, value in scores.items():
         parts = value[:1] if isinstance(value, list) else [value]
@@ -562,24 +554,18 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _suite(tasks: tuple[Task, ...]) -> Suite:
-    return Suite(
-        name="mteb",
-        title="Tasks of the mteb package",
-        description="Any text task or benchmark of mteb by name, scored by mteb's own code: --suite mteb:NAME,NAME.",
-        tasks=tasks,
-        average=None,
-        docs="suites.md#mteb",
-    )
-
-
-SUITE = _suite(
-    tuple(
+SUITE = Suite(
+    name="mteb",
+    title="Tasks of the mteb package",
+    description="Any text task or benchmark of mteb by name, scored by mteb's own code: --suite mteb:NAME,NAME.",
+    tasks=tuple(
         mteb_task(
             name,
             "cosine_spearman",
             sum(data_set(ours).items.values()) if split == "all" else data_set(ours).items[split],
         )
         for name, (ours, _, split) in FROM_FOLDER.items()
-    )
+    ),
+    average=None,
+    docs="suites.md#mteb",
 )
