@@ -1,4 +1,4 @@
-"""What one method said on one task: the numbers that every test and interval starts from.
+"""The predictions of one method on one task: the numbers that every test and interval starts from.
 
 Legend: S training seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
 """
@@ -25,16 +25,15 @@ DIMENSIONS = {
     "accuracy": (2, 3),
     "clustering-accuracy": (3,),
 }
-"""Metrics whose cells have statistics, by the names that run records use -> how many dimensions predictions have."""
+"""Metrics that have statistics, by their names in run records -> how many dimensions predictions have."""
 METRICS = tuple(DIMENSIONS)
 
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Predictions of one method on one task, all its training seeds. Two objects are equal only where they are one.
+    """Predictions of one method on one task, with all its training seeds. Compared by identity.
 
-    Raises ValueError for a metric without statistics, for shapes that do not fit, seeds that are named twice, values that are
-    not finite.
+    Raises ValueError for a metric without statistics, shapes that do not fit, repeated seeds, and values that are not finite.
     """
 
     task: str
@@ -46,18 +45,18 @@ class Predicted:
     """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items in the data's order."""
     gold_N: NDArray[np.generic]
     fold_N: NDArray[np.generic] | None = None
-    """Accuracy only: the fold that each item was tested in. The value is the mean over folds, each as heavy as the next."""
+    """Accuracy only: the fold that each item was tested in. The value is the mean over folds, with equal weights."""
     query_N: NDArray[np.generic] | None = None
-    """"spearman-bootstrap" only: the query of each pair. Every query is as heavy as the next, its pairs share its weight."""
+    """"spearman-bootstrap" only: the query of each pair. All queries have equal weights, shared by their pairs."""
     shared_NK: NDArray[np.integer] | None = None
-    """(N, 1) or (N, 2): numbers of what an item may share with others, from 0: its two sentences, the images of its two captions.
-    None: pairs of one query share that, every other item stands for itself."""
+    """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two sentences, the images of its two
+    captions. None: pairs share their query, other items share nothing."""
     universe: str = ""
-    """Whose numbers those are: tasks of one universe share what has one number. Empty: of this task alone."""
+    """Tasks with the same universe share the units with the same numbers. Empty: the numbers are of this task alone."""
     moved_SN: Floats | None = None
-    """(S, N) how far each item moves the value, in points, where the metric is none of ``METRICS``: as its suite's scorer says."""
+    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric that is not in ``METRICS``."""
     score_S: Floats | None = None
-    """(S,) the recorded values, if the printed number is to be met exactly: SentEval rounds within folds, CxC samples."""
+    """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds within folds, CxC samples."""
 
     def __post_init__(self) -> None:
         shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
@@ -104,13 +103,13 @@ class Predicted:
 
     @property
     def ids_NK(self) -> NDArray[np.integer] | None:
-        """What items share with others; None where they share nothing."""
+        """The units that items share with others; None if they share nothing."""
         if self.shared_NK is None and self.query_N is not None:
             return np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
         return self.shared_NK
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
-        """The same with these seeds only, in this order. Raises ValueError for one that is not there."""
+        """The same with only these seeds, in this order. Raises ValueError for an unknown seed."""
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]
@@ -127,21 +126,18 @@ class Predicted:
 
 
 def same_items(a: Predicted, b: Predicted) -> None:
-    """Raises ValueError where two methods were not asked the same: another task, metric, gold value, query or sentence."""
+    """Raises ValueError if two methods differ in task, metric, gold values, queries or sentences."""
     if (a.task, a.metric) != (b.task, b.metric):
-        raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are not one task")
+        raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are different tasks")
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
         raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
-    for name, words in (
-        ("gold_N", "gold values"),
-        ("query_N", "queries"),
-        ("shared_NK", "sentences"),
-    ):
-        if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals None, and no array
-            raise ValueError(f"{a.task}: the two runs have different {words}")
+    labels = {"gold_N": "gold values", "query_N": "queries", "shared_NK": "sentences"}
+    for name, label in labels.items():
+        if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals only None
+            raise ValueError(f"{a.task}: the two runs have different {label}")
 
 
-# --- What runs said of every item of one task, put together for statistics: read when asked for, and only what is needed. ---
+# --- read from the files of several runs ---
 
 
 QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
@@ -150,10 +146,10 @@ SENTENCES = "sentences of the STS sets"
 
 
 def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
-    """What the runs of one method, one per seed, said on the task of ``key``: float64 or whole numbers as stored.
+    """The predictions of a method's runs, one per seed, on the task of ``key``: float64, or integers as stored.
 
-    Raises DataMissing where a run has no such score or no predictions of it, DataDamaged where a file is none or does not fit,
-    BenchError where the runs saw different items, or where the metric has no statistics.
+    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is not a predictions file or does not fit,
+    BenchError if the runs saw different items, or if the metric has no statistics.
     """
     if not runs:
         raise DataMissing(f"{key.task}: no runs")
@@ -211,7 +207,7 @@ def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None where that is not known."""
+    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if they are not known."""
     if not {"image", "caption1", "caption2"} <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
     captions, first = np.unique(arrays["caption1"], return_index=True)
@@ -229,7 +225,7 @@ def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
     rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub" and name in ("prediction", "gold"):
-            raise DataDamaged(f"{path}: {name} holds no numbers")
+            raise DataDamaged(f"{path}: {name} does not hold numbers")
         if array.ndim < 1 or array.shape[0] != rows:
             raise DataDamaged(
                 f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items"

@@ -168,7 +168,7 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     "flipped": (flipped, "check CHECK: .* is recorded, its predictions give"),
     "gold made to fit": (made_to_fit, "the array 'gold' is not the data set's"),
     "NaN": (not_a_number, "a prediction is NaN or infinite"),
-    "pickled": (stored(prediction=np.array([{"a": 1}], dtype=object)), "no predictions file"),
+    "pickled": (stored(prediction=np.array([{"a": 1}], dtype=object)), "not a predictions file"),
     "bomb": (bomb, "unpacks to 72,000,.* bytes"),
     "many names": (many_names, "subset has more than 400 different values"),
     "many columns": (

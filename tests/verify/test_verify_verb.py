@@ -138,6 +138,6 @@ def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
     done = bench("verify", version)
     assert (
         done.exit_code == 1
-        and "it cannot be read" in done.output
+        and "cannot be read" in done.output
         and "2 runs, 2 scores" in done.output
     )
