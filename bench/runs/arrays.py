@@ -156,13 +156,14 @@ class Packed:
         import pyarrow as pa
         from pyarrow import parquet
 
-        text, number = pa.string(), pa.int32()
+        names, text, number = ["file", "array", "dtype"], pa.string(), pa.int32()
         types = (text, text, text, pa.list_(number), pa.binary(), number)
-        columns = zip(*self.rows, strict=True)
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
-        names = ["file", "array", "dtype"]
+        columns = zip(zip(*self.rows, strict=True), types, strict=True)
         parquet.write_table(
-            pa.table(arrays, names=[*names, "shape", "data", "same"]),
+            pa.table(
+                [pa.array(values, kind) for values, kind in columns],
+                names=[*names, "shape", "data", "same"],
+            ),
             path,
             compression="zstd",
             compression_level=9,
@@ -252,8 +253,10 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
         return None
     version, file = located
     if not file.is_file():
-        why = f"the predictions of {version.name} are stored elsewhere and were not fetched"
-        raise PredictionsElsewhere(why, f"bench verify {version} fetches them")
+        raise PredictionsElsewhere(
+            f"the predictions of {version.name} are stored elsewhere and were not fetched",
+            f"bench verify {version} fetches them",
+        )
     name = path.absolute().relative_to(version.absolute()).as_posix()
     try:
         state = os.stat(file)
@@ -296,8 +299,7 @@ def _values(table: Any, row: int) -> np.ndarray:
         texts = json.loads(data)
         if not all(isinstance(text, str) for text in texts):
             raise ValueError(f"row {row}: not a list of texts")
-        width = max(map(len, texts), default=1) or 1
-        values = np.array(texts, dtype=f"<U{width}")
+        values = np.array(texts, dtype=f"<U{max(map(len, texts), default=1) or 1}")
     else:
         values = np.frombuffer(data, f"<{dtype}").copy()
     if values.size != math.prod(shape):

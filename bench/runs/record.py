@@ -331,9 +331,8 @@ class RunRecord(
         first: dict[tuple[Any, ...], int] = {}
         for i, score in enumerate(self.scores):
             if first.setdefault(score.key, i) != i:
-                cell = " ".join(str(part) for part in score.key)
                 raise RecordDamaged(
-                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}"
+                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
                 )
         free = [(f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)]
         free += [(f"recipe.{key}", value.value) for key, value in self.recipe.items()]

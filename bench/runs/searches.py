@@ -117,8 +117,9 @@ def read_search(file: Path) -> Search | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
-        hint = "restore it, or start another search with --name NEW"
-        raise BenchError(f"{file} is damaged: {error}", hint) from None
+        raise BenchError(
+            f"{file} is damaged: {error}", "restore it, or start another search with --name NEW"
+        ) from None
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
@@ -189,9 +190,8 @@ def kind_of_values(record: RunRecord) -> str:
         return ""
     if search := search_of(record):
         trials = search.get("trials")
-        if type(trials) is int and 0 <= trials < 1e6:
-            return f"{TUNED}: {plural(trials, 'trial')}"
-        return TUNED
+        counted = type(trials) is int and 0 <= trials < 1e6
+        return f"{TUNED}: {plural(trials, 'trial')}" if counted else TUNED
     values = [record.recipe[key] for key in DECISIVE if key in record.recipe]
-    stated = [value.source for value in values if value.value is not None]
-    return OWN if any(source.startswith(NOT_OF_A_PAPER) for source in stated) else PAPER
+    own = (v.source.startswith(NOT_OF_A_PAPER) for v in values if v.value is not None)
+    return OWN if any(own) else PAPER

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, FetchFailed
@@ -54,8 +54,7 @@ def _fingerprint_difference(record: RunRecord) -> str:
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
     """The recorded hash against the hash that bench knows and, if it is there, against the set in ``data``."""
     recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
-    forms = known_hashes().data.get(f"{score.suite}/{score.task}", {})
-    expected = forms.get(score.text or "any")
+    expected = known_hashes().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
     if recorded is None:
         return "the record has no hash of the data that was scored"
     if expected not in (None, recorded):
@@ -113,8 +112,9 @@ def verify_run(folder: Path, data: DataFolder | None = None, more: More | None =
             return RunReport(folder.name, [locked], "in work")
         run = Run(store.read(folder.name), folder)
     except BenchError as error:
-        damaged = Finding("record", "record", DIFFERS, error.message)
-        return RunReport(folder.name, [damaged], "damaged")
+        return RunReport(
+            folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged"
+        )
     findings = [
         *check_scores(run),
         *(
@@ -180,8 +180,7 @@ def check_manifest(version: Path) -> RunReport | None:
     try:
         manifest = read_manifest(version)
     except DataDamaged as error:
-        damaged = Finding("files", MANIFEST, DIFFERS, error.message)
-        return RunReport(MANIFEST, [damaged], "damaged")
+        return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, error.message)], "damaged")
     if manifest is None:
         return None
     differences = compare_files(version, manifest.files)

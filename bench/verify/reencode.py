@@ -41,10 +41,11 @@ def encode_again(
     try:
         trained = find_run(str(run.folder), RunsFolder(run.folder.parent), plugins)
         method = load_run(trained, device=device, offline=offline)
-        vectors = RunVectors(method, SilentReporter())
         with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's folder
             place = RunPlace(run.record.run_id, run.record.fingerprint[:16], Path(folder))
-            results = dict(score_tasks(list(tasks), vectors, place, device))
+            results = dict(
+                score_tasks(list(tasks), RunVectors(method, SilentReporter()), place, device)
+            )
     except Exception as error:  # a method's own code may raise anything
         reason = error.message if isinstance(error, BenchError) else one_line(error)
         hint = getattr(error, "hint", None)

@@ -194,9 +194,9 @@ def check_average(score: Score, record: RunRecord) -> Finding:
 
 
 def _score_difference(score: Score, arrays: Arrays) -> str:
-    again = rescore(score.key, arrays, score.metric)
     if score.suite not in suite_names():
         raise NotChecked(NO_SUITE.format(score.suite))
+    again = rescore(score.key, arrays, score.metric)
     if again is None:
         raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what is stored")
     metrics = _metrics(score)
@@ -222,13 +222,13 @@ def _metrics(score: Score) -> list[str]:
     """The metrics that its suite has for such a task, none if it has no such task. For mteb ``rescore`` checks the metric."""
     if score.suite == "mteb":
         return [score.metric]
-    suite_here = suite(score.suite)
+    defined = suite(score.suite)
     known = known_hashes().given_of(score.suite, score.task, score.text) is not None
-    earlier = known and score.protocol in suite_here.earlier
     return [
         task.metric
-        for task in suite_here.tasks
-        if earlier or (task.name, task.protocol) == (score.task, score.protocol)
+        for task in defined.tasks
+        if (task.name, task.protocol) == (score.task, score.protocol)
+        or (known and score.protocol in defined.earlier)
     ]
 
 

@@ -72,8 +72,12 @@ def kmeans(
     )
     best: list[Clustering] = []
     for first in range(0, len(rows_SK), together):
-        centres_SKD = points.x_ND[rows_SK[first : first + together]]
-        runs = lloyd(points, centres_SKD, max_iterations=max_iterations, tolerance=tolerance)
+        runs = lloyd(
+            points,
+            points.x_ND[rows_SK[first : first + together]],
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+        )
         best += [
             min(runs[i : i + starts], key=lambda run: run.inertia)
             for i in range(0, len(runs), starts)

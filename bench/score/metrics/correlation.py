@@ -218,8 +218,9 @@ def sampled_spearman(
     Ranks are counted, not sorted anew for each draw, and their sums are exact.
     Raises ValueError for NaN or infinity, and where a draw has one side constant.
     """
-    sides = check_sides(predicted, gold)
-    place_a_N, place_b_N = (np.unique(side_N, return_inverse=True)[1] for side_N in sides)
+    place_a_N, place_b_N = (
+        np.unique(side_N, return_inverse=True)[1] for side_N in check_sides(predicted, gold)
+    )
     values = []
     for i, rows_n in enumerate(drawn):
         a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
@@ -234,7 +235,7 @@ def sampled_spearman(
 
 
 def _centred_ranks(place_n: Rows) -> NDArray[np.float64]:
-    """Twice the mean rank of every value less twice the mean of all ranks: whole numbers. ``place_n``: equal for equal values."""
+    """Twice the mean rank of every value minus twice the mean of all ranks: integers. ``place_n``: equal for equal values."""
     count = np.bincount(place_n)
     twice = 2 * np.cumsum(count) - count - len(place_n)
     return twice.astype(np.float64)[place_n]

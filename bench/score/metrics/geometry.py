@@ -20,9 +20,8 @@ def unit(vectors_ND: ArrayLike) -> Floats:
             f"(n, dim) vectors without NaN or infinity expected, got shape {x_ND.shape}"
         )
     largest_N = np.abs(x_ND).max(axis=1, initial=0.0)
-    x_ND /= np.where(largest_N == 0, 1.0, largest_N)[
-        :, None
-    ]  # so that no square over- or underflows
+    # so that no square over- or underflows
+    x_ND /= np.where(largest_N == 0, 1.0, largest_N)[:, None]
     length_N = np.sqrt(np.einsum("nd,nd->n", x_ND, x_ND))
     return x_ND / np.where(length_N == 0, 1.0, length_N)[:, None]
 
@@ -73,7 +72,7 @@ def mean_cosines(x_ND: ArrayLike) -> Floats:
 
 
 def singular_values(x_ND: ArrayLike) -> Floats:
-    """Of the vectors less their mean, largest first: (min(N, D),)."""
+    """Of the vectors minus their mean, largest first: (min(N, D),)."""
     x_ND = np.asarray(x_ND, dtype=np.float64)
     return np.linalg.svd(x_ND - x_ND.mean(axis=0), compute_uv=False)
 

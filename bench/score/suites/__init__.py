@@ -278,8 +278,11 @@ _from_files: dict[str, SuitePlugin] = {}
 
 @cache
 def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
-    points = importlib.metadata.entry_points(group=GROUP)
-    return {point.name: point for point in points if point.name not in (*_MODULES, ALL)}
+    return {
+        point.name: point
+        for point in importlib.metadata.entry_points(group=GROUP)
+        if point.name not in (*_MODULES, ALL)
+    }
 
 
 @cache
@@ -490,9 +493,8 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
         raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, float32 expected")
     bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
     if len(bad):
-        shown = sentences[bad[0]][:60]
         raise RunFailed(
-            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{shown}'",
+            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{sentences[bad[0]][:60]}'",
             "the training diverged, or the backbone's weights are damaged: try a lower --set learning_rate=, or another backbone",
         )
     return vectors_ND
@@ -500,17 +502,16 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
 
 def float32_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
     """As :func:`check_vectors`, in float32: a number that does not fit is refused as infinity."""
-    given_ND = check_vectors(vectors, sentences, task)
+    checked_ND = check_vectors(vectors, sentences, task)
     with np.errstate(over="ignore"):
-        return check_vectors(np.asarray(given_ND, dtype=np.float32), sentences, task)
+        return check_vectors(np.asarray(checked_ND, dtype=np.float32), sentences, task)
 
 
 def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
     """The vectors. Raises RunFailed if all of them are the same: nothing can be scored then."""
     if (vectors_ND == vectors_ND[0]).all():
-        shown = sentences[0][:60]
         raise RunFailed(
-            f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{shown}'",
+            f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{sentences[0][:60]}'",
             "did the training collapse? curve.jsonl in the run's folder has its losses",
         )
     return vectors_ND
@@ -630,8 +631,8 @@ def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
     if name not in suite_names():
         return None
     here = suite(name)
-    scorers = dict.fromkeys(here.earlier, here.tasks[0].rescore)
-    scorer = (scorers | {one.protocol: one.rescore for one in here.tasks}).get(protocol)
+    scorers = {one.protocol: one.rescore for one in here.tasks}
+    scorer = scorers.get(protocol, here.tasks[0].rescore if protocol in here.earlier else None)
     if scorer is None:
         return None
     try:
@@ -643,8 +644,9 @@ def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
             f"{task}: the scorer of the suite {name} fails: {located(error)}"
         ) from None
     if not isinstance(score, TaskScore):
-        why = f"the scorer of the suite {name} returns {type(score).__name__}, not a TaskScore"
-        raise DataDamaged(f"{task}: {why}")
+        raise DataDamaged(
+            f"{task}: the scorer of the suite {name} returns {type(score).__name__}, not a TaskScore"
+        )
     return score
 
 

@@ -47,10 +47,10 @@ class LoadedTexts(LoadedTask):
         """The task's result. Raises RunFailed where the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
-        classes = len(np.unique(self.data.labels))
+        clusters = len(np.unique(self.data.labels))
         try:
             clusterings = kmeans(
-                x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE
+                x_ND, clusters, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE
             )
         except ValueError as error:
             raise RunFailed(

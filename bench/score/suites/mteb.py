@@ -38,6 +38,7 @@ from bench.score.suites import (
     check_vectors,
     split_names,
 )
+from bench.score.suites.sts import SAME_COSINES
 
 # --- where the data of an mteb task comes from: the user's data folder, mteb's own cache on this machine, or the hub ---
 # The folder has the seven STS sets in exactly the text that mteb hosts, with the files' white space (a test compares them with
@@ -62,26 +63,26 @@ class Source:
 
     def fill(self, task: Any) -> None:
         """Give an STS task of mteb the folder's pairs, under a revision that says so."""
-        if self.pairs is None:
-            return
-        revision = f"local-{self.sha256}"
-        task.metadata = task.metadata.model_copy(
-            update={"dataset": {**task.metadata.dataset, "revision": revision}}
-        )
-        task.dataset = as_dataset(self.pairs)
-        task.data_loaded = True
+        if self.pairs is not None:
+            dataset = {**task.metadata.dataset, "revision": f"local-{self.sha256}"}
+            task.metadata = task.metadata.model_copy(update={"dataset": dataset})
+            task.dataset = as_dataset(self.pairs)
+            task.data_loaded = True
 
 
 def as_dataset(pairs: SentencePairs) -> Any:
     """The pairs as mteb's STS tasks hold them: {"test": sentence1, sentence2, score}."""
     from datasets import Dataset, DatasetDict
 
-    columns = {
-        "sentence1": pairs.sentences1,
-        "sentence2": pairs.sentences2,
-        "score": pairs.gold.tolist(),
-    }
-    return DatasetDict(test=Dataset.from_dict(columns))
+    return DatasetDict(
+        test=Dataset.from_dict(
+            {
+                "sentence1": pairs.sentences1,
+                "sentence2": pairs.sentences2,
+                "score": pairs.gold.tolist(),
+            }
+        )
+    )
 
 
 def leaves(task: Any) -> list[Any]:
@@ -355,8 +356,9 @@ class LoadedMteb(LoadedTask):
         result = run.task_results[0]
         value = float(result.get_score())
         if not np.isfinite(value):
-            hint = "the model gives every pair the same similarity: did its training collapse?"
-            raise RunFailed(f"{self.name}: mteb's {task.metadata.main_score} is not a number", hint)
+            raise RunFailed(
+                f"{self.name}: mteb's {task.metadata.main_score} is not a number", SAME_COSINES
+            )
         return TaskResult(
             suite="mteb",
             task=self.name,

@@ -108,16 +108,16 @@ class BenchTask(AbsTask):
         """The model's vector of every distinct sentence that is scored."""
         from torch.utils.data import DataLoader
 
-        size = (encode_kwargs or {}).get("batch_size", BATCH)
+        options = encode_kwargs or {}
 
         def encode(sentences: Sequence[str]) -> np.ndarray:
             rows: Any = [{"text": sentence} for sentence in sentences]
             vectors = model.encode(
-                DataLoader(rows, batch_size=size),
+                DataLoader(rows, batch_size=options.get("batch_size", BATCH)),
                 task_metadata=self.metadata,
                 hf_split=hf_split,
                 hf_subset=hf_subset,
-                **(encode_kwargs or {}),
+                **options,
             )
             return (
                 vectors.detach().float().cpu().numpy()

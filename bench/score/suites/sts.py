@@ -398,8 +398,9 @@ def _read_captions(task: Task, *_: object) -> LoadedPairs:
     except (OSError, ValueError, lzma.LZMAError) as error:
         raise DataDamaged(f"{task.name}: {path}: {error}", hint) from None
     if len(rows) != task.n:
-        why = f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}"
-        raise DataDamaged(why, hint)
+        raise DataDamaged(
+            f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}", hint
+        )
     rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
     pairs = RatedCaptions(
         name=task.name,

@@ -91,8 +91,8 @@ class LoadedTransfer(LoadedTask):
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored or a classifier diverges."""
         try:
-            features_ND = features(self.data, vectors, self.task.name)
-            predicted, fold, detail = self.classify(self.data, features_ND, self.device)
+            x_ND = features(self.data, vectors, self.task.name)
+            predicted, fold, detail = self.classify(self.data, x_ND, self.device)
         except ValueError as error:
             raise RunFailed(
                 f"{self.task.name}: {error}", "are the vectors of a reasonable size?"
