@@ -262,11 +262,15 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)
         named = rows.get(name)
-        return named and {
-            array: _values(table, row)
-            for array, row in named.items()
-            if only is None or array in only
-        }
+        return (
+            None
+            if named is None
+            else {
+                array: _values(table, row)
+                for array, row in named.items()
+                if only is None or array in only
+            }
+        )
     except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
         raise DataDamaged(f"{file} is not a predictions file: {one_line(error)}") from None
 

@@ -189,7 +189,7 @@ def kind_of_values(record: RunRecord) -> str:
     if record.training is None or "learning_rate" not in record.recipe:
         return ""
     if search := search_of(record):
-        trials = search.get("trials")
+        trials: Any = search.get("trials")
         counted = type(trials) is int and 0 <= trials < 1e6
         return f"{TUNED}: {plural(trials, 'trial')}" if counted else TUNED
     values = [record.recipe[key] for key in DECISIVE if key in record.recipe]

@@ -360,7 +360,9 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     return None
 
 
-def prediction_problems(record: RunRecord, folder: Path) -> dict[ScoreKey, str]:
+def prediction_problems(
+    record: RunRecord, folder: Path
+) -> dict[tuple[str, str, str, str | None], str]:
     """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
     return {
         score.key: problem

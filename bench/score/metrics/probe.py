@@ -172,7 +172,7 @@ def _probe(
     else:
         again = [[fits[0][settings.penalties.index(chosen[0])]]]
     predicted_N, fold_N = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
-    folds = []
+    folds: list[Fold] = []
     for (_, test), grid, penalty, (fit,) in zip(outer, grids, chosen, again, strict=True):
         predicted_N[test], fold_N[test] = fit.predict(x_ND[test]), len(folds)
         folds.append(

@@ -445,7 +445,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     when the suite has no average, or when the scores are not of one protocol and text form.
     """
     by_task: dict[str, Any] = {score.task: score for score in scores if score.task != AVERAGE}  # type: ignore[attr-defined]
-    first = next(iter(by_task.values()), None)
+    first: Any = next(iter(by_task.values()), None)
     names = None if first is None else suite(first.suite).average
     if names is None or not by_task.keys() >= set(names):
         return None
@@ -461,7 +461,9 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
         text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
     # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
-    none = {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
+    none: dict[str, Any] = (
+        {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
+    )
     return replace(
         first,
         task=AVERAGE,

@@ -138,7 +138,7 @@ class BenchTask(AbsTask):
         }
 
 
-class BenchStsTask(AbsTaskSTS, BenchTask):
+class BenchStsTask(AbsTaskSTS, BenchTask):  # type: ignore[misc]
     """An STS set: our Spearman as main score, and the metrics that mteb computes itself from the same vectors."""
 
     def _dataset(self) -> Any:
