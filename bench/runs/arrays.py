@@ -1,4 +1,4 @@
-"""Files of predictions, whoever made them: nothing is unpickled, and a forged size does not exhaust the memory.
+"""Files of predictions, also forged ones: nothing is unpickled, and a false size does not exhaust the memory.
 
 A run's folder has one .npz file for each task. A published version may hold the predictions of all its runs in one Parquet file,
 ``predictions.parquet``, with a row for each array of each predictions file:
@@ -212,7 +212,7 @@ class PredictionsElsewhere(DataMissing):
 
 
 def read_manifest(version: Path) -> Manifest | None:
-    """None where there is none. Raises DataDamaged."""
+    """The version's manifest; None if it has none. Raises DataDamaged."""
     try:
         return msgspec.json.decode((version / MANIFEST).read_bytes(), type=Manifest)
     except (FileNotFoundError, NotADirectoryError):
@@ -239,7 +239,7 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
 
 
 def has_predictions(folder: Path) -> bool:
-    """Whether predictions of the run in ``folder`` are here: its own files, or those of its version."""
+    """Whether predictions of the run in ``folder`` are here: in its folder, or in its version."""
     located = find_packed(folder / "predictions")
     return (folder / "predictions").is_dir() or (located is not None and located[1].is_file())
 

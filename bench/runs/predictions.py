@@ -187,7 +187,7 @@ def has_statistics(metric: str) -> bool:
 
 
 def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
-    """ "prediction", "gold" and, where the task has them, "fold", "query" and "shared", what items share with others."""
+    """ "prediction", "gold" and, if the task has them, "fold", "query" and "shared", the units that items share with others."""
     if not has_statistics(metric):
         raise BenchError(f"{key.task}: no statistics of {metric}")
     names = {name: name for name in ("prediction", "gold", "fold", "image", "caption1", "caption2")}

@@ -1,6 +1,6 @@
 """The run record: what one run was, what it scored, what it cost, where it came from, and how its checkpoint was chosen.
 
-See ``docs/architecture.md``. ``read_record`` reads one, whoever wrote it.
+See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a test holds them together); the
 first thing that does not fit is named by its path, such as ``scores[2].value``. A record of an older schema is brought up one
@@ -65,14 +65,14 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         None  # over whatever the task repeats inside one run (folds, k-means seeds)
     )
     text: Name | None = (
-        None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
+        None  # "tokenised", "raw", "other-1a2b3c4d"; None if a task has only one form
     )
     detail: Facts = {}
     predictions_sha256: Name | None = (
         None  # of the stored predictions' values (``bench.base.files``); None: none, or not recorded
     )
     reduced_sha256: Name | None = (
-        None  # of what is left of them in a version that keeps what scores need; None: all of it
+        None  # of their reduced form in a version that stores only what scores need; None: not reduced
     )
 
     @property
@@ -145,7 +145,7 @@ class ScoreKey(NamedTuple):
     suite: str
     task: str
     protocol: str
-    text: str | None  # None where the task has only one form
+    text: str | None  # None if the task has only one form
 
 
 class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -184,7 +184,7 @@ class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The backbone. ``title``: its name in tables, where that is another one; ``model``: what is known of a finished encoder."""
+    """The backbone. ``title``: its name in tables, if that differs; ``model``: facts about a finished encoder."""
 
     name: str | None = None
     revision: str | None = None
@@ -193,7 +193,7 @@ class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a run was executed, which is no part of what it is: nothing here is in its fingerprint."""
+    """How a run was executed. Nothing here is part of its fingerprint."""
 
     ranks: Count | tuple[Count, ...] | None = (
         None  # processes that trained together; several numbers, one after the other
@@ -492,10 +492,10 @@ def read_record(path: Path) -> RunRecord:
 
 
 # --- what determines a run's result, and the hash that names it ---
-# The plan makes the fingerprint from everything that was asked (:func:`bench.run.plan.with_fingerprint`); a record keeps enough to make
-# it again, so that a record whose seed or recipe was changed afterwards is found out. What its own fields do not say stands in
-# ``provenance.determines``. Of recipe keys that name a file or a backbone ("places") the content counts, not the name: they are kept
-# there with the content's name, or None where the recipe gives none.
+# The plan computes the fingerprint from every option (:func:`bench.run.plan.with_fingerprint`). A record holds enough to compute it
+# again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
+# ``provenance.determines``. For recipe keys that name a file or a backbone ("places") the content counts, not the name: they are
+# stored there with the name of their content, or None if the recipe gives none.
 
 
 def fingerprint_of(determines: Mapping[str, Any]) -> str:
@@ -504,9 +504,9 @@ def fingerprint_of(determines: Mapping[str, Any]) -> str:
 
 
 def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
-    """The fingerprint made again from a record; None where the record, being older, does not keep what it was made of.
+    """The fingerprint computed again from a record; None if an older record does not hold all its inputs.
 
-    ``rest`` takes the place of ``provenance.determines``.
+    ``rest`` replaces ``provenance.determines``.
     """
     rest = rest if rest is not None else record.provenance.determines
     places = (rest or {}).get("places")

@@ -334,7 +334,7 @@ class Run(NamedTuple):
 
 # --- whether checkpoint and predictions are those that the record names, cheaply enough for every call ---
 
-SMALL = 1 << 20  # bytes; reading so few costs less than a look into the cache
+SMALL = 1 << 20  # bytes; hashing a smaller file costs less than looking into the cache
 MISSING, CUT = "missing", "cut short or damaged"
 AGAIN = "run its command again; bench runs RUN shows it"
 AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"

@@ -108,7 +108,7 @@ SCHEMA = "bench.given/1"
 
 @dataclass(frozen=True)
 class KnownHashes:
-    """``given``: suite/task -> array -> hash of its values; suite/task@form where a text form has others. ``data``: suite/task -> text form -> sha256, as records name data."""
+    """``given``: suite/task -> array -> hash of its values; suite/task@form if a text form has other values. ``data``: suite/task -> text form -> sha256, by the names in records."""
 
     given: Mapping[str, Mapping[str, str]]
     data: Mapping[str, Mapping[str, str]]
@@ -186,7 +186,7 @@ def check_hash(score: Score, arrays: Arrays) -> Finding:
 
 
 def check_average(score: Score, record: RunRecord) -> Finding:
-    """Whether an average follows from the scores that the record holds, each of which is checked by itself."""
+    """Whether an average follows from the recorded scores, which are checked one by one."""
     return check("average", cell(score), _average_difference, score, record)
 
 
@@ -278,7 +278,7 @@ def _gold_difference(score: Score, arrays: Arrays) -> str:
         raise NotChecked(f"bench has no hashes of the gold values of {data}")
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
-            continue  # stored only where the other splits were there, too
+            continue  # stored only if the other splits were scored, too
         if (name in expected) != (name in arrays):
             state = "is missing" if name in expected else "does not belong to this set"
             return f"the array '{name}' {state}"

@@ -30,7 +30,7 @@ def encode_unique(
     """Vectors (n, dim) float32; row i belongs to sentence i. No sentences give shape (0, 0).
 
     ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch holds at most ``budget``
-    padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a sentence longer than that is its own batch.
+    padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a longer sentence is a batch by itself.
     ``progress(done, total)`` counts distinct sentences. Which sentences share a batch depends on the set of distinct
     sentences only, so that the order and repetitions of the input change no bit of the result.
     Raises ValueError when a callable returns the wrong number of rows or ``budget`` is below 1.

@@ -1,4 +1,4 @@
-"""How vectors lie in their space: alignment, uniformity, anisotropy, effective rank. Numbers in, numbers out, in float64.
+"""The geometry of vectors: alignment, uniformity, anisotropy, effective rank. Numbers in, numbers out, in float64.
 
 Legend: N vectors or pairs, D dimensions, B rows of a block.
 """
@@ -80,7 +80,7 @@ def singular_values(x_ND: ArrayLike) -> Floats:
 def effective_rank(singular: ArrayLike) -> float:
     """exp of the entropy of the singular values, scaled to sum to 1: how many directions are used. (Roy and Vetterli 2007)
 
-    Raises ValueError where all of them are 0.
+    Raises ValueError if all of them are 0.
     """
     values = np.asarray(singular, dtype=np.float64)
     if not values.sum() > 0:

@@ -37,7 +37,7 @@ class Settings:
     """Looks without improvement over the whole fit, not in a row, after which the next one ends it."""
     max_epochs: int = 200
     held_out: float = 0.05
-    """Share of the train rows that stops a fit which has no dev rows of its own."""
+    """Share of the train rows that is held out to stop a fit without dev rows."""
     seed: int = 1111
 
 
@@ -72,7 +72,7 @@ class Fit:
 
 Fitter = Callable[[Floats, Rows, int, Sequence[Job], Settings], list[list[Fit]]]
 """(matrix, labels, number of classes, jobs, settings) -> every fit of every job: one list for each job, in the order of its
-penalties. Raises ValueError where a fit diverges."""
+penalties. Raises ValueError if a fit diverges."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Probe:
     test: float
     predicted: Rows
     fold: Rows
-    """In which fold a row was tested; 0 where there is one test split."""
+    """The fold in which a row was tested; 0 if there is one test split."""
     folds: tuple[Fold, ...]
     fits: int
     """How many classifiers were fitted."""
@@ -233,7 +233,7 @@ def initial_weights(dimensions: int, classes: int, seed: int) -> tuple[Floats, F
 
 
 class Orders:
-    """The order of the train rows in every epoch of a fit: one stream of permutations for each size, drawn once and kept."""
+    """The order of the train rows in every epoch of a fit: one stream of permutations for each size, drawn once and stored."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -464,7 +464,7 @@ class _Step:
         self.penalty = pool.penalty_F[fits_GL][:, :, None, None]
 
     def __call__(self, rows: Tensor, target: Tensor, share: Tensor | None, done: int) -> None:
-        """``share``: weight of each row, where the minibatch is short; ``done``: steps including this one."""
+        """``share``: weight of each row, if the minibatch is short; ``done``: steps including this one."""
         import torch
 
         groups, live, classes, _ = self.weight.shape
@@ -539,7 +539,7 @@ def fit_predict(
 
     model = LogisticRegression(C=1.0, solver="lbfgs", max_iter=iterations)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told by ``converged``
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reported as ``converged``
         model.fit(train_ND.astype(np.float64), labels_N)
     predicted = [
         model.predict(test_MD[i : i + BLOCK].astype(np.float64))

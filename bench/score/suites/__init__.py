@@ -99,7 +99,7 @@ class TaskResult(Struct, frozen=True, kw_only=True):
 
 
 class TaskScore(Struct, frozen=True):
-    """What predictions alone say of a task, as a verifier computes it again; the fields are those of ``TaskResult``."""
+    """The part of a ``TaskResult`` that follows from the predictions, as a verifier computes it again."""
 
     value: float
     n: int
@@ -172,7 +172,7 @@ class LoadedData(Protocol):
 
 @dataclass(frozen=True)
 class RunPlace:
-    """The run that is scored, and its folder, for a task that keeps files of its own there."""
+    """The run that is scored, and its folder, for a task that writes files there."""
 
     name: str
     revision: str
@@ -258,12 +258,12 @@ class Suite:
         )
 
 
-# --- which suites there are: this package's, those that installed packages register, those of files given by --plugin ---
+# --- the suites: of this package, of installed packages, and of the files of --plugin ---
 
 
 @dataclass(frozen=True)
 class SuitePlugin:
-    """A suite that is not of this package, and where it came from."""
+    """A suite that is not part of this package, and its origin."""
 
     suite: Suite
     package: str
@@ -287,7 +287,7 @@ def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
 
 @cache
 def _installed(name: str) -> SuitePlugin:
-    """The suite of an entry point. Raises BenchError where it does not import, or is none."""
+    """The suite of an entry point. Raises BenchError if it does not import, or is not a suite."""
     point = _points()[name]
     package, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
     try:
@@ -374,7 +374,7 @@ def _check_definition(defined: object, whose: str) -> None:
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:
-    """Where a suite comes from; None for one of this package. Raises BenchError where an installed one cannot be loaded."""
+    """A plugin's suite and its origin; None for a suite of this package. Raises BenchError if an installed one cannot be loaded."""
     if name in _MODULES:
         return None
     return _from_files.get(name) or (_installed(name) if name in _points() else None)
@@ -457,7 +457,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         return None
     text = chosen[0].text
     if len(forms) > 1:
-        # A third tokenisation is named per set by its own hash (and may equal a known form where there was nothing to split).
+        # a third tokenisation is named by its hash for each set (and may equal a known form of a set with nothing to split)
         joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
         text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
     # there are no predictions of the average: a TaskResult has the arrays, a Score their hash

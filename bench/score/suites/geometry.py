@@ -1,4 +1,4 @@
-"""How the sentence vectors of STS-B test lie in their space: protocol ``geometry-stsb/1``, tasks alignment and uniformity.
+"""The geometry of the sentence vectors of STS-B test: protocol ``geometry-stsb/1``, tasks alignment and uniformity.
 
 On unit vectors, of every sentence occurrence of the test split (Wang and Isola 2020; SimCSE's analysis):
 

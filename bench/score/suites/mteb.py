@@ -55,14 +55,14 @@ FROM_FOLDER = {
 
 @dataclass(frozen=True)
 class Source:
-    """``pairs`` where the user's folder has the data; otherwise the hub's revision that mteb asks for."""
+    """``pairs`` if the user's folder has the data; otherwise the revision on the hub that mteb asks for."""
 
     words: str
     sha256: str | None = None
     pairs: SentencePairs | None = None
 
     def fill(self, task: Any) -> None:
-        """Give an STS task of mteb the folder's pairs, under a revision that says so."""
+        """Put the folder's pairs into an STS task of mteb, under a revision "local-SHA256"."""
         if self.pairs is not None:
             dataset = {**task.metadata.dataset, "revision": f"local-{self.sha256}"}
             task.metadata = task.metadata.model_copy(update={"dataset": dataset})
@@ -318,7 +318,7 @@ class LoadedMteb(LoadedTask):
             return self.score_in(RunPlace("model", "unknown", Path(folder)), vectors)
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """The task's result; results and predictions as mteb writes them are kept below ``place.folder``/mteb.
+        """The task's result; mteb's own results and predictions are stored below ``place.folder``/mteb.
 
         Raises RunFailed if the vectors cannot be scored or mteb fails, DataMissing if the data cannot be had.
         """
@@ -402,7 +402,7 @@ class LoadedMteb(LoadedTask):
 
 
 def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
-    """One task of mteb by its name; ``pristine`` where it was made already, with the splits and languages of a benchmark."""
+    """One task of mteb by its name; ``pristine``: the task, if it exists already, with the splits and languages of a benchmark."""
 
     def read(task: Task, data: DataFolder, text: str) -> LoadedMteb:
         """``text`` is ignored: the task determines its text. Raises DataMissing if its data cannot be had."""
@@ -475,7 +475,7 @@ def _aggregate(task: Any) -> bool:
 
 
 def declared_items(task: Any) -> int:
-    """Items of the scored splits, as mteb's package counts them; 0 where it does not."""
+    """Items of the scored splits, as the mteb package counts them; 0 if it does not."""
     total = 0
     for leaf in leaves(task):
         for split, known in (leaf.metadata.descriptive_stats or {}).items():

@@ -5,8 +5,8 @@
 
     mteb.evaluate(model, tasks("sts", "transfer", data="DIR"))
 
-The main score is what ``bench run`` gives with the same vectors, under its own name ("bench_spearman", "bench_accuracy"), on
-mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct sentence is asked for once. Importing this module
+The main score is what ``bench run`` gives with the same vectors, under a separate name ("bench_spearman", "bench_accuracy"), on
+mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct sentence is encoded once. Importing this module
 imports mteb.
 """
 

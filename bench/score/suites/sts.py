@@ -56,7 +56,7 @@ SAME_COSINES = "the model gives every pair the same similarity: did its training
 
 @dataclass(frozen=True)
 class LoadedPairs(LoadedTask):
-    """Pairs that a cosine scores. ``whole`` holds all splits of the set, where they are scored beside the test split."""
+    """Pairs that a cosine scores. ``whole``: all splits of the set, if they are scored in addition to the test split."""
 
     task: Task
     data: SentencePairs
@@ -68,7 +68,7 @@ class LoadedPairs(LoadedTask):
         return source.sentences1 + source.sentences2
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be scored."""
+        """The task's result. Raises RunFailed if the vectors cannot be scored."""
         name, pairs = self.task.name, self.data
         predictions: dict[str, np.ndarray] = {
             "prediction": cosines(pairs.sentences1, pairs.sentences2, vectors, name),
@@ -93,7 +93,7 @@ class LoadedPairs(LoadedTask):
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
-    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form where it is there, else another."""
+    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form if it is here, else another."""
     return LoadedPairs(_task("STS-B"), read_sts(data, "STS-B", text=text or "any", split="dev"))
 
 
@@ -134,7 +134,7 @@ class LoadedCleanDev(LoadedTask):
         return sum(len(part) for part in self.parts)
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """Raises RunFailed where the vectors cannot be scored."""
+        """Raises RunFailed if the vectors cannot be scored."""
         each = {}
         for part in self.parts:
             cosine = cosines(part.sentences1, part.sentences2, vectors, f"{CLEAN_DEV}, {part.name}")
@@ -192,7 +192,7 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
 def cosines(
     sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str
 ) -> np.ndarray:
-    """Cosine of every pair, (N,) float32: computed in float64, and kept with the digits that an encoder's float32 vectors have. A pair
+    """Cosine of every pair, (N,) float32: computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair
     of identical sentences has exactly 1 (0 for a zero vector).
 
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
@@ -315,7 +315,7 @@ CXC_PROTOCOLS = {
 
 
 def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
-    """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError where it is undefined."""
+    """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError if it is undefined."""
     query_N = np.unique(predictions[CXC_PROTOCOLS[protocol].query], return_inverse=True)[1]
     return sampled_spearman(
         predictions["prediction"], predictions["gold"], CXC_PROTOCOLS[protocol].drawn(query_N)

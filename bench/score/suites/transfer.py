@@ -85,11 +85,11 @@ class LoadedTransfer(LoadedTask):
         return int((self.data.split == "test").sum())
 
     def on(self, device: str) -> LoadedTransfer:
-        """Fitted on a CUDA device where the model ran on one; the double precision that the fits need is not on every other."""
+        """Fitted on the CUDA device that the model ran on, else on the CPU: other devices may lack the double precision that the fits need."""
         return replace(self, device=device if device.startswith("cuda") else "cpu")
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be scored or a classifier diverges."""
+        """The task's result. Raises RunFailed if the vectors cannot be scored or a classifier diverges."""
         try:
             x_ND = features(self.data, vectors, self.task.name)
             predicted, fold, detail = self.classify(self.data, x_ND, self.device)
@@ -235,7 +235,7 @@ class LoadedFewShot(LoadedTask):
 
     @cached_property
     def drawn(self) -> list[np.ndarray]:
-        """Rows of the examples of every draw. Raises RunFailed where a class has too few."""
+        """Rows of the examples of every draw. Raises RunFailed if a class has too few."""
         pool = self.pool
         try:
             return [
@@ -247,7 +247,7 @@ class LoadedFewShot(LoadedTask):
 
     @property
     def needed(self) -> np.ndarray:
-        """Rows that scoring asks for: of a large train split only what is drawn."""
+        """Rows that scoring needs: of a large train split only the drawn ones."""
         return np.unique(np.concatenate([self.tested, *self.drawn]))
 
     @property
@@ -262,7 +262,7 @@ class LoadedFewShot(LoadedTask):
         return len(self.tested) - kept_out
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be scored."""
+        """The task's result. Raises RunFailed if the vectors cannot be scored."""
         rows = self.needed
         x_ND = features(
             replace(
@@ -312,7 +312,7 @@ def _read_fewshot(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
 
 
 def _fewshot_task(name: str) -> Task:
-    """One transfer set from few examples. Called "MR-16", for a run may hold the set's full transfer score beside it."""
+    """One transfer set from few examples. Called "MR-16", because a run may also hold the set's full transfer score."""
     items = data_set(name).items
     return Task(
         suite="fewshot",
