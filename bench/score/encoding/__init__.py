@@ -163,7 +163,10 @@ class VectorStore:
             (self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences)
         )
         vectors = np.asarray(self._vectors[rows], dtype=np.float32)
-        _release(self._vectors)
+        # release the pages that were read: otherwise a process that scores many sets would hold the whole file in memory
+        mapped = getattr(self._vectors, "_mmap", None)
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
         return vectors
 
     def _append(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
@@ -223,10 +226,3 @@ def _key_of(sentence: str) -> bytes:
 
 def _mapped(file: Path, dim: int) -> np.ndarray:
     return np.memmap(file, dtype="<f4", mode="r").reshape(-1, dim)
-
-
-def _release(vectors: np.ndarray) -> None:
-    """Release the pages of the file that were read: otherwise a process that scores many sets would hold all vectors in memory."""
-    mapped = getattr(vectors, "_mmap", None)
-    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)

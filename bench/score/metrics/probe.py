@@ -416,9 +416,15 @@ class _Pool:
         import torch
 
         live = [(job, fits) for job in range(len(self.jobs)) if (fits := self.live(job))]
-        counts = torch.cat([self._correct(job) for job, _ in live]).tolist()
-        better = []
-        for fit, correct in zip((fit for _, fits in live for fit in fits), counts, strict=True):
+        counts, better = [], []
+        for job, fits in live:
+            dev = torch.from_numpy(self.jobs[job].dev).to(self.x_ND.device)
+            flat = self.weight_FCP[fits].flatten(0, 1)
+            logits = torch.addmm(flat[:, -1], self.x_ND[dev], flat[:, :-1].T)
+            predicted = logits.view(len(dev), len(fits), -1).argmax(2)
+            counts.append((predicted == self.y_N[dev].unsqueeze(1)).sum(0))
+        numbers = [fit for _, fits in live for fit in fits]
+        for fit, correct in zip(numbers, torch.cat(counts).tolist(), strict=True):
             self.epochs[fit] = epochs
             if correct > self.most[fit]:
                 self.most[fit] = correct
@@ -427,18 +433,6 @@ class _Pool:
                 self.bad[fit] += 1
         self.best_FCP[better] = self.weight_FCP[better]
         return min(self.bad) <= self.settings.tenacity
-
-    def _correct(self, job: int) -> Tensor:
-        """(L,) dev rows that each live fit of a job gets right."""
-        import torch
-
-        dev = torch.from_numpy(self.jobs[job].dev).to(self.x_ND.device)
-        weight_LCP = self.weight_FCP[self.live(job)]
-        flat = weight_LCP.flatten(0, 1)
-        logits = torch.addmm(flat[:, -1], self.x_ND[dev], flat[:, :-1].T).view(
-            len(dev), *weight_LCP.shape[:2]
-        )
-        return (logits.argmax(2) == self.y_N[dev].unsqueeze(1)).sum(0)
 
     def fits(self) -> list[list[Fit]]:
         best = self.best_FCP.cpu().numpy()

@@ -57,14 +57,13 @@ FROM_FOLDER = {
 class Source:
     """``pairs`` if the user's folder has the data; otherwise the revision on the hub that mteb asks for."""
 
-    words: str
-    sha256: str | None = None
+    text: str
     pairs: SentencePairs | None = None
 
     def fill(self, task: Any) -> None:
         """Put the folder's pairs into an STS task of mteb, under a revision "local-SHA256"."""
         if self.pairs is not None:
-            dataset = {**task.metadata.dataset, "revision": f"local-{self.sha256}"}
+            dataset = {**task.metadata.dataset, "revision": f"local-{self.pairs.sha256}"}
             task.metadata = task.metadata.model_copy(update={"dataset": dataset})
             task.dataset = as_dataset(self.pairs)
             task.data_loaded = True
@@ -101,7 +100,7 @@ def source_of(task: Any, data: DataFolder) -> Source:
         ours, form, split = FROM_FOLDER[name]
         with contextlib.suppress(DataMissing):
             pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
-            return Source(f"data folder, {form} text of {ours}, {split} split", pairs.sha256, pairs)
+            return Source(f"data folder, {form} text of {ours}, {split} split", pairs)
     for leaf in leaves(task):
         if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
             continue
@@ -187,38 +186,31 @@ def _cached(dataset: Mapping[str, Any]) -> bool:
 def quiet(offline: bool = False) -> Iterator[None]:
     """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without side effects: mteb
     seeds the global random states, which are restored."""
-    states = random.getstate(), np.random.get_state()
-    torch = sys.modules.get("torch")
-    torch_state = torch.get_rng_state() if torch else None
     import datasets
     import huggingface_hub.constants as hub
     from datasets.utils import are_progress_bars_disabled
 
-    shown = not are_progress_bars_disabled()
-    before = hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
-    loggers = [logging.getLogger(name) for name in ("mteb", "datasets", "huggingface_hub")]
-    levels = [logger.level for logger in loggers]
-    datasets.disable_progress_bars()
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    if offline:
-        hub.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
-    try:
+    torch = sys.modules.get("torch")
+    with contextlib.ExitStack() as afterwards, warnings.catch_warnings():
+        afterwards.callback(random.setstate, random.getstate())
+        afterwards.callback(np.random.set_state, np.random.get_state())
+        if torch is not None:
+            afterwards.callback(torch.set_rng_state, torch.get_rng_state())
+        if not are_progress_bars_disabled():
+            afterwards.callback(datasets.enable_progress_bars)
+        datasets.disable_progress_bars()
+        for name in ("mteb", "datasets", "huggingface_hub"):
+            logger = logging.getLogger(name)
+            afterwards.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
+        modules: tuple[Any, ...] = (hub, datasets.config) if offline else ()
+        for module in modules:
+            afterwards.callback(setattr, module, "HF_HUB_OFFLINE", module.HF_HUB_OFFLINE)
+            module.HF_HUB_OFFLINE = True
         random.seed(0)
         np.random.seed(0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
-        if shown:
-            datasets.enable_progress_bars()
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-        if torch is not None and torch_state is not None:
-            torch.set_rng_state(torch_state)
+        warnings.simplefilter("ignore")
+        yield
 
 
 # --- the tasks ---
@@ -307,9 +299,9 @@ class LoadedMteb(LoadedTask):
             [leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)]
             for leaf in leaves(self.pristine)
         ]
-        text = json.dumps(
-            [named, _parts(self.pristine), self.source.sha256], sort_keys=True, default=str
-        )
+        pairs = self.source.pairs
+        content = [named, _parts(self.pristine), None if pairs is None else pairs.sha256]
+        text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
@@ -382,7 +374,7 @@ class LoadedMteb(LoadedTask):
                 "path": self.pristine.metadata.dataset["path"],
                 "revision": result.dataset_revision,
             },
-            "source": self.source.words,
+            "source": self.source.text,
             "superseded_by": task.metadata.superseded_by,
             "subtasks": {
                 leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)
