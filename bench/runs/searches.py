@@ -124,8 +124,11 @@ def read_search(file: Path) -> Search | None:
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
     """The highest dev score; of equal ones the first."""
-    scored = [trial for trial in trials if trial.score is not None]
-    return max(scored, key=lambda trial: (trial.score, -trial.number), default=None)
+    return max(
+        (trial for trial in trials if trial.score is not None),
+        key=lambda trial: (trial.score, -trial.number),
+        default=None,
+    )
 
 
 def expected_best(scores: Sequence[float | None]) -> list[float]:

@@ -252,8 +252,7 @@ class LoadedFewShot(LoadedTask):
 
     @property
     def sentences(self) -> list[str]:
-        rows = self.needed
-        return [texts[row] for texts in self.data.texts for row in rows]
+        return [texts[row] for texts in self.data.texts for row in self.needed]
 
     @property
     def n(self) -> int:
