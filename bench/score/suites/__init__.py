@@ -141,11 +141,11 @@ class Task:
         """
         if not self.needs:
             return None
-        kept = {name: predictions[name] for name in self.needs}
+        arrays = {name: predictions[name] for name in self.needs}
         if self.metric in RANKED:
-            values, order_N = np.unique(kept["prediction"], return_inverse=True)
-            kept["prediction"] = order_N - (len(values) + 1) // 2
-        return kept | {REDUCED: np.array(True)}
+            values, order_N = np.unique(arrays["prediction"], return_inverse=True)
+            arrays["prediction"] = order_N - (len(values) + 1) // 2
+        return arrays | {REDUCED: np.array(True)}
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
         """The task with its data in a text form. Raises DataMissing, DataDamaged; PluginFailed where a plugin's ``read`` does not work."""
@@ -347,7 +347,7 @@ def _check_definition(defined: object, whose: str) -> None:
         (name in _MODULES, f"bench already has a suite {name}", "rename the suite"),
         (not tasks, f"the suite {name} has no tasks", "tasks=(Task(...),)"),
     ]
-    taken = {task.name: own for own in _MODULES if own != "mteb" for task in suite(own).tasks}
+    taken = {task.name: ours for ours in _MODULES if ours != "mteb" for task in suite(ours).tasks}
     for task in defined.tasks:
         about, metric = f"the task {task.name} has", task.metric
         near = "".join(get_close_matches(metric.lower(), METRICS, 1, ALIKE))

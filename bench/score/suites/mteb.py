@@ -533,12 +533,12 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
 
 def _plain_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
     """The scores that are numbers, text, None, or lists of numbers or text."""
-    kept = {}
+    numbers = {}
     for key, value in scores.items():
         parts = value[:1] if isinstance(value, list) else [value]
         if value is None or all(isinstance(part, str | int | float) for part in parts):
-            kept[key] = _plain(value)
-    return kept
+            numbers[key] = _plain(value)
+    return numbers
 
 
 def _plain(value: Any) -> Any:

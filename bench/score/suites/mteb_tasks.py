@@ -96,9 +96,9 @@ class BenchTask(AbsTask):
     ) -> Any:
         result = self.loaded.score(self._vectors(model, encode_kwargs, hf_split, hf_subset))
         if prediction_folder:
-            kept = {name: values.tolist() for name, values in result.predictions.items()}
+            arrays = {name: values.tolist() for name, values in result.predictions.items()}
             self._save_task_predictions(
-                kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
+                arrays, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
             )
         return scores_of(result)
 

@@ -257,8 +257,8 @@ class LoadedFewShot(LoadedTask):
     @property
     def n(self) -> int:
         """Items that every draw is tested on."""
-        kept_out = 0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
-        return len(self.tested) - kept_out
+        excluded = 0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
+        return len(self.tested) - excluded
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed if the vectors cannot be scored."""
