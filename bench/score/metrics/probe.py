@@ -120,7 +120,7 @@ def inner_kfold(
     return _probe(x_ND, y_N, classes, fitter, settings, outer)
 
 
-def kfold(
+def holdout(
     x_ND: Floats,
     y_N: Rows,
     train: Rows,
@@ -128,22 +128,12 @@ def kfold(
     classes: int,
     fitter: Fitter,
     settings: Settings = SENTEVAL,
+    dev: Rows | None = None,
 ) -> Probe:
-    """TREC, MRPC: one cross-validation over the train rows chooses the penalty; fitted again on all of them, then tested."""
-    return _probe(x_ND, y_N, classes, fitter, settings, [(train, test)])
+    """TREC, MRPC: one cross-validation over the train rows chooses the penalty; fitted again on all of them, then tested.
 
-
-def split(
-    x_ND: Floats,
-    y_N: Rows,
-    train: Rows,
-    dev: Rows,
-    test: Rows,
-    classes: int,
-    fitter: Fitter,
-    settings: Settings = SENTEVAL,
-) -> Probe:
-    """SST-2: the dev rows choose the penalty. SentEval fits the chosen one again and gets the same weights: done once here."""
+    SST-2: the ``dev`` rows choose the penalty. SentEval fits the chosen one again and gets the same weights: done once here.
+    """
     return _probe(x_ND, y_N, classes, fitter, settings, [(train, test)], dev)
 
 

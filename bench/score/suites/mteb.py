@@ -323,7 +323,7 @@ class LoadedMteb(LoadedTask):
             self.source.fill(task)
             for leaf in leaves(task):
                 (predictions / leaf.prediction_file_name).unlink(missing_ok=True)
-            if not _aggregate(task):
+            if leaves(task) == [task]:
                 load_data(task, self.offline)
             encoder = MtebEncoder(f"bench/{place.name}", place.revision, vectors=vectors)
             try:
@@ -379,7 +379,7 @@ class LoadedMteb(LoadedTask):
             "subtasks": {
                 leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)
             }
-            if _aggregate(task)
+            if leaves(task) != [task]
             else {},
             "scores": {
                 split: [_plain_scores(part) for part in parts]
@@ -462,10 +462,6 @@ def _parts(task: Any) -> list[Any]:
     return [list(task.eval_splits), list(task.hf_subsets)]
 
 
-def _aggregate(task: Any) -> bool:
-    return leaves(task) != [task]
-
-
 def declared_items(task: Any) -> int:
     """Items of the scored splits, as the mteb package counts them; 0 if it does not."""
     total = 0
@@ -505,7 +501,7 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
     "prediction" is (n,) cosines, or (n, experiments) classes: mteb fits a classifier on several samples of the training split.
     """
     file = folder / task.prediction_file_name
-    if _aggregate(task) or not file.is_file():
+    if leaves(task) != [task] or not file.is_file():
         return {}
     written = json.loads(file.read_text(encoding="utf-8"))
     gold_column = {

@@ -23,10 +23,9 @@ from bench.score.metrics.probe import (
     draw,
     fit_batched,
     fit_predict,
+    holdout,
     inner_kfold,
-    kfold,
     mean,
-    split,
     stratified_folds,
 )
 from bench.score.suites import (
@@ -54,12 +53,11 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     fitter = partial(fit_batched, device=device)
     train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
     classes = len(texts.classes)
-    if not len(train):
-        probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
-    elif not len(dev):
-        probe = kfold(x_ND, texts.labels, train, test, classes, fitter)
+    if len(train):
+        chosen_on = dev if len(dev) else None
+        probe = holdout(x_ND, texts.labels, train, test, classes, fitter, dev=chosen_on)
     else:
-        probe = split(x_ND, texts.labels, train, dev, test, classes, fitter)
+        probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
     return (
         probe.predicted,
         probe.fold,
