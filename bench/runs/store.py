@@ -281,13 +281,9 @@ class RunsFolder:
 def _by_path(reference: str) -> Path | None:
     """The record's file when ``reference`` is a path to it or to its folder."""
     path = Path(reference)
-    try:
-        if path.is_file():
-            return path
-        record = path / RECORD
-        return record if record.is_file() else None
-    except (OSError, ValueError):  # a name too long, or with a zero byte
-        return None
+    with contextlib.suppress(OSError, ValueError):  # a name too long, or with a zero byte
+        return next((file for file in (path, path / RECORD) if file.is_file()), None)
+    return None
 
 
 # --- a run: its record, and the folder with its predictions and its checkpoint ---

@@ -194,9 +194,9 @@ def check_average(score: Score, record: RunRecord) -> Finding:
 
 
 def _score_difference(score: Score, arrays: Arrays) -> str:
+    again = rescore(score.key, arrays, score.metric)
     if score.suite not in suite_names():
         raise NotChecked(NO_SUITE.format(score.suite))
-    again = rescore(score.key, arrays, score.metric)
     if again is None:
         raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what is stored")
     metrics = _metrics(score)

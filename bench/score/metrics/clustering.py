@@ -202,10 +202,9 @@ def _measure(points: Points, starts: Sequence[_Start]) -> None:
         distances_MN = points.distances(
             np.concatenate([start.centres_KD[start.moved_M] for start in starts])
         )
-        first = 0
-        for start in starts:
-            start.assign(distances_MN[first : first + len(start.moved_M)])
-            first += len(start.moved_M)
+        ends = np.cumsum([len(start.moved_M) for start in starts])
+        for start, moved_MN in zip(starts, np.split(distances_MN, ends[:-1]), strict=True):
+            start.assign(moved_MN)
 
 
 class _Start:
