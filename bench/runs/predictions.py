@@ -228,5 +228,5 @@ def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
             raise DataDamaged(f"{path}: {name} does not hold numbers")
         if array.ndim < 1 or array.shape[0] != rows:
             raise DataDamaged(
-                f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items"
+                f"{path}: {name} has the shape {array.shape} for {max(rows, 0)} items"
             )

@@ -71,7 +71,7 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     a_ND, b_ND = np.asarray(a_ND), np.asarray(b_ND)
     if a_ND.ndim != 2 or a_ND.shape != b_ND.shape:
         raise ValueError(
-            f"two (n, dim) arrays of one shape expected, got {a_ND.shape} and {b_ND.shape}"
+            f"expected two (n, dim) arrays of one shape, got {a_ND.shape} and {b_ND.shape}"
         )
     equal_N = (a_ND == b_ND).all(axis=1)
     a_ND, b_ND = a_ND.astype(np.float64), b_ND.astype(np.float64)
@@ -133,7 +133,7 @@ def check_sides(
         raise ValueError("complex numbers among the values")
     a_N, b_N = np.asarray(predicted, dtype=np.float64), np.asarray(gold, dtype=np.float64)
     if a_N.ndim != 1 or a_N.shape != b_N.shape:
-        raise ValueError(f"two (n,) arrays of one length expected, got {a_N.shape} and {b_N.shape}")
+        raise ValueError(f"expected two (n,) arrays of one length, got {a_N.shape} and {b_N.shape}")
     if len(a_N) < 2:
         raise ValueError(f"{len(a_N)} items: a correlation needs at least 2")
     if not (np.isfinite(a_N).all() and np.isfinite(b_N).all()):
@@ -206,7 +206,7 @@ def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
     queries_N = np.asarray(query_N)
     size_Q = np.bincount(queries_N)
     if len(size_Q) < 2 or not size_Q.all():
-        raise ValueError("queries must be numbered from 0 without a gap, and be at least 2")
+        raise ValueError("expected at least 2 queries, numbered from 0 without a gap")
     return np.argsort(queries_N, kind="stable"), np.cumsum(size_Q) - size_Q, size_Q
 
 

@@ -17,7 +17,7 @@ def unit(vectors_ND: ArrayLike) -> Floats:
     x_ND = np.array(vectors_ND, dtype=np.float64)
     if x_ND.ndim != 2 or not np.isfinite(x_ND).all():
         raise ValueError(
-            f"(n, dim) vectors without NaN or infinity expected, got shape {x_ND.shape}"
+            f"expected (n, dim) vectors without NaN or infinity, got shape {x_ND.shape}"
         )
     largest_N = np.abs(x_ND).max(axis=1, initial=0.0)
     # so that no square over- or underflows

@@ -263,7 +263,7 @@ def _held_out(train: Rows, penalty: float, settings: Settings) -> Job:
     n = int(settings.held_out * len(train))
     if n == 0:
         raise ValueError(
-            f"{len(train)} train rows: a share of {settings.held_out} of them holds nothing out"
+            f"{len(train)} train rows are too few to hold out a share of {settings.held_out}"
         )
     shuffled = train[np.random.RandomState(settings.seed).permutation(len(train))]
     return Job(shuffled[n:], shuffled[:n], (penalty,), drawn=len(train))

@@ -489,10 +489,10 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
     vectors_ND = np.asarray(vectors)
     if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
         raise RunFailed(
-            f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, (n, dim) expected"
+            f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, expected (n, dim)"
         )
     if not np.issubdtype(vectors_ND.dtype, np.floating):
-        raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, float32 expected")
+        raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, expected float32")
     bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
     if len(bad):
         raise RunFailed(
@@ -600,7 +600,7 @@ def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None
     """
     task = key[1]
     if "prediction" in arrays and not len(np.atleast_1d(arrays["prediction"])):
-        raise DataDamaged(f"{task}: the predictions hold no item")
+        raise DataDamaged(f"{task}: the predictions hold no items")
     try:
         with np.errstate(all="ignore"):
             score = _rescore_mteb(arrays, metric) if key[0] == "mteb" else _rescore(key, arrays)

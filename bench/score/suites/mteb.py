@@ -423,7 +423,8 @@ def choose_tasks(names: str) -> Suite:
                     )
     if not by_name:
         raise BenchError(
-            "mteb: names no task", "for example --suite mteb:STSBenchmark,Banking77Classification"
+            "--suite mteb: no task is named",
+            "for example --suite mteb:STSBenchmark,Banking77Classification",
         )
     other = [name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}]
     if other:

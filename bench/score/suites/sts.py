@@ -205,7 +205,7 @@ def cosines(
     a_ND = check_vectors(vectors(sentences1), sentences1, task)
     b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
-        raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
+        raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and {b_ND.shape[1]} dimensions")
     # an encoder may round one sentence in two ways; its two vectors still mean the same
     same = [i for i, sentence in enumerate(sentences1) if sentence == sentences2[i]]
     b_ND[same] = a_ND[same]

@@ -120,7 +120,7 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
         return sides[0]
     u_ND, v_ND = sides
     if u_ND.shape != v_ND.shape:
-        raise RunFailed(f"{task}: vectors of {u_ND.shape[1]} and of {v_ND.shape[1]} dimensions")
+        raise RunFailed(f"{task}: vectors of {u_ND.shape[1]} and {v_ND.shape[1]} dimensions")
     return np.concatenate([np.abs(u_ND - v_ND), u_ND * v_ND], axis=1)
 
 
