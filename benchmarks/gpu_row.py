@@ -139,14 +139,14 @@ def _transfer(dim: int, scale: float, device: str, note: Callable[[str], None]) 
 
 
 def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.fewshot import SUITE, LoadedFewShot
+    from bench.score.suites.transfer import FEWSHOT_SUITE, LoadedFewShot
 
     for name in TRANSFER_TASKS:
         texts, vectors = _labelled(name, dim, scale)
 
         def work(t: LabelledTexts = texts, v: Vectors = vectors) -> None:
             try:
-                LoadedFewShot(SUITE.task(f"{t.name}-16"), t).score(v)
+                LoadedFewShot(FEWSHOT_SUITE.task(f"{t.name}-16"), t).score(v)
             except ModuleNotFoundError as error:
                 note(f"not scored: {error.name} is not here")
 
@@ -178,8 +178,7 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
 
 
 def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.cxc import SUITE
-    from bench.score.suites.sts import LoadedPairs
+    from bench.score.suites.sts import CXC_SUITE, LoadedPairs
 
     captions = 5 * _size(5000, scale, 20)
     count = _size(data_set("CxC-STS").items["test"], scale, captions)
@@ -203,5 +202,5 @@ def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Wo
         sha256="",
     )
     vectors = Vectors(rng.normal(size=(captions, dim)).astype(np.float32))
-    for task in SUITE.tasks:
+    for task in CXC_SUITE.tasks:
         yield task.protocol, lambda t=task: LoadedPairs(t, data).score(vectors)

@@ -186,11 +186,11 @@ def short_check(tmp_path: Path) -> Iterator[None]:
     import shutil
 
     from bench.data.sets import DataFolder
-    from bench.score.suites import check
+    from bench.score.suites import sts
 
     folder, file = tmp_path / "check", "check-test.tsv.xz"
-    shutil.copytree(check.DATA, folder)
-    pairs: Any = check.TASK.load(DataFolder(None))
+    shutil.copytree(sts.CHECK_DATA, folder)
+    pairs: Any = sts.CHECK_TASK.load(DataFolder(None))
     first, second = pairs.data.caption1.tolist(), pairs.data.caption2.tolist()
     image = dict(zip(first, pairs.data.image.tolist(), strict=True))
     head, *rows = lzma.decompress((folder / file).read_bytes()).decode().splitlines()
@@ -201,6 +201,6 @@ def short_check(tmp_path: Path) -> Iterator[None]:
     ]
     (folder / file).write_bytes(lzma.compress("\n".join([head, *kept, ""]).encode()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check, "DATA", folder)
-        patch.setitem(vars(check.TASK), "n", len(kept))
+        patch.setattr(sts, "CHECK_DATA", folder)
+        patch.setitem(vars(sts.CHECK_TASK), "n", len(kept))
         yield

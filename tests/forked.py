@@ -16,7 +16,7 @@ PRELOADED = [
     "bench.cli.run",
     "bench.run.executors.local",
     "bench.training",
-    "bench.score.suites.check",
+    "bench.score.suites.sts",
     "methods.simcse",
     "transformers",
 ]

@@ -29,8 +29,7 @@ from bench.base.files import values_sha256
 from bench.runs import Cost, Provenance, RunRecord, RunsFolder, Score
 from bench.runs.record import record_fingerprint
 from bench.runs.store import data_key
-from bench.score.suites import average, suite
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import average, rescore, suite
 from bench.verify.scores import known_hashes
 
 Arrays = dict[str, np.ndarray]

@@ -60,11 +60,10 @@ from bench.publish.versions import read_version
 from bench.run import recipe_file
 from bench.run.models import objects, server
 from bench.run.models.objects import as_vectors
-from bench.runs.arrays import read_arrays
-from bench.runs.intact import read_curve
-from bench.runs.packed import NAME, Packed, read_manifest, read_packed
+from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
 from bench.runs.record import Score, read_record
-from bench.verify.identity import check_manifest
+from bench.runs.store import read_curve
+from bench.verify import check_manifest
 from methods import glove_avg
 
 HANGS = 10  # seconds of one file

@@ -45,7 +45,7 @@ PRELOADED = [
     "bench.cli.run",
     "bench.run.executors.local",
     "bench.training",
-    "bench.score.suites.check",
+    "bench.score.suites.sts",
     "methods.simcse",
     "transformers",
     "bench.cli.publish",
@@ -126,22 +126,22 @@ def child(
 
 def shorten() -> None:
     """Sets keep few rows in this process: a kill is not to wait for thousands of sentences, classifiers and clusters."""
-    from bench.score.suites import check, clustering, fewshot, suite, transfer
+    from bench.score.suites import clustering, sts, suite, transfer
 
     for task in (task for name in SUITES if name != "check" for task in suite(name).tasks):
         vars(task)["n"] = 0  # how many it has is not held
-    whole = check.TASK.n
+    whole = sts.CHECK_TASK.n
     read_pairs, read_labelled, read_classes = (
-        check._read,
+        sts._read_captions,
         transfer.read_transfer,
         clustering.read_clustering,
     )
 
     def pairs(*given: Any, **how: Any) -> Any:
-        vars(check.TASK)["n"] = whole
+        vars(sts.CHECK_TASK)["n"] = whole
         loaded = read_pairs(*given, **how)
         if loaded.n == whole:
-            vars(check.TASK)["n"] = len(range(0, whole, 9))
+            vars(sts.CHECK_TASK)["n"] = len(range(0, whole, 9))
         rows, columns = (
             range(0, loaded.n, 9),
             ("sentences1", "sentences2", "gold", "subset", "caption1", "caption2", "image"),
@@ -166,8 +166,8 @@ def shorten() -> None:
         rows = _few([str(label) for label in data.labels], 4)
         return replace(data, texts=_rows(data.texts, rows), labels=data.labels[rows])
 
-    check._read = vars(check.TASK)["read"] = pairs
-    transfer.read_transfer = fewshot.read_transfer = labelled
+    sts._read_captions = vars(sts.CHECK_TASK)["read"] = pairs
+    transfer.read_transfer = labelled
     clustering.read_clustering = classes
 
 
@@ -276,8 +276,8 @@ def _timeless(path: Path) -> bytes:
 
 def sound(folder: Path) -> str | None:
     """What is wrong with the runs in ``folder``, whose process was killed: what is recorded must be there."""
-    from bench.verify.findings import DIFFERS
-    from bench.verify.identity import verify_run
+    from bench.base.findings import DIFFERS
+    from bench.verify import verify_run
 
     for run in sorted((folder / "runs").glob("*/run.json")):
         for one in verify_run(run.parent).findings:
@@ -338,8 +338,8 @@ def acknowledged(folder: Path) -> str | None:
 
 def published_whole(folder: Path, before: Path) -> str | None:
     """Of a publication that was killed: every version that is there is whole, and where the new one is not there all is as it was."""
-    from bench.verify.findings import DIFFERS
-    from bench.verify.identity import check_manifest
+    from bench.base.findings import DIFFERS
+    from bench.verify import check_manifest
 
     boards = folder / "leaderboards"
     for version in sorted(boards.glob("v[0-9]*")):

@@ -19,10 +19,15 @@ import numpy as np
 from bench.base.errors import DataMissing
 from bench.base.files import values_sha256, write_whole
 from bench.data.sets import DataFolder
-from bench.score.suites import LoadedTask, suite, suite_names
-from bench.score.suites.check import DEV, check_dev_task
-from bench.score.suites.from_predictions import GIVEN
-from bench.score.suites.sts import CLEAN_DEV, clean_dev_task, dev_task, find_test_sets
+from bench.score.suites import GIVEN, LoadedTask, suite, suite_names
+from bench.score.suites.sts import (
+    CHECK_DEV,
+    CLEAN_DEV,
+    check_dev_task,
+    clean_dev_task,
+    dev_task,
+    find_test_sets,
+)
 from bench.verify.scores import SCHEMA, known_hashes
 
 STSB_DEV = "STS-B dev"  # as a training names it
@@ -80,7 +85,7 @@ def measure(data: DataFolder) -> dict[str, object]:
 
 def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
     """What is known of the sets that checkpoints are selected on."""
-    dev = {DEV: check_dev_task().sha256} | {
+    dev = {CHECK_DEV: check_dev_task().sha256} | {
         f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS
     }
     dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}

@@ -23,7 +23,7 @@ from bench.run.config import RunConfig
 from bench.run.plugins import discover
 from bench.run.settle import settled
 from bench.runs import RunRecord, RunsFolder
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import print_tables
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from bench.show.tables.report import report_grids
 from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run
 
 if TYPE_CHECKING:
-    from bench.verify.identity import More
+    from bench.verify import More
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 
@@ -115,12 +116,13 @@ def _encoder(
     """--retrain-free: encodes from checkpoints."""
     from bench.base import devices
     from bench.run.plugins import discover
-    from bench.verify.reencode import Encoder
+    from bench.verify.reencode import encode_again
 
     for warning in discover(plugins).warnings:
         warn(f"warning: {warning}")
     sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
-    return Encoder(plugins, sets, devices.choose_device(device), offline).compare
+    where = devices.choose_device(device)
+    return partial(encode_again, plugins=plugins, data=sets, device=where, offline=offline)
 
 
 def _summary(reports: Sequence[RunReport]) -> str:

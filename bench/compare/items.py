@@ -15,13 +15,11 @@ import numpy as np
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import AVERAGE
 from bench.data.sets.folder import DataFolder
-from bench.runs.predicted import Predicted, same_items
-from bench.runs.predictions import read_predicted
+from bench.runs.predictions import Predicted, read_predicted, same_items
 from bench.runs.record import ScoreKey
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.score.metrics.correlation import mean_ranks
-from bench.score.suites import RANKED
-from bench.score.suites.from_predictions import find_task
+from bench.score.suites import RANKED, find_task
 
 Texts = list[tuple[str, ...]]
 ReadTexts = Callable[[ScoreKey, np.ndarray], Texts | None]

@@ -40,10 +40,8 @@ from bench.run.models import (
     plan_model,
 )
 from bench.run.recipes import plain_key
-from bench.runs import frame as tidy
 from bench.runs.record import AVERAGE, RunRecord, Score
-from bench.runs.run import Run
-from bench.runs.store import RunsFolder, read_record
+from bench.runs.store import COLUMNS, Run, RunsFolder, read_record, tidy_rows
 from bench.score.suites import check_vectors, split_names, use_files
 from bench.show.grid import as_html
 from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_grid
@@ -341,8 +339,8 @@ class Results(tuple["Result", ...]):
         """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and what it cost. Needs pandas."""
         import pandas as pd
 
-        rows = tidy.frame(result.run for result in self)
-        return pd.DataFrame(rows, columns=list(tidy.COLUMNS))
+        rows = tidy_rows(result.run for result in self)
+        return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def __repr__(self) -> str:
         return str(self.table()) or f"{len(self)} runs, none with a score"

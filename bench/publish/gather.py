@@ -40,10 +40,8 @@ from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
 from bench.run.recipe_file import RecipeFile
 from bench.run.recipe_file import read as read_recipes
-from bench.runs.intact import CURVE
-from bench.runs.packed import Packed
+from bench.runs.arrays import Packed
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
-from bench.runs.run import Run
 from bench.runs.searches import SUMMARY, Search, read_search, search_of
 from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
 from bench.score.suites.from_predictions import reduce_predictions

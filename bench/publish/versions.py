@@ -17,11 +17,12 @@ from msgspec import Struct
 
 from bench.base.errors import BenchError, DataDamaged, one_line
 from bench.base.files import file_sha256
-from bench.runs.packed import MANIFEST, NAME
+from bench.base.findings import DIFFERS, Finding
+from bench.runs.arrays import MANIFEST, NAME
 from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder
-from bench.verify.findings import DIFFERS, Finding, RunReport
-from bench.verify.identity import check_manifest
+from bench.verify import check_manifest
+from bench.verify.scores import RunReport
 
 RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
 """Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""

@@ -31,7 +31,7 @@ from bench.run.recipe_file import Entry
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
-    from bench.score.suites.known import KnownTask
+    from bench.score.suites import KnownTask
 
 COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
 NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)

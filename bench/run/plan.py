@@ -36,8 +36,15 @@ from bench.run.recipes import (
     whole_entry,
 )
 from bench.runs.record import fingerprint_of
-from bench.score.suites import Task, check_suite, expand_suites, suite
-from bench.score.suites.known import KnownTask, survey, survey_files
+from bench.score.suites import (
+    KnownTask,
+    Task,
+    check_suite,
+    expand_suites,
+    suite,
+    survey,
+    survey_files,
+)
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
@@ -450,7 +457,7 @@ def vectors_named(value: object) -> DataSet | None:
 
 
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
-    "captions dev": ("bench.score.suites.check", "check_dev_task", ()),
+    "captions dev": ("bench.score.suites.sts", "check_dev_task", ()),
     "STS-B dev": ("bench.score.suites.sts", "dev_task", ("STS-B",)),
     "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
 }

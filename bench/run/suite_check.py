@@ -23,9 +23,8 @@ from bench.base.findings import DIFFERS, Finding
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder, ScoreKey
 from bench.runs.arrays import read_arrays
-from bench.runs.predicted import METRICS
-from bench.score.suites import Suite, Task, TaskResult, Vectors
-from bench.score.suites.from_predictions import rescore
+from bench.runs.predictions import METRICS
+from bench.score.suites import Suite, Task, TaskResult, Vectors, rescore
 
 DIMENSIONS = 32
 

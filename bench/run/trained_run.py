@@ -12,8 +12,7 @@ from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Valu
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, discover
 from bench.runs import RunRecord, RunsFolder
-from bench.runs.intact import AGAIN, AGAIN_FRESH, CHECKPOINT, checkpoint_problem
-from bench.runs.store import read_record
+from bench.runs.store import AGAIN, AGAIN_FRESH, CHECKPOINT, checkpoint_problem, read_record
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from bench.runs.record import (
     ScoreKey,
     Training,
 )
-from bench.runs.run import Run
-from bench.runs.store import FOREIGN, RunsFolder, default_runs
+from bench.runs.store import FOREIGN, Run, RunsFolder, default_runs
 
 __all__ = [
     "FOREIGN",

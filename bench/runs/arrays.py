@@ -1,26 +1,45 @@
-"""Reading a predictions file that anybody may have made: nothing is unpickled, and nothing it claims makes memory run out."""
+"""Files of predictions, also forged ones: nothing is unpickled, and a false size does not exhaust the memory.
+
+A run's folder has one .npz file for each task. A published version may hold the predictions of all its runs in one Parquet file,
+``predictions.parquet``, with a row for each array of each predictions file:
+
+``file``: path below the version's folder that the array would have as an .npz file of its run (runs/ID/predictions/STS12.npz).
+``array``: its name there. ``dtype``, ``shape``, ``data``: its values in row order, little-endian; text is a JSON list.
+``same``: the row that holds these values (gold values are the same for every run), null if this row does.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import io
+import json
 import lzma
+import math
 import os
 import re
+import sys
 import zipfile
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from hashlib import sha256
 from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
-from bench.base.errors import DataDamaged, DataMissing
-from bench.runs.packed import DEPTH, read_packed
+from bench.base.errors import DataDamaged, DataMissing, one_line
+from bench.base.files import default_cache
 
-LARGEST = 1 << 30  # bytes of all arrays of one file, unpacked; ours have some megabytes
-MOST = 1000  # arrays
+LARGEST, MOST = (
+    1 << 30,
+    1000,
+)  # unpacked bytes, and arrays, of one .npz file; ours have some megabytes
 GIVEN_SHA256 = "given_sha256"
-"""leaderboards/v3 keeps what all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
-predictions file then holds that hash, as text, in the place of those arrays."""
+"""leaderboards/v3 stores the arrays that all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
+predictions file then holds that hash, as text, instead of those arrays."""
 # RuntimeError: encrypted, or a compression that zipfile does not know
 WRONG = (
     ValueError,
@@ -33,15 +52,14 @@ WRONG = (
     zlib.error,
     lzma.LZMAError,
 )
-"""What reading a file that somebody made up may raise."""
+"""Raised by reading a forged or damaged file."""
 
 
 def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, or ``only`` those that are named, as far as they are there; with those that its version keeps once.
+    """The arrays of an .npz file, with those that its version stores once; if there is no such file, the arrays that its version has
+    in ``predictions.parquet``. ``only``: these arrays, if they are there.
 
-    Where there is no such file, those that its version has in its one file of predictions (``bench.runs.packed``).
-
-    Raises DataMissing where there is no file, DataDamaged for anything that is not arrays alone.
+    Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays.
     """
     if not os.path.exists(path) and (packed := read_packed(path, only)) is not None:
         return packed
@@ -50,10 +68,10 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
 
 
 def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.ndarray], str | None]:
-    """What the file itself holds, and the hash of the arrays that its version stores for it. Raises as ``read_arrays``."""
+    """The arrays in the file, and the hash of the arrays that its version stores for it. Raises as ``read_arrays``."""
     try:
         if not path.is_file() and path.exists():
-            raise ValueError("not a file")  # opening a pipe would wait for ever
+            raise ValueError("not a file")  # opening a pipe would block
         if path.stat().st_size > LARGEST:
             raise ValueError("the file is too large")
         with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:  # faster than many reads
@@ -63,7 +81,7 @@ def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.nd
                 raise ValueError(f"{len(members)} arrays, {unpacked:,} bytes unpacked: too much")
             named = {member.filename.removesuffix(".npy"): member for member in members}
             if len(named) < len(members):
-                raise ValueError("two arrays have one name")
+                raise ValueError("two arrays have the same name")
             arrays = {
                 name: _array(archive.read(member), member.filename)
                 for name, member in named.items()
@@ -73,13 +91,15 @@ def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.nd
                 return arrays, None
             sha256 = str(shared.item())  # ValueError for several
             if not re.fullmatch("[0-9a-f]{64}", sha256):
-                raise ValueError(f"{GIVEN_SHA256} is no hash")
+                raise ValueError(f"{GIVEN_SHA256} is not a hash")
             return arrays, sha256
     except (FileNotFoundError, NotADirectoryError):
-        raise DataMissing(f"there is no file {path}", "the run's command makes it again") from None
+        raise DataMissing(
+            f"there is no file {path}", "the run's command creates it again"
+        ) from None
     except WRONG as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataDamaged(f"{path} is no predictions file: {reason[:200]}") from None
+        raise DataDamaged(f"{path} is not a predictions file: {reason[:200]}") from None
 
 
 def _shared(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np.ndarray]:
@@ -89,14 +109,203 @@ def _shared(path: Path, sha256: str, only: Container[str] | None) -> dict[str, n
         if (version / name).is_file():
             return _read_file(version / name, only)[0]
     raise DataMissing(
-        f"{path} says that its gold values are in {name}, which is not there",
+        f"the gold values of {path} are in {name}, which is missing",
         "restore the version: git checkout",
     )
 
 
 def _array(data: bytes, name: str) -> np.ndarray:
-    """A member of the file, unpacked. Raises ValueError for anything but an array of plain values that is wholly there."""
+    """A member of the file, unpacked. Raises ValueError for anything but a complete array of plain values."""
     array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     if array.size > len(data):  # rows of text without letters take no bytes
         raise ValueError(f"{name}: an array of {array.size:,} values in {len(data):,} bytes")
     return array
+
+
+# --- predictions.parquet of a version ---
+
+NAME, MANIFEST = "predictions.parquet", "MANIFEST.json"
+DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
+LARGEST_PACKED = 1 << 31  # bytes of all its arrays
+DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U")
+
+
+class Packed:
+    """Collects the arrays of a version's predictions files and writes them as one file."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self._row_of: dict[tuple[Any, ...], int] = {}
+
+    def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raises DataDamaged for arrays of anything but numbers and text."""
+        for name, values in sorted(arrays.items()):
+            values = narrow(values)
+            text = values.dtype.kind == "U"
+            data = json.dumps(values.ravel().tolist()).encode() if text else values.tobytes()
+            dtype, shape = "U" if text else values.dtype.str[1:], values.shape
+            if dtype not in DTYPES:
+                raise DataDamaged(f"{file}: the array '{name}' holds neither numbers nor text")
+            row = len(self.rows)
+            first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
+            stored = (data, None) if first == row else (None, first)
+            self.rows.append((file, name, dtype, shape, *stored))
+
+    def write(self, path: Path) -> None:
+        """The same arrays in the same order give the same bytes."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        names, text, number = ["file", "array", "dtype"], pa.string(), pa.int32()
+        types = (text, text, text, pa.list_(number), pa.binary(), number)
+        columns = zip(zip(*self.rows, strict=True), types, strict=True)
+        parquet.write_table(
+            pa.table(
+                [pa.array(values, kind) for values, kind in columns],
+                names=[*names, "shape", "data", "same"],
+            ),
+            path,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=names,
+        )
+
+
+def narrow(values: np.ndarray) -> np.ndarray:
+    """The same values in row order, little-endian, in the narrowest type that holds each exactly."""
+    values = np.asarray(values)
+    kind = values.dtype.kind
+    narrower = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
+    values = values.astype(values.dtype.newbyteorder("<"), order="C")
+    for dtype in narrower:
+        if np.dtype(dtype).itemsize >= values.dtype.itemsize:
+            break
+        with np.errstate(over="ignore", invalid="ignore"):
+            smaller = values.astype(f"<{dtype}")
+        back = smaller.astype(values.dtype).tobytes()  # NaN and -0.0, too
+        if back == values.tobytes() if kind == "f" else np.array_equal(smaller, values):
+            return smaller
+    return values
+
+
+# --- where the file is: in its version, or at the URL in the version's manifest ---
+
+
+class Elsewhere(Struct, frozen=True):
+    """Predictions that are stored outside their version."""
+
+    url: Annotated[str, Meta(pattern="^https?://")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+    bytes: Annotated[int, Meta(ge=0)]
+
+
+class Manifest(Struct, frozen=True):
+    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
+
+    files: dict[str, str]
+    older: dict[str, dict[str, str]] = {}  # version -> its files that pages of v3 link to
+    predictions_url: Elsewhere | None = None
+
+
+class PredictionsElsewhere(DataMissing):
+    """The predictions of a version are at a URL, and were not fetched."""
+
+
+def read_manifest(version: Path) -> Manifest | None:
+    """The version's manifest; None if it has none. Raises DataDamaged."""
+    try:
+        return msgspec.json.decode((version / MANIFEST).read_bytes(), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{version / MANIFEST} cannot be read: {one_line(error)}") from None
+
+
+def cached(digest: str) -> Path:
+    """Where a predictions file of this sha256 is after it was fetched."""
+    return default_cache() / "predictions" / f"{digest}.parquet"
+
+
+def find_packed(path: Path) -> tuple[Path, Path] | None:
+    """(version that holds ``path``, its file of predictions, which may have to be fetched); None for other paths."""
+    for version in list(path.absolute().parents)[:DEPTH]:
+        if (version / NAME).is_file():
+            return version, version / NAME
+        with contextlib.suppress(DataDamaged):  # check_manifest reports it
+            manifest = read_manifest(version)
+            if manifest is not None and manifest.predictions_url is not None:
+                return version, cached(manifest.predictions_url.sha256)
+    return None
+
+
+def has_predictions(folder: Path) -> bool:
+    """Whether predictions of the run in ``folder`` are here: in its folder, or in its version."""
+    located = find_packed(folder / "predictions")
+    return (folder / "predictions").is_dir() or (located is not None and located[1].is_file())
+
+
+def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
+    """The arrays of the predictions file ``path`` from its version's one file; None if that has none of them.
+
+    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have written.
+    """
+    if (located := find_packed(path)) is None:
+        return None
+    version, file = located
+    if not file.is_file():
+        raise PredictionsElsewhere(
+            f"the predictions of {version.name} are stored elsewhere and were not fetched",
+            f"bench verify {version} fetches them",
+        )
+    name = path.absolute().relative_to(version.absolute()).as_posix()
+    try:
+        state = os.stat(file)
+        table, rows = _read(file, state.st_mtime_ns, state.st_size)
+        named = rows.get(name)
+        return (
+            None
+            if named is None
+            else {
+                array: _values(table, row)
+                for array, row in named.items()
+                if only is None or array in only
+            }
+        )
+    except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
+        raise DataDamaged(f"{file} is not a predictions file: {one_line(error)}") from None
+
+
+@functools.lru_cache(maxsize=4)
+def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str, int]]]:
+    """(the table, file -> array -> row)."""
+    from pyarrow import parquet
+
+    groups = parquet.ParquetFile(file).metadata
+    total = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
+    if total > LARGEST_PACKED:
+        raise ValueError(f"too large for predictions: {total:,} bytes unpacked")
+    table = parquet.read_table(file)
+    rows: dict[str, dict[str, int]] = {}
+    names = zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
+    for row, (of, array) in enumerate(names):
+        rows.setdefault(of, {})[sys.intern(array)] = row
+    return table, rows
+
+
+def _values(table: Any, row: int) -> np.ndarray:
+    dtype, shape, same, data = (
+        table[name][row].as_py() for name in ("dtype", "shape", "same", "data")
+    )
+    data = table["data"][same].as_py() if same is not None else data
+    if dtype not in DTYPES or any(n < 0 for n in shape):
+        raise ValueError(f"row {row}: an array of type {dtype[:20]} and shape {shape}")
+    if dtype == "U":
+        texts = json.loads(data)
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"row {row}: not a list of texts")
+        values = np.array(texts, dtype=f"<U{max(map(len, texts), default=1) or 1}")
+    else:
+        values = np.frombuffer(data, f"<{dtype}").copy()
+    if values.size != math.prod(shape):
+        raise ValueError(f"row {row}: {values.size:,} values for shape {shape}")
+    return values.reshape(shape)

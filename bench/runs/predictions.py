@@ -1,18 +1,144 @@
-"""What runs said of every item of one task, put together for statistics: read when asked for, and only what is needed."""
+"""The predictions of one method on one task: the numbers that every test and interval starts from.
+
+Legend: S training seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.data.sets.sts import sentence_numbers
-from bench.runs.predicted import METRICS, Predicted
 from bench.runs.record import ScoreKey
-from bench.runs.run import Run
+from bench.runs.store import Run
+
+Floats = NDArray[np.float64]
+DIMENSIONS = {
+    "spearman": (2,),
+    "spearman-bootstrap": (2,),
+    "accuracy": (2, 3),
+    "clustering-accuracy": (3,),
+}
+"""Metrics that have statistics, by their names in run records -> how many dimensions predictions have."""
+METRICS = tuple(DIMENSIONS)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Predictions of one method on one task, with all its training seeds. Compared by identity.
+
+    Raises ValueError for a metric without statistics, shapes that do not fit, repeated seeds, and values that are not finite.
+    """
+
+    task: str
+    metric: str
+    """One of ``METRICS``."""
+    seeds: tuple[int | None, ...]
+    """(S,) training seeds; None: nothing in this method is random. Only a single seed may be None."""
+    prediction_SN: NDArray[np.generic]
+    """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items in the data's order."""
+    gold_N: NDArray[np.generic]
+    fold_N: NDArray[np.generic] | None = None
+    """Accuracy only: the fold that each item was tested in. The value is the mean over folds, with equal weights."""
+    query_N: NDArray[np.generic] | None = None
+    """"spearman-bootstrap" only: the query of each pair. All queries have equal weights, shared by their pairs."""
+    shared_NK: NDArray[np.integer] | None = None
+    """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two sentences, the images of its two
+    captions. None: pairs share their query, other items share nothing."""
+    universe: str = ""
+    """Tasks with the same universe share the units with the same numbers. Empty: the numbers are of this task alone."""
+    moved_SN: Floats | None = None
+    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric that is not in ``METRICS``."""
+    score_S: Floats | None = None
+    """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds within folds, CxC samples."""
+
+    def __post_init__(self) -> None:
+        shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
+        numbers = (self.prediction_SN, self.gold_N, self.score_S)
+        shapes: dict[str, list[tuple[int, ...]]] = {
+            "fold_N": [(items,)],
+            "query_N": [(items,)],
+            "shared_NK": [(items, 1), (items, 2)],
+            "score_S": [(len(seeds),)],
+        }
+        wrong = {
+            f"no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}": (
+                self.metric not in METRICS and self.moved_SN is None
+            ),
+            f"predictions of shape {shape} for {len(seeds)} seeds and {items} items": (
+                len(shape) not in DIMENSIONS.get(self.metric, (2,))
+                or shape[:2] != (len(seeds), items)
+                or 0 in shape
+            ),
+            f"the seeds {seeds} are not those of different runs of one method": (
+                len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1)
+            ),
+            **{
+                f"{name} has the shape {np.shape(value)}, there are {items} items": (
+                    np.shape(value) not in fitting
+                )
+                for name, fitting in shapes.items()
+                if (value := getattr(self, name)) is not None
+            },
+            "a sampled correlation needs the query of every pair": (
+                self.metric == "spearman-bootstrap" and self.query_N is None
+            ),
+            "NaN or infinity among the values": not all(
+                np.isfinite(values).all() for values in numbers if values is not None
+            ),
+        }
+        problem = next((text for text, holds in wrong.items() if holds), "")
+        if problem:
+            raise ValueError(f"{self.task}: {problem}")
+
+    @property
+    def n_items(self) -> int:
+        return len(self.gold_N)
+
+    @property
+    def ids_NK(self) -> NDArray[np.integer] | None:
+        """The units that items share with others; None if they share nothing."""
+        if self.shared_NK is None and self.query_N is not None:
+            return np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
+        return self.shared_NK
+
+    def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
+        """The same with only these seeds, in this order. Raises ValueError for an unknown seed."""
+        if tuple(seeds) == self.seeds:
+            return self
+        rows = [self.seeds.index(seed) for seed in seeds]
+        score_S, moved_SN = (
+            None if own is None else own[rows] for own in (self.score_S, self.moved_SN)
+        )
+        return replace(
+            self,
+            seeds=tuple(seeds),
+            prediction_SN=self.prediction_SN[rows],
+            score_S=score_S,
+            moved_SN=moved_SN,
+        )
+
+
+def same_items(a: Predicted, b: Predicted) -> None:
+    """Raises ValueError if two methods differ in task, metric, gold values, queries or sentences."""
+    if (a.task, a.metric) != (b.task, b.metric):
+        raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are different tasks")
+    if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
+        raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
+    labels = {"gold_N": "gold values", "query_N": "queries", "shared_NK": "sentences"}
+    for name, label in labels.items():
+        if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals only None
+            raise ValueError(f"{a.task}: the two runs have different {label}")
+
+
+# --- read from the files of several runs ---
+
 
 QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
 """The array that holds every pair's query, by protocol."""
@@ -20,10 +146,10 @@ SENTENCES = "sentences of the STS sets"
 
 
 def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
-    """What the runs of one method, one per seed, said on the task of ``key``: float64 or whole numbers as stored.
+    """The predictions of a method's runs, one per seed, on the task of ``key``: float64, or integers as stored.
 
-    Raises DataMissing where a run has no such score or no predictions of it, DataDamaged where a file is none or does not fit,
-    BenchError where the runs saw different items, or where the metric has no statistics.
+    Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is not a predictions file or does not fit,
+    BenchError if the runs saw different items, or if the metric has no statistics.
     """
     if not runs:
         raise DataMissing(f"{key.task}: no runs")
@@ -61,7 +187,7 @@ def has_statistics(metric: str) -> bool:
 
 
 def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
-    """ "prediction", "gold" and, where the task has them, "fold", "query" and "shared", what items share with others."""
+    """ "prediction", "gold" and, if the task has them, "fold", "query" and "shared", the units that items share with others."""
     if not has_statistics(metric):
         raise BenchError(f"{key.task}: no statistics of {metric}")
     names = {name: name for name in ("prediction", "gold", "fold", "image", "caption1", "caption2")}
@@ -81,7 +207,7 @@ def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None where that is not known."""
+    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if they are not known."""
     if not {"image", "caption1", "caption2"} <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
     captions, first = np.unique(arrays["caption1"], return_index=True)
@@ -99,8 +225,8 @@ def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
     rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub" and name in ("prediction", "gold"):
-            raise DataDamaged(f"{path}: {name} holds no numbers")
+            raise DataDamaged(f"{path}: {name} does not hold numbers")
         if array.ndim < 1 or array.shape[0] != rows:
             raise DataDamaged(
-                f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items"
+                f"{path}: {name} has the shape {array.shape} for {max(rows, 0)} items"
             )

@@ -1,6 +1,6 @@
 """The run record: what one run was, what it scored, what it cost, where it came from, and how its checkpoint was chosen.
 
-See ``docs/architecture.md``. ``read_record`` reads one, whoever wrote it.
+See ``docs/architecture.md``. ``read_record`` reads one, also if it is damaged or forged.
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-4.schema.json`` (a test holds them together); the
 first thing that does not fit is named by its path, such as ``scores[2].value``. A record of an older schema is brought up one
@@ -9,12 +9,14 @@ step at a time by ``UPGRADES``; a newer one is refused.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+import operator
 import re
 import stat
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -39,9 +41,8 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBER``
-LARGEST_NUMBER = (
-    2.0**64
-)  # of what is free in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
+# bound of free numbers in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
+LARGEST_NUMBER = 2.0**64
 
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -64,14 +65,14 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         None  # over whatever the task repeats inside one run (folds, k-means seeds)
     )
     text: Name | None = (
-        None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
+        None  # "tokenised", "raw", "other-1a2b3c4d"; None if a task has only one form
     )
     detail: Facts = {}
     predictions_sha256: Name | None = (
         None  # of the stored predictions' values (``bench.base.files``); None: none, or not recorded
     )
     reduced_sha256: Name | None = (
-        None  # of what is left of them in a version that keeps what scores need; None: all of it
+        None  # of their reduced form in a version that stores only what scores need; None: not reduced
     )
 
     @property
@@ -80,7 +81,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return ScoreKey(self.suite, self.task, self.protocol, self.text)
 
     def sha256_of(self, arrays: Container[str]) -> str | None:
-        """What the values of its predictions should hash to, in the form that they lie in, whole or reduced; None where nothing is recorded."""
+        """The recorded hash of its predictions' values, of the form that is stored, whole or reduced; None if none is recorded."""
         if REDUCED in arrays:
             return self.reduced_sha256 or (
                 None if self.predictions_sha256 is None else "no hash of them"
@@ -144,7 +145,7 @@ class ScoreKey(NamedTuple):
     suite: str
     task: str
     protocol: str
-    text: str | None  # None where the task has only one form
+    text: str | None  # None if the task has only one form
 
 
 class RecipeValue(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -183,7 +184,7 @@ class CorpusUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The backbone. ``title``: its name in tables, where that is another one; ``model``: what is known of a finished encoder."""
+    """The backbone. ``title``: its name in tables, if that differs; ``model``: facts about a finished encoder."""
 
     name: str | None = None
     revision: str | None = None
@@ -192,7 +193,7 @@ class BackboneUsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a run was executed, which is no part of what it is: nothing here is in its fingerprint."""
+    """How a run was executed. Nothing here is part of its fingerprint."""
 
     ranks: Count | tuple[Count, ...] | None = (
         None  # processes that trained together; several numbers, one after the other
@@ -266,12 +267,9 @@ class RunRecord(
 
     @property
     def model_name(self) -> str:
-        """What an evaluated object, vectors or a server is called; "" for the run of a method, also of a plugin with such a name."""
-        return (
-            self.backbone_name
-            if self.method in EVALUATED and self.provenance.plugin.package == "bench"
-            else ""
-        )
+        """The name of an evaluated object, vectors or server; "" for the run of a method, also of a plugin with such a name."""
+        evaluated = self.method in EVALUATED and self.provenance.plugin.package == "bench"
+        return self.backbone_name if evaluated else ""
 
     @property
     def evaluated_as(self) -> str:
@@ -280,12 +278,12 @@ class RunRecord(
 
     @property
     def label(self) -> str:
-        """What tables call it: its method with the variant, or the name of a model that was evaluated."""
+        """Its name in tables: the method with the variant, or the name of an evaluated model."""
         return self.model_name or self.method_name
 
     @property
     def backbone_name(self) -> str:
-        """The backbone as tables call it: by the name that was chosen for it or that its model card gives, else its own."""
+        """The backbone's name in tables: the name that was chosen for it or that its model card gives, else its own."""
         return public_name(str(self.provenance.backbone.title or self.backbone))
 
     def score(
@@ -321,10 +319,9 @@ class RunRecord(
     @classmethod
     def decode(cls, data: bytes) -> RunRecord:
         """The record in JSON. Raises RecordDamaged, naming the path of the first field that does not fit."""
-        try:
+        # an older schema, or damaged, if this fails
+        with contextlib.suppress(msgspec.DecodeError, OverflowError, RecursionError):
             return _DECODER.decode(data)._checked()
-        except (msgspec.DecodeError, OverflowError, RecursionError):  # an older schema, or damaged
-            pass
         try:
             return cls.from_json(msgspec.json.decode(data))
         except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
@@ -334,32 +331,33 @@ class RunRecord(
         first: dict[tuple[Any, ...], int] = {}
         for i, score in enumerate(self.scores):
             if first.setdefault(score.key, i) != i:
-                cell = " ".join(str(part) for part in score.key)
                 raise RecordDamaged(
-                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}"
+                    f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
                 )
-        for place, value in self._free():
+        free = [(f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)]
+        free += [(f"recipe.{key}", value.value) for key, value in self.recipe.items()]
+        free += [(path, operator.attrgetter(path)(self)) for path in FREE]
+        for path, value in free:
             if not _bounded(value):
                 raise RecordDamaged(
-                    f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
+                    f"{path}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
                 )
         return self
 
-    def _free(self) -> Iterator[tuple[str, Any]]:
-        """(place, value) of what may be any JSON."""
-        yield from ((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores))
-        yield from ((f"recipe.{key}", value.value) for key, value in self.recipe.items())
-        yield "checkpoint", self.checkpoint
-        origin = self.provenance
-        yield "provenance.platform", origin.platform
-        yield "provenance.determines", origin.determines
-        yield "provenance.backbone.model", origin.backbone.model
-        yield "provenance.execution.search", origin.execution.search
-        yield "provenance.corpus.overlap", origin.corpus.overlap
+
+FREE = (
+    "checkpoint",
+    "provenance.platform",
+    "provenance.determines",
+    "provenance.backbone.model",
+    "provenance.execution.search",
+    "provenance.corpus.overlap",
+)
+"""Fields that may hold any JSON, as the details of scores and the values of recipes do."""
 
 
 def _bounded(value: Any) -> bool:
-    """Whether every number in a JSON value is one that sums and squares of survive."""
+    """Whether no number in a JSON value can overflow in sums and squares."""
     pending = [value]
     for item in pending:  # which grows as it goes
         kind = type(item)
@@ -372,45 +370,29 @@ def _bounded(value: Any) -> bool:
     return True
 
 
-GENERIC = ("model", "checkpoint", "snapshot", "encoder", "")
+GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
 """Last parts of a path that say nothing: the folder above says more."""
 
 
 def public_name(backbone: str) -> str:
     """A backbone by its own name: that of the hub as it is, of a local folder its last part that says something."""
-    if not _is_path(backbone):
+    # a hub name has at most one slash; a folder is given absolutely, from here, or through several
+    absolute = backbone.startswith(("/", ".", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", backbone)
+    if not absolute and backbone.count("/") <= 1:
         return backbone
-    parts = [
-        part
-        for part in re.split(r"[/\\]+", backbone)
-        if part not in (".", "..", "~") and not part.endswith(":")
-    ]
-    named = [part for part in parts if part not in GENERIC]
-    return named[-1] if named else "local folder"
-
-
-def _is_path(backbone: str) -> bool:
-    """A hub name has at most one slash; a folder is given absolutely, from here, or through several."""
-    return (
-        backbone.startswith(("/", ".", "~", "\\"))
-        or bool(re.match(r"[A-Za-z]:[\\/]", backbone))
-        or backbone.count("/") > 1
-    )
+    parts = [part for part in re.split(r"[/\\]+", backbone) if part not in GENERIC]
+    return next((part for part in reversed(parts) if not part.endswith(":")), "local folder")
 
 
 _DECODER = msgspec.json.Decoder(RunRecord)
 
 
 def upgrade(content: Any) -> dict[str, Any]:
-    """Bring the JSON object of any older schema to this one. Raises RecordDamaged where it is none, or newer."""
+    """Bring the JSON object of any older schema to this one. Raises RecordDamaged for anything else, and for a newer schema."""
     if not isinstance(content, dict):
-        raise RecordDamaged("the record is no JSON object")
+        raise RecordDamaged("the record is not a JSON object")
     name = content.get("schema")
-    match = (
-        re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name)
-        if isinstance(name, str)
-        else None
-    )
+    match = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", str(name))
     if not match:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
     version = int(match[1])
@@ -421,13 +403,13 @@ def upgrade(content: Any) -> dict[str, Any]:
         )
     for older in range(version, VERSION):
         if older not in UPGRADES:
-            raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{older}")
+            raise RecordDamaged(f"schema: bench cannot read {SCHEMA}/{older}")
         content = {**UPGRADES[older](content), "schema": f"{SCHEMA}/{older + 1}"}
     return content
 
 
 def _without_null(provenance: Any) -> Any:
-    """In 4 the objects below ``provenance`` have fields with types; what was not recorded was null, and is left out."""
+    """In 4 the objects below ``provenance`` have typed fields; null, which stood for "not recorded", is left out."""
     if not isinstance(provenance, dict):
         return provenance
     return {key: value for key, value in provenance.items() if value is not None}
@@ -445,57 +427,48 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise ValueError(f"{type(value).__name__} has no place in JSON")
+    raise ValueError(f"{type(value).__name__} cannot be stored as JSON")
 
 
-# --- how many of the pairs on which a checkpoint was chosen are test pairs of what is scored; told from hashes alone, without the data ---
+# --- how many of the pairs that a checkpoint was selected on are also test pairs; from hashes alone, without the data ---
 
 
 def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tuple[int, int] | None:
-    """(pairs of a selection set that are test pairs of one of these sets of the suite sts, pairs); None where it is not known.
+    """(pairs of a selection set that are test pairs of one of these sets of the suite sts, pairs); None if that is not known.
 
-    A pair is told by its letters and digits, whichever sentence comes first.
+    A pair is identified by its letters and digits, whichever sentence comes first.
     """
     content = _dev_sets()
     shas = {sha: reason.partition(",")[0] for reason, sha in content["dev"].items()}
     if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
         return None
     counts = content["dev_pairs"][name]
-    return sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)), sum(
-        counts.values()
-    )
+    tested = sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks))
+    return tested, sum(counts.values())
 
 
 def dev_words(record: RunRecord) -> str:
-    """How many of the pairs on which a checkpoint was chosen are test pairs; "" where none was chosen, or no set of the suite sts was
-    scored."""
+    """How many of the pairs that a checkpoint was selected on are test pairs; "" without a selection, or without scores of the suite
+    sts."""
     done = record.training
-    if (
-        done is None
-        or done.dev_score is None
-        or all(score.suite != "sts" for score in record.scores)
-    ):
+    if done is None or done.dev_score is None or all(s.suite != "sts" for s in record.scores):
         return ""
-    name, pairs, test_pairs = (
-        done.dev_task or "the selection set",
-        done.dev_pairs,
-        done.dev_test_pairs,
-    )
-    if pairs is None or test_pairs is None:
+    name = done.dev_task or "the selection set"
+    if done.dev_pairs is None or done.dev_test_pairs is None:
         return f"how many pairs of {name} are test pairs of the suite sts is not recorded"
-    return f"{test_pairs:,} of the {pairs:,} pairs of {name} are test pairs of the suite sts"
+    return f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs of the suite sts"
 
 
 @functools.cache
 def _dev_sets() -> dict[str, Any]:
-    """Its "dev" and "dev_pairs": of a selection set, sets of the suite sts with blanks between -> pairs that those, and no other, test.
+    """given.json. Its "dev_pairs": for a selection set, names of sts sets separated by blanks -> pairs that exactly those sets test.
 
     Read by its path: the package that it lies in takes numpy to import.
     """
     return dict(json.loads((Path(__file__).parents[1] / "verify" / "given.json").read_bytes()))
 
 
-# --- reading one record's file, whoever wrote it, wherever it lies: in its folder, or in an older version of the leaderboards ---
+# --- reading one record's file, from a run's folder or from a version of the leaderboards; it may be damaged or forged ---
 
 
 LARGEST = 1 << 26  # bytes of a record; real ones have some tens of kilobytes
@@ -508,21 +481,21 @@ def read_record(path: Path) -> RunRecord:
         if not stat.S_ISREG(facts.st_mode):  # reading a pipe would wait for ever
             raise RecordDamaged("not a file")
         if facts.st_size > LARGEST:
-            raise RecordDamaged(f"{facts.st_size:,} bytes are too many for a record")
+            raise RecordDamaged(f"too large for a record: {facts.st_size:,} bytes")
         return RunRecord.decode(path.read_bytes())
     except RecordDamaged as error:
         reason, hint = error.message, error.hint
     except OSError as error:
         reason, hint = str(error.strerror), None
-    # the message may quote what a damaged file holds: nothing in it may move the cursor
+    # the message may quote a damaged file: nothing in it may move the cursor
     raise RecordDamaged(printable(f"{path}: {reason}"), hint)
 
 
 # --- what determines a run's result, and the hash that names it ---
-# The plan makes the fingerprint from everything that was asked (:func:`bench.run.plan.with_fingerprint`); a record keeps enough to make
-# it again, so that a record whose seed or recipe was changed afterwards is found out. What its own fields do not say stands in
-# ``provenance.determines``. Of recipe keys that name a file or a backbone ("places") the content counts, not the name: they are kept
-# there with the content's name, or None where the recipe gives none.
+# The plan computes the fingerprint from every option (:func:`bench.run.plan.with_fingerprint`). A record holds enough to compute it
+# again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
+# ``provenance.determines``. For recipe keys that name a file or a backbone ("places") the content counts, not the name: they are
+# stored there with the name of their content, or None if the recipe gives none.
 
 
 def fingerprint_of(determines: Mapping[str, Any]) -> str:
@@ -531,9 +504,9 @@ def fingerprint_of(determines: Mapping[str, Any]) -> str:
 
 
 def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
-    """The fingerprint made again from a record; None where the record, being older, does not keep what it was made of.
+    """The fingerprint computed again from a record; None if an older record does not hold all its inputs.
 
-    ``rest`` takes the place of ``provenance.determines``.
+    ``rest`` replaces ``provenance.determines``.
     """
     rest = rest if rest is not None else record.provenance.determines
     places = (rest or {}).get("places")

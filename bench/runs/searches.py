@@ -1,7 +1,7 @@
-"""The record of a search for recipe values: ``search.json`` in its folder says what is searched, and the result of each trial.
+"""The record of a search for recipe values: ``search.json`` in its folder holds the search space and the result of each trial.
 
 Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search.trials`). A version
-of the leaderboards holds the same file. What a tuned run keeps of its search stands in its record, as ``provenance.execution.search``.
+of the leaderboards holds the same file. The record of a tuned run describes its search in ``provenance.execution.search``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCHEMA = "bench.search/1"
 SUMMARY = "search.json"
 RUNNING, FINISHED, FAILED, PRUNED = "running", "finished", "failed", "pruned"
 RECIPE = 0
-"""The number of the trial that is the recipe as it is: every method has it, and it counts as none of the trials."""
+"""The number of the trial with the unchanged recipe: every method has it, and it is not counted as a trial."""
 
 
 class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,7 +32,7 @@ class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     number: int
     values: dict[str, Any]
     state: str = RUNNING
-    dev: tuple[float, ...] = ()  # the best dev score of each seed, as far as it came
+    dev: tuple[float, ...] = ()  # the best dev score of each seed that has one
     steps: int = 0  # trained, of all seeds
     seconds: float = 0.0  # of training and dev scores
     error: str | None = None
@@ -41,12 +41,12 @@ class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def score(self) -> float | None:
-        """The mean over seeds; None where a seed has none."""
+        """The mean over seeds; None for an unfinished trial."""
         return sum(self.dev) / len(self.dev) if self.state == FINISHED and self.dev else None
 
 
 class Searched(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is searched of one method, and with what."""
+    """The search space of one method, and what its trials share."""
 
     setting: str
     variant: str
@@ -72,7 +72,7 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     budget: str | None
     select_on: str
     dev_pairs: int
-    overlap: str  # of the dev set with test sets, in words
+    overlap: str  # of the dev set with test sets, as a sentence
     precision: str
     suites: tuple[str, ...]
     fixed: tuple[str, ...]  # recipe keys that options gave one value for all trials
@@ -104,34 +104,38 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return msgspec.json.encode(self) + b"\n"
 
     def of(self, record: RunRecord) -> bool:
-        """Whether the record's values can be of this search: by its name, and by what it says of it."""
+        """Whether the record's values can be from this search: by its name, seeds and selection set."""
         facts, study = search_of(record), self.study
         mine = {"name": study.name, "seeds": list(study.seeds), "select_on": study.select_on}
         return record.method in self.trials and mine.items() <= {**facts}.items()
 
 
 def read_search(file: Path) -> Search | None:
-    """The search in a file ``search.json``; None where there is no file. Raises BenchError where it is damaged."""
+    """The search in a file ``search.json``; None if there is no file. Raises BenchError if it is damaged."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Search)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
-        hint = "restore it, or begin another search with --name NEW"
-        raise BenchError(f"{file} is damaged: {error}", hint) from None
+        raise BenchError(
+            f"{file} is damaged: {error}", "restore it, or start another search with --name NEW"
+        ) from None
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
     """The highest dev score; of equal ones the first."""
-    scored = [trial for trial in trials if trial.score is not None]
-    return max(scored, key=lambda trial: (trial.score, -trial.number), default=None)
+    return max(
+        (trial for trial in trials if trial.score is not None),
+        key=lambda trial: (trial.score, -trial.number),
+        default=None,
+    )
 
 
 def expected_best(scores: Sequence[float | None]) -> list[float]:
-    """The expected highest of n dev scores (Dodge et al. 2019, "Show Your Work", section 3.1), for n from 1 to their number: n draws, with replacement, from the scores that were found.
+    """The expected maximum of n dev scores (Dodge et al. 2019, "Show Your Work", section 3.1), for n from 1 to their number: n draws, with replacement, from the scores of the trials.
 
     With N of them sorted, the highest of n draws is the i-th or a lower one with probability (i / N)^n. None is a trial without
-    a score, which failed or was pruned: it counts, as the lowest score that was found. Empty where no trial has a score.
+    a score, which failed or was pruned: it counts as the lowest score. Empty if no trial has a score.
     """
     known = [score for score in scores if score is not None]
     if not known:
@@ -146,7 +150,7 @@ def expected_best(scores: Sequence[float | None]) -> list[float]:
     ]
 
 
-# --- what a record says of where its values come from ---
+# --- where a record's recipe values come from ---
 
 PAPER, OWN, TUNED = "paper", "recipe", "tuned"
 NOT_OF_A_PAPER = (
@@ -167,11 +171,11 @@ DECISIVE = (
     "temperature",
     "prompt_length",
 )
-"""Recipe values that every training of this field states; one of them from elsewhere makes the row no paper's."""
+"""Recipe values that every paper of this field states; with one of them from elsewhere, a row is not a paper's."""
 
 
 def search_of(record: RunRecord) -> Mapping[str, Any]:
-    """What the record says of the search that found its values; empty where none did."""
+    """The record's description of the search that chose its values; empty if none did."""
     return record.provenance.execution.search
 
 
@@ -179,19 +183,18 @@ AS_ALL_TRIALS = ": as its trials had it"
 
 
 def is_tuned(value: RecipeValue) -> bool:
-    """Did a search choose the value, rather than give it to all of its trials?"""
+    """Whether a search chose the value, and did not give it to all of its trials."""
     return value.source.startswith("search ") and not value.source.endswith(AS_ALL_TRIALS)
 
 
 def kind_of_values(record: RunRecord) -> str:
-    """ "tuned: 12 trials", "paper" where the decisive values name a paper or its authors' code, else "recipe"; "" where nothing is trained."""
+    """ "tuned: 12 trials", "paper" if the decisive values name a paper or its authors' code, else "recipe"; "" if nothing is trained."""
     if record.training is None or "learning_rate" not in record.recipe:
         return ""
     if search := search_of(record):
-        trials = search.get("trials")
-        if type(trials) is int and 0 <= trials < 1e6:
-            return f"{TUNED}: {plural(trials, 'trial')}"
-        return TUNED
+        trials: Any = search.get("trials")
+        counted = type(trials) is int and 0 <= trials < 1e6
+        return f"{TUNED}: {plural(trials, 'trial')}" if counted else TUNED
     values = [record.recipe[key] for key in DECISIVE if key in record.recipe]
-    stated = [value.source for value in values if value.value is not None]
-    return OWN if any(source.startswith(NOT_OF_A_PAPER) for source in stated) else PAPER
+    own = (v.source.startswith(NOT_OF_A_PAPER) for v in values if v.value is not None)
+    return OWN if any(own) else PAPER

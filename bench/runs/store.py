@@ -1,6 +1,7 @@
 """The folder that holds runs: ``RUNS/<run-id>/`` with ``run.json``, ``predictions/``, ``checkpoint/``, ``curve.jsonl``.
 
-Everything is written whole or not at all: beside its place, synced, then renamed over it.
+A file is written whole or not at all: next to its place, synced, then renamed over it. A large file is hashed once: its hash is
+cached under its path, size and times, and it is read again if one of them changed.
 """
 
 from __future__ import annotations
@@ -8,26 +9,39 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import numpy as np
 from filelock import FileLock, Timeout
 
-from bench.base.errors import BenchError, RecordDamaged, RunLocked, UnknownName
-from bench.base.files import ELSEWHERE, is_free, write_or_fail
+from bench.base.errors import (
+    BenchError,
+    DataDamaged,
+    DataMissing,
+    RecordDamaged,
+    RunLocked,
+    UnknownName,
+)
+from bench.base.files import (
+    ELSEWHERE,
+    CacheEntry,
+    file_sha256,
+    is_free,
+    is_settled,
+    values_sha256,
+    write_or_fail,
+)
 from bench.base.text import list_names
-from bench.runs.record import RUN_ID, RunRecord, read_record
-
-if TYPE_CHECKING:
-    import numpy as np
-
-__all__ = ["FOREIGN", "LOCK", "RECORD", "RunsFolder", "default_runs", "read_record"]
+from bench.runs.arrays import PredictionsElsewhere, read_arrays
+from bench.runs.record import AVERAGE, RUN_ID, RunRecord, Score, ScoreKey, read_record
 
 RECORD, LOCK = "run.json", ".lock"
 FOREIGN = ("mteb",)  # suites whose tasks others named: mteb has an STS12, too
@@ -40,39 +54,40 @@ def default_runs() -> Path:
 
 
 def data_key(task: str, text: str | None, suite: str = "") -> str:
-    """How a set is called in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
+    """A set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
     prefix = f"{suite}/" if suite in FOREIGN else ""
     return f"{prefix}{task}" if text in (None, "tokenised") else f"{prefix}{task}@{text}"
 
 
-@lru_cache(maxsize=1 << 10)  # of thousands of runs, the same few names
+@lru_cache(maxsize=1 << 10)  # thousands of runs have the same few names
 def predictions_name(task: str, text: str | None, suite: str = "") -> str:
-    """Where a run's folder keeps the predictions of a task: "predictions/STS12@raw.npz"."""
+    """The predictions of a task in a run's folder: "predictions/STS12@raw.npz"."""
     prefix = f"{suite}/" if suite in FOREIGN else ""
-    return (
-        f"predictions/{prefix}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
-    )
+    name = quote(data_key(task, text), safe=" @", errors="surrogatepass")
+    return f"predictions/{prefix}{name}.npz"
 
 
 class RunsFolder:
-    """Reads and writes run records. ``path`` need not exist yet; it is made when something is written."""
+    """Reads and writes run records. ``path`` need not exist; it is created by the first write."""
 
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = Path(path) if path is not None else default_runs()
 
     def folder(self, run_id: str) -> Path:
-        """Where a run lives. Raises BenchError where the id could lead out of the runs folder."""
+        """The run's folder. Raises BenchError for an id that could lead out of the runs folder."""
         if not _RUN_ID.search(run_id):
-            raise BenchError(f"'{run_id}' is no run id: letters, digits and . _ + @ = - only")
+            raise BenchError(
+                f"'{run_id}' is not a run id: use letters, digits and . _ + @ = - only"
+            )
         return self.path / run_id
 
     # --- records ---
 
     def write(self, record: RunRecord) -> Path:
-        """Write ``run.json`` whole or not at all; what could not be read back is refused. Returns its path."""
+        """Write ``run.json`` whole or not at all and return its path. Raises RecordDamaged for a record that could not be read back."""
         try:
             content = record.to_json()
-            RunRecord.from_json(content)  # names the place of what does not fit
+            RunRecord.from_json(content)  # names the first field that does not fit
             text = json.dumps(content, indent=1, allow_nan=False)
         except (ValueError, RecordDamaged) as error:
             raise RecordDamaged(
@@ -83,7 +98,7 @@ class RunsFolder:
         return path
 
     def read(self, run_id: str) -> RunRecord:
-        """The record of a run. Raises UnknownName where there is none, RecordDamaged where it does not fit the schema."""
+        """The record of a run. Raises UnknownName if there is none, RecordDamaged if it does not fit the schema."""
         file = self.folder(run_id) / RECORD
         try:
             record = read_record(file)
@@ -98,7 +113,7 @@ class RunsFolder:
         return record
 
     def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
-        """The record of a run; None where there is none, it is damaged, or it is of another fingerprint. Looks at no other run."""
+        """The record of a run; None if there is none, it is damaged, or it has another fingerprint. Reads no other run."""
         try:
             record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
@@ -109,22 +124,19 @@ class RunsFolder:
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
         where = "" if self.path == Path("runs") else f" --runs {self.path}"
-        hint = (
-            f"bench runs{where} lists them"
-            if ids
-            else "--runs DIR, where they are in another folder; bench run makes them"
-        )
+        empty = "--runs DIR, if they are in another folder; bench run creates them"
+        hint = f"bench runs{where} lists them" if ids else empty
         return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
-        """Runs that have a record, sorted by name. Raises BenchError where ``path`` is no folder."""
+        """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a folder."""
         try:
             names = os.listdir(self.path)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise BenchError(
-                f"{self.path} is no readable runs folder: {error.strerror}",
+                f"{self.path} is not a readable runs folder: {error.strerror}",
                 "--runs DIR, or BENCH_RUNS",
             ) from None
         return sorted(
@@ -134,7 +146,7 @@ class RunsFolder:
         )
 
     def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
-        """All records, and one error for each that could not be read."""
+        """All records, and one error for each that cannot be read."""
         records: list[RunRecord] = []
         damaged: list[RecordDamaged] = []
         for run_id in self.ids():
@@ -147,33 +159,28 @@ class RunsFolder:
         return records, damaged
 
     def record_files(self, reference: str) -> list[Path]:
-        """The records' files that an id, the beginning of ids, a path, or the name of an evaluated model means. Raises UnknownName where
-        there is none."""
-        names = (
-            [name for name in self.ids() if reference and name.startswith(reference)]
-            if os.sep not in reference
-            else []
-        )
-        if reference in names:
-            return [self.folder(reference) / RECORD]
-        if (path := _by_path(reference)) is not None:
+        """The records' files for an id, the beginning of ids, a path, or the name of an evaluated model. Raises UnknownName if there
+        is none."""
+        ids = [] if os.sep in reference or not reference else self.ids()
+        names = [name for name in ids if name.startswith(reference)]
+        if reference not in names and (path := _by_path(reference)) is not None:
             return [path]
-        names = names or [
-            record.run_id
-            for record in self.records()[0]
-            if reference and record.evaluated_as == reference
-        ]
+        if reference in names:
+            names = [reference]
+        elif not names:
+            evaluated = self.records()[0] if reference else []
+            names = [one.run_id for one in evaluated if one.evaluated_as == reference]
         if not names:
             raise self._unknown(reference)
         return [self.folder(name) / RECORD for name in names]
 
     def record_file(self, reference: str) -> Path:
-        """The one record's file that ``reference`` means. Raises BenchError where it means several."""
+        """The one record's file for ``reference``. Raises BenchError if there are several."""
         files = self.record_files(reference)
         if len(files) > 1:
             names = list_names(file.parent.name for file in files)
             raise BenchError(
-                f"'{reference}' means {len(files)} runs: {names}", "give more of the id"
+                f"'{reference}' means {len(files)} runs: {names}", "write more of the id"
             )
         return files[0]
 
@@ -187,11 +194,11 @@ class RunsFolder:
     def lock(
         self, run_id: str, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None
     ) -> Iterator[None]:
-        """Hold the run for this process. Raises RunLocked, naming the owner, when it is not free in time.
+        """Hold the run for this process. Raises RunLocked, naming the owner, if it is not free in time.
 
         The kernel's lock on ``RUN/.lock`` decides, on this machine and between machines that share the folder; it is
-        released when its holder dies, however it dies. The file's content, HOST:PID, only says who holds it. ``say``
-        gets one line where the run is locked and this process waits.
+        released when its holder dies, however it dies. The file's content, HOST:PID, only names the holder. ``say``
+        gets one line if this process has to wait.
         """
         path = self.folder(run_id) / LOCK
         held = FileLock(path, poll_interval=0.1)
@@ -214,9 +221,8 @@ class RunsFolder:
         try:
             with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
                 path.write_text(f"{socket.gethostname()}:{os.getpid()}")
-            for partial in path.parent.rglob(
-                ".*.tmp"
-            ):  # of a process that was killed while it wrote
+            # of a process that was killed while it wrote
+            for partial in path.parent.rglob(".*.tmp"):
                 with contextlib.suppress(OSError):
                     partial.unlink()
             yield
@@ -226,11 +232,11 @@ class RunsFolder:
             held.release()
 
     def worked_on_by(self, run_id: str) -> str | None:
-        """The process that holds the run now, as HOST:PID; None where it is free."""
+        """The process that holds the run now, as HOST:PID; None if it is free."""
         try:
             with (self.folder(run_id) / LOCK).open("rb") as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
-                # the name of a killed process stays behind, so the lock is tried; never a free one's, to disturb nobody
+                # a killed process leaves its name, so the lock is tried; without a name it is not, so that no process is disturbed
                 return holder if holder and not is_free(handle.fileno()) else None
         except OSError:
             return None
@@ -240,7 +246,7 @@ class RunsFolder:
     def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
         """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz`` for others.
 
-        The tasks of a suite whose names are not ours have a folder of their own: ``predictions/mteb/STS12.npz``.
+        The tasks of a suite that others named have a separate folder: ``predictions/mteb/STS12.npz``.
         """
         return self.folder(run_id) / predictions_name(task, text, suite)
 
@@ -254,20 +260,15 @@ class RunsFolder:
     ) -> Path:
         """Write "prediction", "gold", "subset", ... with one row per item, in the data's order.
 
-        Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where
+        Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError if
         the three named first differ in length, or an array holds Python objects.
         """
-        import numpy as np
-
         if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
             raise ValueError(
                 f"predictions of {task}: an array holds Python objects; unicode and numbers only"
             )
-        rows = {
-            key: len(array)
-            for key, array in arrays.items()
-            if key in ("prediction", "gold", "subset")
-        }
+        columns = arrays.keys() & {"prediction", "gold", "subset"}
+        rows = {key: len(arrays[key]) for key in sorted(columns)}
         if len(set(rows.values())) > 1:
             raise ValueError(f"predictions of {task}: rows differ: {rows}")
         buffer = io.BytesIO()
@@ -280,10 +281,194 @@ class RunsFolder:
 def _by_path(reference: str) -> Path | None:
     """The record's file when ``reference`` is a path to it or to its folder."""
     path = Path(reference)
+    with contextlib.suppress(OSError, ValueError):  # a name too long, or with a zero byte
+        return next((file for file in (path, path / RECORD) if file.is_file()), None)
+    return None
+
+
+# --- a run: its record, and the folder with its predictions and its checkpoint ---
+
+
+CHECKPOINT = "checkpoint"
+
+
+class Run(NamedTuple):
+    record: RunRecord
+    folder: Path
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        return self.record.scores
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / CHECKPOINT
+
+    def score(self, key: ScoreKey) -> Score:
+        """Raises DataMissing if the record has no such score."""
+        for score in self.record.scores:
+            if score.key == key:
+                return score
+        raise DataMissing(f"{self.record.run_id} has no score of {key.task}")
+
+    def predictions_file(self, key: ScoreKey) -> Path:
+        """The file with the predictions of a score."""
+        return self.folder / predictions_name(key.task, key.text, key.suite)
+
+    def predictions(
+        self, key: ScoreKey, names: Container[str] | None = None
+    ) -> dict[str, np.ndarray]:
+        """The stored arrays; with ``names`` only these, if they are there. Raises DataMissing (PredictionsElsewhere), DataDamaged."""
+        try:
+            return read_arrays(self.predictions_file(key), names)
+        except PredictionsElsewhere:
+            raise
+        except DataMissing as error:
+            why = f"{self.record.run_id} has no predictions of {key.task}"
+            raise DataMissing(why, error.hint) from None
+
+
+# --- whether checkpoint and predictions are those that the record names, cheaply enough for every call ---
+
+SMALL = 1 << 20  # bytes; hashing a smaller file costs less than looking into the cache
+MISSING, CUT = "missing", "cut short or damaged"
+AGAIN = "run its command again; bench runs RUN shows it"
+AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
+
+
+def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
+    """What is wrong with which file of the checkpoint; None if nothing is.
+
+    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name are ignored.
+    """
+    place = folder / CHECKPOINT
+    if not place.is_dir():
+        return f"{place} is {MISSING}"
+    for name, recorded in sorted((record.checkpoint or {}).items()):
+        file = place / name
+        try:
+            if not file.is_file():
+                return f"{file} is {MISSING}"
+            if remembered_sha256(file) != recorded:
+                return f"{file} is cut short or altered: its hash is not the recorded one"
+        except OSError as error:
+            return f"{file} cannot be read ({error.strerror})"
+    return None
+
+
+def prediction_problems(
+    record: RunRecord, folder: Path
+) -> dict[tuple[str, str, str, str | None], str]:
+    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
+    return {
+        score.key: problem
+        for score in record.scores
+        if score.task != AVERAGE
+        and (problem := _prediction_problem(record, score, folder)) is not None
+    }
+
+
+def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | None:
     try:
-        if path.is_file():
-            return path
-        record = path / RECORD
-        return record if record.is_file() else None
-    except (OSError, ValueError):  # a name too long, or with a zero byte
-        return None
+        arrays = Run(record, folder).predictions(score.key)
+        if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
+            return "altered"
+        for file in foreign_files(score, folder) if score.suite in FOREIGN else ():
+            json.loads(file.read_bytes())
+    except (DataMissing, OSError):
+        return MISSING
+    except (DataDamaged, ValueError, RecursionError):
+        return CUT
+    return None
+
+
+def foreign_files(score: Score, folder: Path) -> list[Path]:
+    """The result files of the tool that scored the task. A record may be forged: paths outside of the tool's folder are ignored."""
+    named = score.detail.get("results")
+    names = named if isinstance(named, list | tuple) else ()
+    paths = [Path(name) for name in names if isinstance(name, str)]
+    return [
+        folder / path
+        for path in paths
+        if path.parts[:1] == (score.suite,) and ".." not in path.parts
+    ]
+
+
+def remembered_sha256(file: Path) -> str:
+    """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError."""
+    facts = file.stat()
+    if facts.st_size < SMALL:
+        return file_sha256(file)
+    entry = CacheEntry(
+        "hashes",
+        str(file.resolve()),
+        [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino],
+    )
+    if (known := entry.read()) is not None:
+        return str(known)
+    sha256 = file_sha256(file)
+    if is_settled(max(facts.st_mtime_ns, facts.st_ctime_ns)):
+        entry.write(sha256)
+    return sha256
+
+
+# --- what a training writes next to the record: its curve, and the batch that failed ---
+
+
+CURVE = "curve.jsonl"
+FAILED_BATCH = "failed-batch.tsv"  # the rows on which the loss became NaN or infinite
+
+
+def read_curve(folder: Path) -> list[dict[str, Any]]:
+    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short. Empty without a curve."""
+    try:
+        lines = (folder / CURVE).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    entries = []
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and _is_number(entry.get("step")):
+            entries.append(entry)
+    return sorted(entries, key=lambda entry: entry["step"])
+
+
+def series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    """(step, value) of every entry in which the key is a number."""
+    return [
+        (float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < 1e300
+        and math.isfinite(value)
+    )
+
+
+# --- runs as tidy rows ---
+
+FACTS = ("method", "variant", "setting", "backbone", "seed", "status")
+SCORE = ("suite", "task", "protocol", "text", "metric", "value", "std", "n")
+COST = ("trainable_parameters", "train_seconds", "peak_memory_bytes", "encode_sentences_per_second")
+COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
+
+
+def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """One mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order. ``value`` has the papers' scale: correlation and
+    accuracy x 100; a value that was not recorded is None."""
+    rows = []
+    for record, _ in runs:
+        facts = {"run": record.run_id, "name": record.backbone_name}
+        facts |= {key: getattr(record, key) for key in FACTS}
+        cost = {key: getattr(record.cost, key) for key in COST}
+        rows += [
+            facts | {key: getattr(score, key) for key in SCORE} | cost for score in record.scores
+        ]
+    return rows

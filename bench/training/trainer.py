@@ -22,7 +22,7 @@ from bench.data.corpora import NUMBERS
 from bench.method import Context, TrainReport, seed_for
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
-from bench.runs.intact import CURVE, FAILED_BATCH, read_curve
+from bench.runs.store import CURVE, FAILED_BATCH, read_curve
 from bench.training.batches import Rows, row_order
 from bench.training.compiled import compile_encoder
 from bench.training.gradient import backward

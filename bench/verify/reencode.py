@@ -4,74 +4,66 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.data.sets.folder import DataFolder
 from bench.method import SilentReporter
 from bench.run.executors.scoring import RunVectors, score_tasks
 from bench.run.trained_run import find_run, load_run
 from bench.runs.record import AVERAGE, Score
-from bench.runs.run import Run
-from bench.runs.store import RunsFolder
-from bench.score.suites import RunPlace, TaskResult, suite, suite_names
-from bench.score.suites.known import KnownTask, survey
-from bench.verify.findings import DIFFERS, UNCHECKED, Finding, cell, check
+from bench.runs.store import Run, RunsFolder
+from bench.score.suites import KnownTask, RunPlace, TaskResult, suite, suite_names, survey
+from bench.verify.scores import NO_SUITE, cell, check
 
 POINTS, ITEMS = 0.05, 3
-"""A score that moves by less is the same score: another device or library rounds otherwise, and some classes of a few items flip."""
+"""Scores may move by this much: other devices and libraries round differently, and the classes of a few items flip."""
 COSINE = 1e-4
 """The same for one prediction that is a cosine or a distance."""
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """Builds methods from records and scores them again. ``data``: the sets that are encoded."""
-
-    plugins: Sequence[Path]
-    data: DataFolder
-    device: str
-    offline: bool = True
-
-    def compare(self, run: Run) -> Iterator[Finding]:
-        """One finding of kind encoding per task. Raises nothing for what a checkpoint or a plugin does."""
-        tasks: dict[KnownTask, Score] = {}
-        for score in run.scores:
-            if score.task != AVERAGE:
-                try:
-                    tasks[_known(score, self.data)] = score
-                except DataMissing as error:
-                    yield Finding("encoding", cell(score), UNCHECKED, error.message)
-        method = None
-        try:
-            trained = find_run(str(run.folder), RunsFolder(run.folder.parent), self.plugins)
-            method = load_run(trained, device=self.device, offline=self.offline)
-            vectors = RunVectors(method, SilentReporter())
-            with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's folder
-                place = RunPlace(run.record.run_id, run.record.fingerprint[:16], Path(folder))
-                results = dict(score_tasks(list(tasks), vectors, place, self.device))
-        except Exception as error:  # a method's own code may raise anything
-            reason = error.message if isinstance(error, BenchError) else one_line(error)
-            hint = getattr(error, "hint", None)
-            why = f"it cannot be encoded again: {reason}" + (f" (try: {hint})" if hint else "")
-            not_here = method is None and isinstance(error, BenchError)
-            outcome = UNCHECKED if not_here else DIFFERS
-            yield Finding("encoding", "checkpoint", outcome, why)
-            return
-        same_code = trained.plugin.sha256 == run.record.provenance.plugin.sha256
-        changed = "" if same_code else "; the method's code has changed since"
-        for known, result in results.items():
-            score = tasks[known]
-            yield check("encoding", cell(score), _difference, score, result, run, changed)
+def encode_again(
+    run: Run, plugins: Sequence[Path], data: DataFolder, device: str, offline: bool
+) -> Iterator[Finding]:
+    """Build the method from its record and score ``data`` with it: one finding of kind encoding per task. Whatever a checkpoint or
+    a plugin raises is a finding."""
+    tasks: dict[KnownTask, Score] = {}
+    for score in run.scores:
+        if score.task != AVERAGE:
+            try:
+                tasks[_known(score, data)] = score
+            except DataMissing as error:
+                yield Finding("encoding", cell(score), UNCHECKED, error.message)
+    method = None
+    try:
+        trained = find_run(str(run.folder), RunsFolder(run.folder.parent), plugins)
+        method = load_run(trained, device=device, offline=offline)
+        with tempfile.TemporaryDirectory() as folder:  # nothing is written in the run's folder
+            place = RunPlace(run.record.run_id, run.record.fingerprint[:16], Path(folder))
+            results = dict(
+                score_tasks(list(tasks), RunVectors(method, SilentReporter()), place, device)
+            )
+    except Exception as error:  # a method's own code may raise anything
+        reason = error.message if isinstance(error, BenchError) else one_line(error)
+        hint = getattr(error, "hint", None)
+        why = f"it cannot be encoded again: {reason}" + (f" (try: {hint})" if hint else "")
+        not_here = method is None and isinstance(error, BenchError)
+        yield Finding("encoding", "checkpoint", UNCHECKED if not_here else DIFFERS, why)
+        return
+    same_code = trained.plugin.sha256 == run.record.provenance.plugin.sha256
+    changed = "" if same_code else "; the method's code has changed since"
+    for known, result in results.items():
+        score = tasks[known]
+        yield check("encoding", cell(score), _difference, score, result, run, changed)
 
 
 def _known(score: Score, data: DataFolder) -> KnownTask:
     """The task of a score with its data. Raises DataMissing."""
     if score.suite not in suite_names():
-        raise DataMissing(f"the suite {score.suite} is not here: --plugin FILE gives it")
+        raise DataMissing(NO_SUITE.format(score.suite))
     name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
     for task in suite(name).tasks:
         if (task.name, task.protocol) == (score.task, score.protocol):
@@ -92,13 +84,13 @@ def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: 
     why = []
     allowed = POINTS if score.metric != "accuracy" else max(POINTS, 100 * ITEMS / max(score.n, 1))
     if abs(again.value - score.value) > allowed:
-        why.append(f"{score.value:.2f} is recorded, {again.value:.2f} comes out")
+        why.append(f"{score.value:.2f} is recorded, encoding again gives {again.value:.2f}")
     before, now = run.predictions(score.key).get("prediction"), again.predictions.get("prediction")
     if before is None or now is None or before.shape != now.shape:
         if before is not now:
-            why.append("predictions of another shape come out")
-    elif now.dtype.kind == before.dtype.kind == "f":  # classes may be named otherwise
+            why.append("the predictions have another shape")
+    elif now.dtype.kind == before.dtype.kind == "f":  # classes may be numbered differently
         distance = float(np.abs(before.astype(float) - now).max(initial=0.0))
         if not distance <= COSINE:
-            why.append(f"predictions move by up to {distance:.2g}")
+            why.append(f"predictions differ by up to {distance:.2g}")
     return ", ".join(why) + changed if why else ""

@@ -1,12 +1,12 @@
-"""Scores and averages again, from stored predictions; and whether the gold values beside them are the data's, which bench knows by hash."""
+"""Scores and averages again, from stored predictions; and whether the gold values stored with them are those of the data set."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import Any
 
@@ -14,21 +14,101 @@ import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
-from bench.runs.packed import PredictionsElsewhere
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.runs.arrays import PredictionsElsewhere
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
-from bench.runs.run import Run
-from bench.score.suites import Arrays, average, suite, suite_names
-from bench.score.suites.from_predictions import GIVEN, rescore
-from bench.verify.findings import DIFFERS, UNCHECKED, Finding, NotChecked, cell, check
+from bench.runs.store import Run
+from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
 
-# --- what bench knows of every data set that it scores without having it: hashes of its gold values and of its files ---
+# --- what a verification reports: one finding for each check, and the findings of one run or version together ---
+
+
+KINDS = (
+    "record",
+    "score",
+    "detail",
+    "average",
+    "predictions",
+    "gold",
+    "data",
+    "checkpoint",
+    "fingerprint",
+    "files",
+    "encoding",
+)
+"""What a finding is about, in the order in which they are counted."""
+
+
+class NotChecked(Exception):
+    """Raised by a check that cannot be made here; its text is the reason."""
+
+
+def check(kind: str, what: str, difference: Callable[..., str], *arguments: Any) -> Finding:
+    """The finding of one check. ``difference`` of the arguments returns what differs, "" if nothing does; it may raise NotChecked, and
+    BenchError for what cannot be read: that differs."""
+    try:
+        why = difference(*arguments)
+    except NotChecked as reason:
+        return Finding(kind, what, UNCHECKED, str(reason))
+    except BenchError as error:
+        why = error.message
+    return Finding(kind, what, DIFFERS if why else AGREES, why)
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The findings of one run, or of a version's files."""
+
+    name: str
+    findings: Sequence[Finding]
+    status: str = "finished"
+
+    def select(self, outcome: str, kind: str = "") -> list[Finding]:
+        """Findings with this outcome, of one kind or of all."""
+        return [
+            finding
+            for finding in self.findings
+            if finding.outcome == outcome and kind in ("", finding.kind)
+        ]
+
+    def count(self, kind: str = "", outcome: str = AGREES) -> int:
+        return len(self.select(outcome, kind))
+
+    @property
+    def differences(self) -> list[Finding]:
+        return self.select(DIFFERS)
+
+    @property
+    def unchecked(self) -> list[Finding]:
+        return self.select(UNCHECKED)
+
+    def as_object(self) -> dict[str, Any]:
+        """As JSON: the counts, and every finding that does not agree."""
+        return {
+            "run_id": self.name,
+            "status": self.status,
+            "agree": self.count(),
+            "differ": len(self.differences),
+            "unchecked": len(self.unchecked),
+            "findings": [asdict(finding) for finding in self.findings if finding.why],
+        }
+
+
+def cell(score: Score) -> str:
+    """ "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
+    form = "" if score.text in (None, "tokenised") else f" ({score.text})"
+    protocol = f" [{score.protocol}]" if score.suite == "cxc" else ""
+    return f"{score.suite} {score.task}{form}{protocol}"
+
+
+# --- hashes that bench has of every data set it scores: of its gold values and of its files ---
 
 SCHEMA = "bench.given/1"
 
 
 @dataclass(frozen=True)
 class KnownHashes:
-    """``given``: suite/task -> array -> hash of its values; suite/task@form where a text form has others. ``data``: suite/task -> text form -> sha256, as records name data."""
+    """``given``: suite/task -> array -> hash of its values; suite/task@form if a text form has other values. ``data``: suite/task -> text form -> sha256, by the names in records."""
 
     given: Mapping[str, Mapping[str, str]]
     data: Mapping[str, Mapping[str, str]]
@@ -36,25 +116,22 @@ class KnownHashes:
     """Sets on which checkpoints are selected, and their sha256."""
 
     def given_of(self, suite: str, task: str, form: str | None) -> Mapping[str, str] | None:
-        """Hashes of what no model changes; None for a task that is not known."""
+        """Hashes of the arrays that no model changes; None for an unknown task."""
         return self.given.get(f"{suite}/{task}@{form}", self.given.get(f"{suite}/{task}"))
 
 
 @functools.cache
 def known_hashes() -> KnownHashes:
     """From ``given.json``, which ``python tools/make_given.py DATA`` writes."""
-    content = json.loads(
-        (resources.files("bench.verify") / "given.json").read_text(encoding="utf-8")
-    )
-    assert content["schema"] == SCHEMA
+    content = json.loads((resources.files("bench.verify") / "given.json").read_bytes())
     return KnownHashes(content["given"], content["data"], content["dev"])
 
 
 # --- every score of a run again ---
 
-NO_SUITE = "the suite {} is not here: --plugin FILE gives it"
+NO_SUITE = "the suite {} is not known; pass its file with --plugin FILE"
 ABSOLUTE, RELATIVE = 1e-6, 1e-9
-"""Other libraries of linear algebra add in another order; a millionth of a point is no difference."""
+"""Libraries of linear algebra add in different orders; a millionth of a point is not a difference."""
 PROTOCOL_DETAIL = {
     "transfer": ("classes", "dev", "fits", "folds"),
     "transfer-quick": ("classes",),
@@ -72,7 +149,7 @@ PROTOCOL_DETAIL = {
         "type",
     ),
 }
-"""Parts of a detail that say how a task was scored, and do not follow from predictions, or that only older records have. No page prints them."""
+"""Parts of a detail that do not follow from predictions, because they describe the scoring or are in older records only. No page prints them."""
 
 
 def check_scores(run: Run) -> Iterator[Finding]:
@@ -92,14 +169,14 @@ def check_scores(run: Run) -> Iterator[Finding]:
             yield from check_score(score, arrays)
             yield check_hash(score, arrays)
             if arrays:
-                yield check_gold(score, arrays)
+                yield check("gold", cell(score), _gold_difference, score, arrays)
 
 
 def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
     """Whether the score follows from its predictions."""
     yield check("score", cell(score), _score_difference, score, arrays)
     if REDUCED in arrays and score.detail:
-        why = "only what the score needs is kept of the predictions"
+        why = "only those predictions are stored that the score needs"
         yield Finding("detail", cell(score), UNCHECKED, why)
 
 
@@ -108,13 +185,8 @@ def check_hash(score: Score, arrays: Arrays) -> Finding:
     return check("predictions", cell(score), _hash_difference, score, arrays)
 
 
-def check_gold(score: Score, arrays: Arrays) -> Finding:
-    """Whether the gold values beside the predictions are the data's."""
-    return check("gold", cell(score), _gold_difference, score, arrays)
-
-
 def check_average(score: Score, record: RunRecord) -> Finding:
-    """Whether an average follows from the scores that the record holds, each of which is checked by itself."""
+    """Whether an average follows from the recorded scores, which are checked one by one."""
     return check("average", cell(score), _average_difference, score, record)
 
 
@@ -126,7 +198,7 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
     if score.suite not in suite_names():
         raise NotChecked(NO_SUITE.format(score.suite))
     if again is None:
-        raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what it keeps")
+        raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what is stored")
     metrics = _metrics(score)
     if not metrics:
         raise NotChecked(f"{score.suite} has no task {score.task} under {score.protocol}")
@@ -136,47 +208,38 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         return f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}"
     if score.n != again.n:
         return f"{score.n:,} items are recorded, {again.n:,} predictions are there"
-    if score.std is not None and again.std is None:
-        return f"a standard deviation of {score.std} is recorded, the task has none"
-    if again.std is not None and not close(score.std, again.std):
-        return (
-            f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}"
-        )
+    if (score.std, again.std) != (None, None) and not close(score.std, again.std):
+        return f"the standard deviation {score.std} is recorded, its predictions give {again.std}"
     if REDUCED in arrays:  # the detail is of arrays that were not stored
         return ""
-    recorded = {
-        key: value
-        for key, value in score.detail.items()
-        if key not in PROTOCOL_DETAIL.get(score.suite, ()) or key in again.detail
-    }
-    return _first_difference(
-        recorded, msgspec.to_builtins(again.detail, str_keys=True, enc_hook=float), "detail"
-    )
+    ignored = set(PROTOCOL_DETAIL.get(score.suite, ())) - again.detail.keys()
+    recorded = {key: value for key, value in score.detail.items() if key not in ignored}
+    detail = msgspec.to_builtins(again.detail, str_keys=True, enc_hook=float)
+    return _first_difference(recorded, detail, "detail")
 
 
 def _metrics(score: Score) -> list[str]:
-    """Those that its suite has for such a task; none where the suite has no such task. Of mteb's tasks ``rescore`` looks at the metric."""
+    """The metrics that its suite has for such a task, none if it has no such task. For mteb ``rescore`` checks the metric."""
     if score.suite == "mteb":
         return [score.metric]
-    suite_here = suite(score.suite)
+    defined = suite(score.suite)
     known = known_hashes().given_of(score.suite, score.task, score.text) is not None
-    earlier = known and score.protocol in suite_here.earlier
     return [
         task.metric
-        for task in suite_here.tasks
-        if earlier or (task.name, task.protocol) == (score.task, score.protocol)
+        for task in defined.tasks
+        if (task.name, task.protocol) == (score.task, score.protocol)
+        or (known and score.protocol in defined.earlier)
     ]
 
 
 def close(recorded: Any, again: Any) -> bool:
-    """Two numbers that are one, but for the last digits of another machine's arithmetic."""
-    if not isinstance(recorded, int | float) or not isinstance(again, int | float):
-        return False
-    return math.isclose(recorded, again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    """Whether two numbers are equal up to the last digits, in which machines differ."""
+    numbers = isinstance(recorded, int | float) and isinstance(again, int | float)
+    return numbers and math.isclose(recorded, again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
 def _first_difference(recorded: Any, again: Any, path: str) -> str:
-    """Where two details differ first. An older record may say less than the predictions give, and none says more."""
+    """The first difference of two details. An older record may hold less than the predictions give, but never more."""
     pairs: list[tuple[str, Any, Any]]
     if isinstance(recorded, dict) and isinstance(again, dict):
         if more := [str(key) for key in recorded if key not in again]:
@@ -194,14 +257,13 @@ def _first_difference(recorded: Any, again: Any, path: str) -> str:
 def _hash_difference(score: Score, arrays: Arrays) -> str:
     expected = score.sha256_of(arrays)
     if expected is None:
-        raise NotChecked("the record keeps no hash of them")
-    if _sha256(arrays) == expected:
-        return ""
-    return "the predictions are not those that were recorded: another hash"
+        raise NotChecked("the record has no hash of them")
+    same = _sha256(arrays) == expected
+    return "" if same else "the predictions are not those that were recorded: another hash"
 
 
 def _sha256(arrays: Arrays) -> str | None:
-    """None for what is neither numbers nor text."""
+    """None for arrays of anything but numbers and text."""
     try:
         return values_sha256(arrays)
     except ValueError:
@@ -209,17 +271,17 @@ def _sha256(arrays: Arrays) -> str | None:
 
 
 def _gold_difference(score: Score, arrays: Arrays) -> str:
-    """Gold values, sub-datasets, draws: what has to be the same for every model."""
+    """Gold values, sub-datasets, draws: everything that is the same for every model."""
     expected = known_hashes().given_of(score.suite, score.task, score.text)
     if expected is None:
         data = "mteb" if score.suite == "mteb" else "this set"
-        raise NotChecked(f"bench does not know those of {data}")
+        raise NotChecked(f"bench has no hashes of the gold values of {data}")
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
-            continue  # stored only where the other splits were there, too
+            continue  # stored only if the other splits were scored, too
         if (name in expected) != (name in arrays):
-            state = "missing" if name in expected else "not one of this set"
-            return f"the array '{name}' is {state}"
+            state = "is missing" if name in expected else "does not belong to this set"
+            return f"the array '{name}' {state}"
         if name in expected and _sha256({name: arrays[name]}) != expected[name]:
             return f"the array '{name}' is not the data set's"
     return ""
@@ -236,16 +298,16 @@ def _average_difference(score: Score, record: RunRecord) -> str:
     ]
     again = average(alike)
     if again is None:
-        return "the record lacks a task of which it is the average"
+        return "the record lacks a task of this average"
     if not close(score.value, again.value) or score.n != again.n:
         return f"{score.value} is recorded, its tasks give {again.value}"
     if score.metric != again.metric:
-        return f"the metric {score.metric} is recorded, its tasks give {again.metric} and none"
+        return f"the metric {score.metric} is recorded, its tasks have {again.metric}"
     if score.std != again.std:
-        return f"a standard deviation of {score.std} is recorded, its tasks give none"
+        return f"the standard deviation {score.std} is recorded; an average has none"
     return _first_difference(dict(score.detail), again.detail, "detail")
 
 
 def _form(score: Score) -> str | None:
-    """Other forms of text are averaged together, whichever they are."""
+    """The text form; one for all other forms, which are averaged together."""
     return "other" if (score.text or "").startswith("other-") else score.text

@@ -177,7 +177,7 @@ SUITE = Suite(name="odd", title="Odd", description="Odd", tasks=(TASK,), average
 """
 
 
-NO_TASK = "it returned NoneType, and a LoadedTask is expected"
+NO_TASK = "it returned NoneType, expected a LoadedTask"
 BAD_KEY = ('predictions["prediction"] ==', 'predictions["nothing"] ==')
 
 

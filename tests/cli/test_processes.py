@@ -17,7 +17,7 @@ from models import sentences
 from run_parts import run_parts
 
 from bench.runs import RunsFolder
-from bench.runs.intact import read_curve
+from bench.runs.store import read_curve
 
 SCRIPT = Path(sys.executable).parent / "bench"
 BENCH = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "bench"]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bench.base.errors import DataMissing
 from bench.export.results import write_mteb_results as write
 from bench.runs import RunRecord, Score
-from bench.runs.intact import foreign_files
+from bench.runs.store import foreign_files
 
 mteb = pytest.importorskip("mteb")
 

@@ -16,10 +16,9 @@ from bench.score.metrics.probe import (
     Orders,
     Settings,
     fit_batched,
+    holdout,
     initial_weights,
     inner_kfold,
-    kfold,
-    split,
     stratified_folds,
 )
 
@@ -81,10 +80,10 @@ def test_nested_cross_validation_gives_the_authors_numbers(authors, fitter):
 def test_cross_validation_and_dev_split_give_the_authors_numbers(authors, fitter):
     x, y = data(authors)
     rows = np.arange(60)
-    crossed = kfold(x, y, rows[:40], rows[40:], 2, fitter, config(authors))
+    crossed = holdout(x, y, rows[:40], rows[40:], 2, fitter, config(authors))
     want = authors["kfold_first40_train_last20_test"]
     assert (crossed.dev, crossed.test, crossed.fits) == (want["dev"], want["test"], 13)
-    divided = split(x, y, rows[:40], rows[40:50], rows[50:], 2, fitter, config(authors))
+    divided = holdout(x, y, rows[:40], rows[50:], 2, fitter, config(authors), rows[40:50])
     want = authors["split_40_10_10"]
     assert (divided.dev, divided.test) == (want["dev"], want["test"])
     first = divided.folds[0]

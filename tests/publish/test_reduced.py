@@ -13,8 +13,7 @@ from published import publish
 
 from bench.publish.gather import check_submission
 from bench.runs import Run
-from bench.runs.arrays import read_arrays
-from bench.runs.packed import NAME, narrow
+from bench.runs.arrays import NAME, narrow, read_arrays
 from bench.runs.record import REDUCED
 from bench.score.suites import suite, suite_names
 from bench.score.suites.from_predictions import rescore

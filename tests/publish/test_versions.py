@@ -22,8 +22,7 @@ from bench.base.files import values_sha256
 from bench.publish import build
 from bench.publish.versions import MANIFEST, NAME, check, versions
 from bench.runs import RunsFolder
-from bench.runs.arrays import read_arrays
-from bench.runs.packed import Packed, narrow, read_packed
+from bench.runs.arrays import Packed, narrow, read_arrays, read_packed
 from bench.verify import runs_below, verify_run
 
 
@@ -285,7 +284,7 @@ def test_a_file_that_is_not_one_of_ours_costs_one_line(tmp_path: Path) -> None:
     ]
     for content in hostile:
         parquet.write_table(pa.Table.from_pylist([content]), tmp_path / NAME)
-        with pytest.raises(DataDamaged, match="no predictions file"):
+        with pytest.raises(DataDamaged, match="not a predictions file"):
             read_arrays(path)
     whole = (tmp_path / NAME).read_bytes()
     for data in (b"", b"PAR1", whole[: len(whole) // 2], whole[:40] + b"\xff" * 40 + whole[80:]):

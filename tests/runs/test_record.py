@@ -272,7 +272,7 @@ def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPa
         "schema": "bench.run/0",
         "model": "builtin",
     }
-    with pytest.raises(RecordDamaged, match="nobody knows how to read bench.run/0"):
+    with pytest.raises(RecordDamaged, match="bench cannot read bench.run/0"):
         RunRecord.from_json(old)
 
     def rename(content: dict[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def test_a_run_is_found_by_id_prefix_and_path(
 
 @pytest.mark.parametrize("run_id", ["../x", "", ".", "a/b", "a\x00", "a\n", "-rf"])
 def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> None:
-    with pytest.raises(BenchError, match="no run id"):
+    with pytest.raises(BenchError, match="not a run id"):
         store.folder(run_id)
 
 
@@ -74,7 +74,7 @@ def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> 
     [
         *((content, "not JSON") for content in (b"", b"{", b"\xff\xfe\x00", b"[" * 100_000)),
         (b'{"schema": "bench.run/1", "seed": NaN}', "not JSON"),
-        (b"[]", "the record is no JSON object"),
+        (b"[]", "the record is not a JSON object"),
         (b'{"schema": "bench.run/9"}', "newer bench"),
         (b'{"schema": "bench.run/1", "\\u001b[2J": 1}', "unknown field '\\x1b[2J'"),
     ],
@@ -181,7 +181,7 @@ def test_an_unwritable_folder_is_one_clear_line(tmp_path: Path) -> None:
     assert "--runs" in str(caught.value.hint)
     with pytest.raises(BenchError, match="cannot write"), store.lock("a"):
         pass
-    with pytest.raises(BenchError, match="no readable runs folder"):
+    with pytest.raises(BenchError, match="not a readable runs folder"):
         store.records()
 
 

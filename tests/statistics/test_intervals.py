@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from one_method import Interval, interval_of_method
 
-from bench.runs.predicted import Predicted
+from bench.runs.predictions import Predicted
 
 RNG = (
     "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"

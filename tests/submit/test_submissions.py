@@ -65,7 +65,7 @@ def flipped(store: RunsFolder, run: RunRecord) -> None:
 
 def made_to_fit(store: RunsFolder, run: RunRecord) -> None:
     """Gold values that the predictions rank perfectly, with the score that follows from them."""
-    from bench.score.suites.from_predictions import rescore
+    from bench.score.suites import rescore
 
     arrays = read_arrays(predictions(store, run))
     arrays["gold"] = arrays["prediction"].copy()
@@ -167,7 +167,7 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     "flipped": (flipped, "check CHECK: .* is recorded, its predictions give"),
     "gold made to fit": (made_to_fit, "the array 'gold' is not the data set's"),
     "NaN": (not_a_number, "a prediction is NaN or infinite"),
-    "pickled": (stored(prediction=np.array([{"a": 1}], dtype=object)), "no predictions file"),
+    "pickled": (stored(prediction=np.array([{"a": 1}], dtype=object)), "not a predictions file"),
     "bomb": (bomb, "unpacks to 72,000,.* bytes"),
     "many names": (many_names, "subset has more than 400 different values"),
     "many columns": (
@@ -187,8 +187,8 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     "no scores": (no_scores, "this one is finished; scores: 0"),
     "own suite": (own_suite, "mine Avg.: the suite mine is not here"),
     "own task": (own_task, "sts STS99: sts has no task STS99"),
-    "std": (said(std=0.01), "a standard deviation of 0.01 is recorded, the task has none"),
-    "large std": (said(std=1e18), r"a standard deviation of 1e\+18 is recorded"),
+    "std": (said(std=0.01), "the standard deviation 0.01 is recorded, its predictions give None"),
+    "large std": (said(std=1e18), r"the standard deviation 1e\+18 is recorded"),
     "metric": (said(metric="accuracy"), "the metric accuracy is recorded, check has spearman"),
     "detail": (more_detail("better than all", 99.99), "detail.better than all is recorded"),
     "detail, large": (more_detail("mean", 10**15), "detail.mean.* is recorded"),

@@ -11,12 +11,17 @@ import numpy as np
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import SentencePairs
 from bench.data.sets.transfer import ClassedTexts, LabelledTexts
-from bench.score.suites import suite, transfer, transfer_quick
+from bench.score.suites import suite
 from bench.score.suites.clustering import LoadedTexts
-from bench.score.suites.fewshot import LoadedFewShot
 from bench.score.suites.geometry import LoadedGeometry
 from bench.score.suites.sts import LoadedPairs
-from bench.score.suites.transfer import LoadedTransfer
+from bench.score.suites.transfer import (
+    Classify,
+    LoadedFewShot,
+    LoadedTransfer,
+    classify,
+    classify_quickly,
+)
 
 
 def words_in(sentences: Sequence[str], width: int = 64) -> np.ndarray:
@@ -77,8 +82,8 @@ def labelled(
     return LabelledTexts(name, tuple(texts), labels, names, None, "0" * 64)
 
 
-def probed(texts: LabelledTexts, module: Any = transfer) -> LoadedTransfer:
-    return LoadedTransfer(suite("transfer").task(texts.name), texts, module.classify)
+def probed(texts: LabelledTexts, how: Classify = classify) -> LoadedTransfer:
+    return LoadedTransfer(suite("transfer").task(texts.name), texts, how)
 
 
 def fewshot(texts: LabelledTexts) -> LoadedFewShot:
@@ -94,6 +99,6 @@ def every_suite() -> dict[str, Any]:
         "Tweet": clustering(["a", "b", "c", "d"], [1, 1, 5, 5]),
         "CxC-STS": captions(),
         "CR": probed(labelled({"test": 40})),
-        "CR, quick": probed(labelled({"test": 40}), transfer_quick),
+        "CR, quick": probed(labelled({"test": 40}), classify_quickly),
         "CR-16": fewshot(labelled({"test": 60})),
     }

@@ -11,8 +11,7 @@ from stand_in import words_in
 
 from bench.data.sets import DataFolder
 from bench.score.suites import TaskResult, suite
-from bench.score.suites.cxc import PROTOCOLS, drawn_scores
-from bench.score.suites.sts import LoadedPairs
+from bench.score.suites.sts import CXC_PROTOCOLS, LoadedPairs, drawn_scores
 
 
 def signed_words(sentences):
@@ -44,6 +43,8 @@ def test_draws_are_those_of_plain_loops(results):
         want = scipy.stats.spearmanr(arrays["prediction"][rows], arrays["gold"][rows]).statistic
         assert value == pytest.approx(100 * want, abs=1e-9)
     assert (results[0].value, results[0].std) == pytest.approx((values.mean(), values.std()))
-    drawn = PROTOCOLS["cxc-parekh/1"].drawn(np.unique(arrays["caption1"], return_inverse=True)[1])
+    drawn = CXC_PROTOCOLS["cxc-parekh/1"].drawn(
+        np.unique(arrays["caption1"], return_inverse=True)[1]
+    )
     for rows in list(drawn)[:3]:
         assert len(np.unique(arrays["caption1"][rows])) == 12500

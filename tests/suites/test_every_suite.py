@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from stand_in import every_suite, words_in
 
 from bench.base.errors import RunFailed
-from bench.score.suites import TaskResult, average, suite
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import TaskResult, average, rescore, suite
 
 LOADED = every_suite()
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from stand_in import fewshot, labelled, words_in
 
-from bench.score.metrics.fewshot import draw
-from bench.score.suites.fewshot import DRAWS, PROTOCOL
+from bench.score.metrics.probe import draw
+from bench.score.suites.transfer import DRAWS, FEWSHOT_PROTOCOL
 
 
 def predicted(x: np.ndarray, y: np.ndarray, test: np.ndarray) -> list[int]:
@@ -32,7 +32,7 @@ def test_without_a_train_split_a_draw_is_tested_on_all_the_rest():
     found = result.value, result.std
     assert found == pytest.approx((np.mean(draws), np.std(draws, ddof=1)), abs=1e-10)
     about = result.n, result.metric, result.protocol, result.text
-    assert about == (150 - 32, "accuracy", PROTOCOL, None)
+    assert about == (150 - 32, "accuracy", FEWSHOT_PROTOCOL, None)
     assert result.predictions["gold"].tolist() == texts.labels.tolist()
     assert 60 < result.value < 100
 

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.runs.arrays import read_arrays
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import rescore
 
 N = 60
 DRAW = np.random.default_rng(3)
@@ -105,7 +105,7 @@ def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
         "backwards": good.replace(b"(3,)", b"(-3, -1)").replace(b" " * 4, b"", 1),
         "newer": good[:6] + b"\x03" + good[7:],
     }.items():
-        with pytest.raises(DataDamaged, match=f"{name}.npz is no predictions file"):
+        with pytest.raises(DataDamaged, match=f"{name}.npz is not a predictions file"):
             read_arrays(npz(tmp_path / f"{name}.npz", a=data))
     by_column = np.asfortranarray(np.arange(6).reshape(2, 3))
     arrays = {"a": npy(by_column), "b": npy(np.zeros((2, 0))), "c": npy(np.array(["", ""]))}

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bench.compare.judge import jackknife
 from bench.compare.statistics.column import influence
 from bench.runs import RunsFolder, Score
-from bench.runs.predicted import Predicted
+from bench.runs.predictions import Predicted
 from bench.score import suites
 from bench.score.metrics.correlation import spearman
 
@@ -60,16 +60,20 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
 
 ACCURACY = 'metric="accuracy"'
 WRONG: list[tuple[str, str, str]] = [
-    ('name="odd"', 'name="sts"', "bench has a suite sts of its own"),
-    (ACCURACY, 'metric="acuracy"', "the task Odd says metric='acuracy', and bench has 'accuracy'"),
-    (ACCURACY, 'metric="Spearman"', "says metric='Spearman', and bench has 'spearman'"),
+    ('name="odd"', 'name="sts"', "bench already has a suite sts"),
+    (ACCURACY, 'metric="acuracy"', "the task Odd has metric='acuracy'; bench knows 'accuracy'"),
+    (ACCURACY, 'metric="Spearman"', "has metric='Spearman'; bench knows 'spearman'"),
     ('name="odd"', 'name="all"', "a suite cannot be called 'all'"),
     ('name="odd"', 'name="Odd One"', "a suite cannot be called 'Odd One'"),
-    ('name="Odd"', 'name="STS12"', "the suite sts has a task STS12"),
-    ('suite="odd"', 'suite="even"', "the task Odd says suite='even'"),
+    ('name="Odd"', 'name="STS12"', "the suite sts already has a task STS12"),
+    ('suite="odd"', 'suite="even"', "the task Odd has suite='even'"),
     ("tasks=(TASK,)", "tasks=()", "the suite odd has no task"),
-    ("tasks=(TASK,)", "tasks=(TASK, TASK)", "the suite odd has a task Odd"),
-    ("average=None", 'average=("Odd", "Even")', "average names Even, which the suite has not"),
+    ("tasks=(TASK,)", "tasks=(TASK, TASK)", "the suite odd already has a task Odd"),
+    (
+        "average=None",
+        'average=("Odd", "Even")',
+        "average names Even, which the suite does not have",
+    ),
     ("", "SUITE = 3", "SUITE is of type int"),
     ("", "SUITE = undefined", "NameError: name 'undefined' is not defined"),
 ]

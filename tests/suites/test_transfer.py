@@ -9,9 +9,9 @@ from sklearn.model_selection import StratifiedKFold
 from stand_in import labelled, probed, words_in
 
 from bench.data.sets import DataFolder
-from bench.score.metrics.probe import fit_batched, inner_kfold, kfold, split
-from bench.score.suites import suite, transfer_quick
-from bench.score.suites.transfer import score_predictions
+from bench.score.metrics.probe import fit_batched, holdout, inner_kfold
+from bench.score.suites import suite
+from bench.score.suites.transfer import INVERSE_PENALTY, classify_quickly, score_predictions
 
 
 def bag_of_hashes(sentences):
@@ -41,7 +41,7 @@ def test_train_and_test_agree_with_the_plain_loop():
     texts = labelled({"train": 40, "test": 40}, name="TREC", classes=3)
     result = probed(texts).score(bag_of_hashes)
     x = bag_of_hashes(texts.texts[0])
-    want = kfold(x, texts.labels, texts.rows("train"), np.arange(40, 80), 6, fit_sequential)
+    want = holdout(x, texts.labels, texts.rows("train"), np.arange(40, 80), 6, fit_sequential)
     assert result.predictions["prediction"].tolist() == want.predicted.tolist()
     assert (result.value, result.detail["dev"], result.n) == (want.test, want.dev, 40)
     assert result.detail["folds"][0]["penalty"] == want.folds[0].penalty
@@ -52,8 +52,8 @@ def test_a_dev_split_agrees_with_the_plain_loop():
     texts = labelled({"train": 90, "dev": 30, "test": 40}, name="SST-2")
     result = probed(texts).score(bag_of_hashes)
     x = bag_of_hashes(texts.texts[0])
-    parts = texts.rows("train"), texts.rows("dev"), np.arange(120, 160)
-    want = split(x, texts.labels, *parts, 2, fit_sequential)
+    parts = texts.rows("train"), np.arange(120, 160)
+    want = holdout(x, texts.labels, *parts, 2, fit_sequential, dev=texts.rows("dev"))
     assert result.predictions["prediction"].tolist() == want.predicted.tolist()
     assert (result.value, result.detail["dev"], result.detail["fits"]) == (want.test, want.dev, 4)
 
@@ -62,14 +62,14 @@ def test_the_quick_protocol_is_scikit_learns_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 
     texts = labelled({"train": 90, "test": 60}, name="TREC", classes=4)
-    result = probed(texts, transfer_quick).score(bag_of_hashes)
+    result = probed(texts, classify_quickly).score(bag_of_hashes)
     x = bag_of_hashes(texts.texts[0]).astype(float)
     center, scale = x[:90].mean(0), np.where(x[:90].std(0) == 0, 1, x[:90].std(0))
-    model = LogisticRegression(C=transfer_quick.INVERSE_PENALTY, max_iter=1000, tol=1e-8)
+    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=1000, tol=1e-8)
     model.fit((x[:90] - center) / scale, texts.labels[:90])
     wanted = model.predict((x[90:] - center) / scale)
     assert (result.predictions["prediction"] == wanted).mean() > 0.98
-    nested = probed(labelled({"test": 200}), transfer_quick).score(bag_of_hashes)
+    nested = probed(labelled({"test": 200}), classify_quickly).score(bag_of_hashes)
     assert np.bincount(nested.predictions["fold"]).tolist() == [40] * 5 and nested.value > 70
 
 

@@ -142,14 +142,14 @@ def test_without_predictions_nothing_is_claimed() -> None:
 GOLD = gold_of("STS14")
 SPOILT: dict[str, tuple[Any, str]] = {
     "missing": (None, "no predictions"),
-    "cut": (b"PK\x03\x04 cut", "is no predictions file"),
+    "cut": (b"PK\x03\x04 cut", "is not a predictions file"),
     "other gold": ({"prediction": np.zeros(N), "gold": GOLD[::-1]}, "differ in the items' gold"),
     "NaN": ({"prediction": np.full(N, np.nan), "gold": GOLD}, "NaN"),
     "other score": (
         {"prediction": cosines("x", 9, "STS14", 5.0), "gold": GOLD},
         "give another score",
     ),
-    "text": ({"prediction": np.array(["a"] * N), "gold": GOLD}, "holds no numbers"),
+    "text": ({"prediction": np.array(["a"] * N), "gold": GOLD}, "does not hold numbers"),
     "half": ({"gold": GOLD}, "no prediction"),
 }
 

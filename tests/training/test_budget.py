@@ -21,7 +21,7 @@ from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical, parse
 from bench.run.recipe_file import Entry
 from bench.run.recipes import merge
-from bench.runs.intact import read_curve
+from bench.runs.store import read_curve
 from bench.training.batches import row_order
 from bench.training.horizon import total_steps
 from bench.training.loop import run_loop

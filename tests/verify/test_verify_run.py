@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.files import values_sha256
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.record import fingerprint_of, record_fingerprint
-from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
+from bench.verify import verify_run
 from bench.verify.scores import KnownHashes, close, known_hashes
 
 
@@ -119,7 +120,7 @@ def test_gold_values_made_to_fit_are_found_out_even_if_every_hash_was_made_anew(
         arrays = {**stored}
     arrays["gold"] = np.sort(arrays["gold"])[np.argsort(np.argsort(arrays["prediction"]))]
     np.savez_compressed(path, **arrays)
-    from bench.score.suites.from_predictions import rescore
+    from bench.score.suites import rescore
 
     again = rescore(run.scores[0].key, arrays)
     assert again is not None and again.value > 90
@@ -243,7 +244,7 @@ def test_an_average_that_does_not_follow_from_its_tasks(
 ) -> None:
     empty = KnownHashes({}, {}, {})
     monkeypatch.setattr("bench.verify.scores.known_hashes", lambda: empty)
-    monkeypatch.setattr("bench.verify.identity.known_hashes", lambda: empty)
+    monkeypatch.setattr("bench.verify.known_hashes", lambda: empty)
     run = scores_with_average(store, finished_run(store))
     run = replace(
         run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores})

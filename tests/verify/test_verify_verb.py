@@ -52,7 +52,7 @@ def test_scores_that_cannot_be_computed_again_are_listed_with_the_reason(store: 
         and f"{other.run_id} not checked" in said
     )
     for task in ("A", "B"):
-        assert f"score theirs {task} the suite theirs is not here: --plugin FILE" in said
+        assert f"score theirs {task} the suite theirs is not known; pass its file" in said
     assert "2 scores could not be computed again" in said and "nothing differs" not in said
     assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
 
@@ -138,6 +138,6 @@ def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
     done = bench("verify", version)
     assert (
         done.exit_code == 1
-        and "it cannot be read" in done.output
+        and "cannot be read" in done.output
         and "2 runs, 2 scores" in done.output
     )

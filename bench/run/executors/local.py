@@ -57,9 +57,14 @@ from bench.runs import (
     RunsFolder,
     Training,
 )
-from bench.runs.intact import CHECKPOINT, FAILED_BATCH, checkpoint_problem, prediction_problems
 from bench.runs.record import Checkout, Facts, dev_test_pairs
-from bench.runs.store import data_key
+from bench.runs.store import (
+    CHECKPOINT,
+    FAILED_BATCH,
+    checkpoint_problem,
+    data_key,
+    prediction_problems,
+)
 from bench.score.suites import RunPlace, suite_plugin
 
 if TYPE_CHECKING:
@@ -70,8 +75,7 @@ if TYPE_CHECKING:
     from bench.method import TrainReport
     from bench.method.ranks import Ranks
     from bench.method.torch_method import TorchMethod
-    from bench.score.suites import Task
-    from bench.score.suites.known import KnownTask
+    from bench.score.suites import KnownTask, Task
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
 VECTORS = "vectors"  # of every sentence that was encoded; may be deleted

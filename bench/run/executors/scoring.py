@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from bench.run.plan import PlannedRun
     from bench.runs import RunRecord
-    from bench.score.suites import LoadedTask, TaskResult
-    from bench.score.suites.known import KnownTask
+    from bench.score.suites import KnownTask, LoadedTask, TaskResult
 
 
 def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:

@@ -46,7 +46,6 @@ from bench.run.executors.local import VECTORS, execute
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.search.space import Dimension, Space, space_of, with_values
 from bench.runs import RunsFolder
-from bench.runs.intact import CHECKPOINT
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
     AS_ALL_TRIALS,
@@ -63,6 +62,7 @@ from bench.runs.searches import (
     best_trial,
     read_search,
 )
+from bench.runs.store import CHECKPOINT
 
 if TYPE_CHECKING:
     from bench.method import Reporter

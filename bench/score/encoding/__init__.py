@@ -16,8 +16,6 @@ import numpy as np
 
 from bench.base.errors import RunFailed
 
-__all__ = ["VectorStore", "batches_of", "encode_unique"]
-
 TOKENISE_AT_ONCE = 8192  # sentences: bounds the Python lists that a tokenizer returns
 
 
@@ -32,7 +30,7 @@ def encode_unique(
     """Vectors (n, dim) float32; row i belongs to sentence i. No sentences give shape (0, 0).
 
     ``tokens`` turns sentences into ids, ``embed`` the ids of one batch into (rows, dim). A batch holds at most ``budget``
-    padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a sentence longer than that is its own batch.
+    padded tokens (rows x longest row, of the ids as ``tokens`` gives them); a longer sentence is a batch by itself.
     ``progress(done, total)`` counts distinct sentences. Which sentences share a batch depends on the set of distinct
     sentences only, so that the order and repetitions of the input change no bit of the result.
     Raises ValueError when a callable returns the wrong number of rows or ``budget`` is below 1.
@@ -43,7 +41,7 @@ def encode_unique(
     if not distinct:
         return np.zeros((0, 0), dtype=np.float32)
     ids = _compact_ids(distinct, tokens)
-    # longest first: a batch that does not fit in memory fails at once, and the time left is over- and not underestimated
+    # longest first: a batch that does not fit in memory fails at once, and the remaining time is over- and not underestimated
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
 
     result: np.ndarray | None = None
@@ -81,7 +79,7 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
 def _compact_ids(
     sentences: list[str], tokens: Callable[[Sequence[str]], Sequence[Sequence[int]]]
 ) -> list[Sequence[int]]:
-    """The ids of all sentences at 4 bytes each; as lists of Python's they would take 36."""
+    """The ids of all sentences at 4 bytes each; in Python lists they would take 36."""
     compact: list[Sequence[int]] = []
     for start in range(0, len(sentences), TOKENISE_AT_ONCE):
         chunk = sentences[start : start + TOKENISE_AT_ONCE]
@@ -92,13 +90,13 @@ def _compact_ids(
     return compact
 
 
-# --- the vectors of one checkpoint: what one task needed is there when the next one asks, in this run or a later one ---
+# --- the vectors of one checkpoint, for the next task or a later run that needs them again ---
 # On disk, two files that only grow:
 #
 #     <key>-<dim>.f32    the vectors behind one another, little-endian float32
 #     <key>-<dim>.keys   16 bytes a row: blake2b of the sentence
 #
-# A vector is written before its key, so that a process that is killed leaves at most rows nobody asks for, which the next one
+# A vector is written before its key, so that a process that is killed leaves at most rows without a key, which the next process
 # cuts off.
 
 
@@ -124,15 +122,12 @@ class VectorStore:
     def __len__(self) -> int:
         return len(self._row)
 
-    def __contains__(self, sentence: object) -> bool:
-        return isinstance(sentence, str) and _key_of(sentence) in self._row
-
     def first(self, count: int) -> np.ndarray:
         """The first ``count`` vectors that were added, or as many as there are: (n, dim) float32; (0, 0) of none."""
         return np.array(self._vectors[:count], dtype=np.float32)
 
     def missing(self, sentences: Sequence[str]) -> list[str]:
-        """The distinct sentences that are not here yet."""
+        """The distinct sentences that are not stored yet."""
         return [s for s in dict.fromkeys(sentences) if _key_of(s) not in self._row]
 
     def add(
@@ -141,10 +136,10 @@ class VectorStore:
         encode: Callable[[list[str]], np.ndarray],
         chunk: int = CHUNK,
     ) -> int:
-        """Encode the distinct sentences that are not here yet, longest first, ``chunk`` at a time; returns how many they were.
+        """Encode the distinct sentences that are not stored yet, longest first, ``chunk`` at a time; returns how many they were.
 
-        What is on disk stays there whatever happens to a later chunk. Raises ValueError when the shape of what ``encode``
-        returns does not fit; then nothing of that chunk was added. Raises RunFailed where the disk refuses.
+        Chunks on disk stay there whatever happens to a later one. Raises ValueError if ``encode`` returns an array of the wrong
+        shape; nothing of that chunk is added then. Raises RunFailed if the disk cannot be written.
         """
         new = sorted(self.missing(sentences), key=lambda s: (-len(s), s))
         for start in range(0, len(new), chunk):
@@ -168,7 +163,10 @@ class VectorStore:
             (self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences)
         )
         vectors = np.asarray(self._vectors[rows], dtype=np.float32)
-        _release(self._vectors)
+        # release the pages that were read: otherwise a process that scores many sets would hold the whole file in memory
+        mapped = getattr(self._vectors, "_mmap", None)
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
         return vectors
 
     def _append(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
@@ -211,9 +209,8 @@ class VectorStore:
             ]
             rows = min(size // width for _, size, width in sides)
             for file, size, width in sides:
-                if (
-                    size != rows * width
-                ):  # what a kill or a full disk left, also where it came before the first key
+                # a kill or a full disk left more, perhaps before the first key was written
+                if size != rows * width:
                     os.truncate(file, rows * width)
             if rows:
                 data = keys.read_bytes()
@@ -229,10 +226,3 @@ def _key_of(sentence: str) -> bytes:
 
 def _mapped(file: Path, dim: int) -> np.ndarray:
     return np.memmap(file, dtype="<f4", mode="r").reshape(-1, dim)
-
-
-def _release(vectors: np.ndarray) -> None:
-    """Give back the pages of the file that were looked at: a process that scores many sets would else hold all vectors in memory."""
-    mapped = getattr(vectors, "_mmap", None)
-    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)

@@ -72,8 +72,12 @@ def kmeans(
     )
     best: list[Clustering] = []
     for first in range(0, len(rows_SK), together):
-        centres_SKD = points.x_ND[rows_SK[first : first + together]]
-        runs = lloyd(points, centres_SKD, max_iterations=max_iterations, tolerance=tolerance)
+        runs = lloyd(
+            points,
+            points.x_ND[rows_SK[first : first + together]],
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+        )
         best += [
             min(runs[i : i + starts], key=lambda run: run.inertia)
             for i in range(0, len(runs), starts)
@@ -87,7 +91,7 @@ class Points:
     def __init__(self, x_ND: ArrayLike) -> None:
         given_ND = np.asarray(x_ND)
         if given_ND.ndim != 2 or 0 in given_ND.shape:
-            raise ValueError(f"an (n, dim) array of points expected, got shape {given_ND.shape}")
+            raise ValueError(f"expected an (n, dim) array of points, got shape {given_ND.shape}")
         if not np.isfinite(given_ND).all():
             raise ValueError("NaN or infinity among the points")
         dtype = np.float64 if given_ND.dtype == np.float64 else np.float32
@@ -198,10 +202,9 @@ def _measure(points: Points, starts: Sequence[_Start]) -> None:
         distances_MN = points.distances(
             np.concatenate([start.centres_KD[start.moved_M] for start in starts])
         )
-        first = 0
-        for start in starts:
-            start.assign(distances_MN[first : first + len(start.moved_M)])
-            first += len(start.moved_M)
+        ends = np.cumsum([len(start.moved_M) for start in starts])
+        for start, moved_MN in zip(starts, np.split(distances_MN, ends[:-1]), strict=True):
+            start.assign(moved_MN)
 
 
 class _Start:
@@ -330,7 +333,7 @@ def confusion(predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
     clusters_N, classes_N = np.asarray(predicted), np.asarray(gold)
     if clusters_N.ndim != 1 or clusters_N.shape != classes_N.shape or not len(clusters_N):
         raise ValueError(
-            f"two (n,) arrays of one length expected, got {clusters_N.shape} and {classes_N.shape}"
+            f"expected two (n,) arrays of one length, got {clusters_N.shape} and {classes_N.shape}"
         )
     names_P, row_N = np.unique(clusters_N, return_inverse=True)
     names_G, column_N = np.unique(classes_N, return_inverse=True)
@@ -345,7 +348,7 @@ def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
     """
     labels_NR = np.asarray(predicted_NR)
     if labels_NR.ndim != 2 or not labels_NR.shape[1]:
-        raise ValueError(f"one column per clustering expected, got shape {labels_NR.shape}")
+        raise ValueError(f"expected one column per clustering, got shape {labels_NR.shape}")
     runs: list[Mapping[str, float]] = [
         {"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)}
         for labels_N in labels_NR.T

@@ -22,18 +22,18 @@ class Grouped:
     all: float
     """One correlation over all items together."""
     mean: float | None
-    """Plain mean over groups; None where some group has no correlation."""
+    """Plain mean over groups; None if some group has no correlation."""
     wmean: float | None
-    """Mean over groups, each weighted by its number of items; None where some group has no correlation."""
+    """Mean over groups, each weighted by its number of items; None if some group has no correlation."""
     each: dict[str, float | None]
-    """Per group, in order of first appearance; None where it is undefined (one side is constant)."""
+    """Per group, in order of first appearance; None if it is undefined (one side is constant)."""
     sizes: dict[str, int]
 
 
 def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
     """Rank correlation x 100 of two (N,) arrays; equal values share their mean rank.
 
-    Raises ValueError where it is undefined: N < 2, NaN, infinity, or one side constant.
+    Raises ValueError if it is undefined: N < 2, NaN, infinity, or one side constant.
     Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is wrong with ties).
     """
     a_N, b_N = check_sides(predicted, gold)
@@ -42,7 +42,7 @@ def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
     )
 
 
-FEW = 20_000  # values whose ranks are kept
+FEW = 20_000  # values whose ranks are cached
 
 
 @lru_cache(maxsize=32)  # every model is compared with the same gold values
@@ -51,7 +51,7 @@ def _known_ranks(values: bytes) -> NDArray[np.float64]:
 
 
 def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Linear correlation x 100 of two (N,) arrays. Raises ValueError where it is undefined, as ``spearman`` does."""
+    """Linear correlation x 100 of two (N,) arrays. Raises ValueError if it is undefined, as ``spearman`` does."""
     return _correlation(*check_sides(predicted, gold))
 
 
@@ -71,7 +71,7 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     a_ND, b_ND = np.asarray(a_ND), np.asarray(b_ND)
     if a_ND.ndim != 2 or a_ND.shape != b_ND.shape:
         raise ValueError(
-            f"two (n, dim) arrays of one shape expected, got {a_ND.shape} and {b_ND.shape}"
+            f"expected two (n, dim) arrays of one shape, got {a_ND.shape} and {b_ND.shape}"
         )
     equal_N = (a_ND == b_ND).all(axis=1)
     a_ND, b_ND = a_ND.astype(np.float64), b_ND.astype(np.float64)
@@ -96,8 +96,8 @@ def correlate_groups(
 ) -> Grouped:
     """The correlation over all items, within each group, and the two means over groups.
 
-    ``groups`` names the group of every item. Raises ValueError where the correlation over all items is undefined; a single
-    group where it is undefined yields None there and in both means.
+    ``groups`` names the group of every item. Raises ValueError if the correlation over all items is undefined; a single
+    group with an undefined correlation yields None there and in both means.
     """
     a_N, b_N = check_sides(predicted, gold)
     names_N = np.asarray(groups, dtype=str)
@@ -133,7 +133,7 @@ def check_sides(
         raise ValueError("complex numbers among the values")
     a_N, b_N = np.asarray(predicted, dtype=np.float64), np.asarray(gold, dtype=np.float64)
     if a_N.ndim != 1 or a_N.shape != b_N.shape:
-        raise ValueError(f"two (n,) arrays of one length expected, got {a_N.shape} and {b_N.shape}")
+        raise ValueError(f"expected two (n,) arrays of one length, got {a_N.shape} and {b_N.shape}")
     if len(a_N) < 2:
         raise ValueError(f"{len(a_N)} items: a correlation needs at least 2")
     if not (np.isfinite(a_N).all() and np.isfinite(b_N).all()):
@@ -142,7 +142,7 @@ def check_sides(
 
 
 def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
-    # Asked of the values, not of their centred sums: the mean of equal numbers need not be that number in floating point.
+    # from the values, not from centred sums: the floating-point mean of equal numbers may differ from them
     with np.errstate(over="ignore"):
         spreads = np.ptp(a_N), np.ptp(b_N)
     for name, spread in zip(("predicted", "gold"), spreads, strict=True):
@@ -206,7 +206,7 @@ def _by_query(query_N: ArrayLike) -> tuple[Rows, Rows, Rows]:
     queries_N = np.asarray(query_N)
     size_Q = np.bincount(queries_N)
     if len(size_Q) < 2 or not size_Q.all():
-        raise ValueError("queries must be numbered from 0 without a gap, and be at least 2")
+        raise ValueError("expected at least 2 queries, numbered from 0 without a gap")
     return np.argsort(queries_N, kind="stable"), np.cumsum(size_Q) - size_Q, size_Q
 
 
@@ -216,10 +216,11 @@ def sampled_spearman(
     """(B,) rank correlation x 100 of the rows of every draw; equal values, and a row that is there twice, share their mean rank.
 
     Ranks are counted, not sorted anew for each draw, and their sums are exact.
-    Raises ValueError for NaN or infinity, and where a draw has one side constant.
+    Raises ValueError for NaN or infinity, and if one side of a draw is constant.
     """
-    sides = check_sides(predicted, gold)
-    place_a_N, place_b_N = (np.unique(side_N, return_inverse=True)[1] for side_N in sides)
+    place_a_N, place_b_N = (
+        np.unique(side_N, return_inverse=True)[1] for side_N in check_sides(predicted, gold)
+    )
     values = []
     for i, rows_n in enumerate(drawn):
         a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
@@ -234,7 +235,7 @@ def sampled_spearman(
 
 
 def _centred_ranks(place_n: Rows) -> NDArray[np.float64]:
-    """Twice the mean rank of every value less twice the mean of all ranks: whole numbers. ``place_n``: equal for equal values."""
+    """Twice the mean rank of every value minus twice the mean of all ranks: integers. ``place_n``: equal for equal values."""
     count = np.bincount(place_n)
     twice = 2 * np.cumsum(count) - count - len(place_n)
     return twice.astype(np.float64)[place_n]

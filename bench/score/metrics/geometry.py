@@ -1,4 +1,4 @@
-"""How vectors lie in their space: alignment, uniformity, anisotropy, effective rank. Numbers in, numbers out, in float64.
+"""The geometry of vectors: alignment, uniformity, anisotropy, effective rank. Numbers in, numbers out, in float64.
 
 Legend: N vectors or pairs, D dimensions, B rows of a block.
 """
@@ -17,12 +17,11 @@ def unit(vectors_ND: ArrayLike) -> Floats:
     x_ND = np.array(vectors_ND, dtype=np.float64)
     if x_ND.ndim != 2 or not np.isfinite(x_ND).all():
         raise ValueError(
-            f"(n, dim) vectors without NaN or infinity expected, got shape {x_ND.shape}"
+            f"expected (n, dim) vectors without NaN or infinity, got shape {x_ND.shape}"
         )
     largest_N = np.abs(x_ND).max(axis=1, initial=0.0)
-    x_ND /= np.where(largest_N == 0, 1.0, largest_N)[
-        :, None
-    ]  # so that no square over- or underflows
+    # so that no square over- or underflows
+    x_ND /= np.where(largest_N == 0, 1.0, largest_N)[:, None]
     length_N = np.sqrt(np.einsum("nd,nd->n", x_ND, x_ND))
     return x_ND / np.where(length_N == 0, 1.0, length_N)[:, None]
 
@@ -73,7 +72,7 @@ def mean_cosines(x_ND: ArrayLike) -> Floats:
 
 
 def singular_values(x_ND: ArrayLike) -> Floats:
-    """Of the vectors less their mean, largest first: (min(N, D),)."""
+    """Of the vectors minus their mean, largest first: (min(N, D),)."""
     x_ND = np.asarray(x_ND, dtype=np.float64)
     return np.linalg.svd(x_ND - x_ND.mean(axis=0), compute_uv=False)
 
@@ -81,7 +80,7 @@ def singular_values(x_ND: ArrayLike) -> Floats:
 def effective_rank(singular: ArrayLike) -> float:
     """exp of the entropy of the singular values, scaled to sum to 1: how many directions are used. (Roy and Vetterli 2007)
 
-    Raises ValueError where all of them are 0.
+    Raises ValueError if all of them are 0.
     """
     values = np.asarray(singular, dtype=np.float64)
     if not values.sum() > 0:

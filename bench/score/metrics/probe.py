@@ -9,16 +9,15 @@ Legend: N rows, D dimensions, C classes.  Source: Conneau and Kiela 2018, SentEv
 
 from __future__ import annotations
 
+import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -38,7 +37,7 @@ class Settings:
     """Looks without improvement over the whole fit, not in a row, after which the next one ends it."""
     max_epochs: int = 200
     held_out: float = 0.05
-    """Share of the train rows that stops a fit which has no dev rows of its own."""
+    """Share of the train rows that is held out to stop a fit without dev rows."""
     seed: int = 1111
 
 
@@ -73,7 +72,7 @@ class Fit:
 
 Fitter = Callable[[Floats, Rows, int, Sequence[Job], Settings], list[list[Fit]]]
 """(matrix, labels, number of classes, jobs, settings) -> every fit of every job: one list for each job, in the order of its
-penalties. Raises ValueError where a fit diverges."""
+penalties. Raises ValueError if a fit diverges."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,13 @@ class Fold:
 
 @dataclass(frozen=True)
 class Probe:
-    """Accuracies x 100 as SentEval prints them, and the class predicted of every test row."""
+    """Accuracies x 100 as SentEval prints them, and the class predicted of every test row, in the order of the matrix."""
 
     dev: float
     test: float
     predicted: Rows
     fold: Rows
-    """In which fold a row was tested; 0 where there is one test split."""
+    """The fold in which a row was tested; 0 if there is one test split."""
     folds: tuple[Fold, ...]
     fits: int
     """How many classifiers were fitted."""
@@ -115,83 +114,85 @@ def inner_kfold(
 
     In every outer fold the penalty is chosen by an inner cross-validation over the rest, in which a fit's test fold is also its
     dev split; the classifier is fitted again on all of the rest, with a share held out, and tested on the fold.
-    Predictions come in the order of the matrix.
     """
-    outer = stratified_folds(y_N[order_N], settings.folds, settings.seed)
-    tests = [order_N[outer == fold] for fold in range(settings.folds)]
-    trains = [order_N[outer != fold] for fold in range(settings.folds)]
-    inner = [_fold_jobs(y_N, train, settings) for train in trains]
+    fold_N = stratified_folds(y_N[order_N], settings.folds, settings.seed)
+    outer = [(order_N[fold_N != k], order_N[fold_N == k]) for k in range(settings.folds)]
+    return _probe(x_ND, y_N, classes, fitter, settings, outer)
+
+
+def holdout(
+    x_ND: Floats,
+    y_N: Rows,
+    train: Rows,
+    test: Rows,
+    classes: int,
+    fitter: Fitter,
+    settings: Settings = SENTEVAL,
+    dev: Rows | None = None,
+) -> Probe:
+    """TREC, MRPC: one cross-validation over the train rows chooses the penalty; fitted again on all of them, then tested.
+
+    SST-2: the ``dev`` rows choose the penalty. SentEval fits the chosen one again and gets the same weights: done once here.
+    """
+    return _probe(x_ND, y_N, classes, fitter, settings, [(train, test)], dev)
+
+
+def _probe(
+    x_ND: Floats,
+    y_N: Rows,
+    classes: int,
+    fitter: Fitter,
+    settings: Settings,
+    outer: Sequence[tuple[Rows, Rows]],
+    dev: Rows | None = None,
+) -> Probe:
+    """``outer``: train and test rows of each fold. Its penalty is chosen on the ``dev`` rows, or by cross-validation of its train rows."""
+    inner = [
+        _fold_jobs(y_N, train, settings) if dev is None else [Job(train, dev, settings.penalties)]
+        for train, _ in outer
+    ]
     fits = fitter(x_ND, y_N, classes, [job for jobs in inner for job in jobs], settings)
-    grids = [_grid(fits[i : i + settings.folds]) for i in range(0, len(fits), settings.folds)]
-    chosen = [_best(grid, settings) for grid in grids]
-    again = fitter(
-        x_ND,
-        y_N,
-        classes,
-        [_held_out(t, p, settings) for t, p in zip(trains, chosen, strict=True)],
-        settings,
-    )
-    predicted, fold_N = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
-    folds = []
-    for number, (test, grid, penalty, (fit,)) in enumerate(
-        zip(tests, grids, chosen, again, strict=True)
-    ):
-        predicted[test], fold_N[test] = fit.predict(x_ND[test]), number
-        folds.append(_fold(grid, penalty, fit, accuracy(predicted[test], y_N[test]), settings))
+    each = len(inner[0])
+    grids = [_grid(fits[i : i + each]) for i in range(0, len(fits), each)]
+    # the first of equals: the smallest penalty
+    chosen = [settings.penalties[int(np.argmax(grid))] for grid in grids]
+    if dev is None:
+        jobs = [_held_out(t, p, settings) for (t, _), p in zip(outer, chosen, strict=True)]
+        again = fitter(x_ND, y_N, classes, jobs, settings)
+    else:
+        again = [[fits[0][settings.penalties.index(chosen[0])]]]
+    predicted_N, fold_N = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
+    folds: list[Fold] = []
+    for (_, test), grid, penalty, (fit,) in zip(outer, grids, chosen, again, strict=True):
+        predicted_N[test], fold_N[test] = fit.predict(x_ND[test]), len(folds)
+        folds.append(
+            Fold(
+                dev=max(grid),
+                test=accuracy(predicted_N[test], y_N[test]),
+                penalty=penalty,
+                epochs=fit.epochs,
+                grid={f"{p:g}": value for p, value in zip(settings.penalties, grid, strict=True)},
+            )
+        )
+    tested = np.sort(np.concatenate([test for _, test in outer]))
     return Probe(
         dev=mean([fold.dev for fold in folds]),
         test=mean([fold.test for fold in folds]),
-        predicted=predicted,
-        fold=fold_N,
+        predicted=predicted_N[tested],
+        fold=fold_N[tested],
         folds=tuple(folds),
-        fits=sum(map(len, fits)) + len(again),
+        fits=sum(map(len, fits)) + (len(again) if dev is None else 0),
     )
-
-
-def kfold(
-    x_ND: Floats,
-    y_N: Rows,
-    train: Rows,
-    test: Rows,
-    classes: int,
-    fitter: Fitter,
-    settings: Settings = SENTEVAL,
-) -> Probe:
-    """TREC, MRPC: one cross-validation over the train rows chooses the penalty; fitted again on all of them, then tested."""
-    fits = fitter(x_ND, y_N, classes, _fold_jobs(y_N, train, settings), settings)
-    grid = _grid(fits)
-    penalty = _best(grid, settings)
-    ((fit,),) = fitter(x_ND, y_N, classes, [_held_out(train, penalty, settings)], settings)
-    return _tested(x_ND, y_N, test, grid, penalty, fit, settings, fits=sum(map(len, fits)) + 1)
-
-
-def split(
-    x_ND: Floats,
-    y_N: Rows,
-    train: Rows,
-    dev: Rows,
-    test: Rows,
-    classes: int,
-    fitter: Fitter,
-    settings: Settings = SENTEVAL,
-) -> Probe:
-    """SST-2: the dev rows choose the penalty. SentEval fits the chosen one again and gets the same weights: done once here."""
-    (fits,) = fitter(x_ND, y_N, classes, [Job(train, dev, settings.penalties)], settings)
-    grid = _grid([fits])
-    penalty = _best(grid, settings)
-    fit = fits[settings.penalties.index(penalty)]
-    return _tested(x_ND, y_N, test, grid, penalty, fit, settings, fits=len(fits))
 
 
 def stratified_folds(y_N: Rows, folds: int, seed: int) -> Rows:
     """The fold of every row, (N,): what scikit-learn's StratifiedKFold(folds, shuffle=True, random_state=seed) tests when.
 
-    Written out so that the protocol does not hang on its version. Raises ValueError where every class has fewer rows than folds.
+    Written out so that the protocol does not depend on its version. Raises ValueError if every class has fewer rows than folds.
     """
     names, first_C, y_N = np.unique(y_N, return_index=True, return_inverse=True)
-    rank_C = np.argsort(
-        np.argsort(first_C)
-    )  # classes in order of appearance, which is the order of the random draws
+    # classes in order of appearance, which is the order of the random draws
+    rank_C = np.argsort(np.argsort(first_C))
     y_N = rank_C[y_N.reshape(-1)]
     counts_C = np.bincount(y_N, minlength=len(names))
     if counts_C.max() < folds:
@@ -222,7 +223,7 @@ def initial_weights(dimensions: int, classes: int, seed: int) -> tuple[Floats, F
 
 
 class Orders:
-    """The order of the train rows in every epoch of a fit: one stream of permutations for each size, drawn once and kept."""
+    """The order of the train rows in every epoch of a fit: one stream of permutations for each size, drawn once and stored."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -262,7 +263,7 @@ def _held_out(train: Rows, penalty: float, settings: Settings) -> Job:
     n = int(settings.held_out * len(train))
     if n == 0:
         raise ValueError(
-            f"{len(train)} train rows: a share of {settings.held_out} of them holds nothing out"
+            f"{len(train)} train rows are too few to hold out a share of {settings.held_out}"
         )
     shuffled = train[np.random.RandomState(settings.seed).permutation(len(train))]
     return Job(shuffled[n:], shuffled[:n], (penalty,), drawn=len(train))
@@ -274,32 +275,6 @@ def _grid(fits: Sequence[Sequence[Fit]]) -> list[float]:
         round(100 * float(np.mean([fit.dev_accuracy for fit in same])), 2)
         for same in zip(*fits, strict=True)
     ]
-
-
-def _best(grid: Sequence[float], settings: Settings) -> float:
-    return settings.penalties[int(np.argmax(grid))]  # the first of equals: the smallest penalty
-
-
-def _fold(grid: Sequence[float], penalty: float, fit: Fit, test: float, settings: Settings) -> Fold:
-    by_penalty = {
-        f"{tried:g}": value for tried, value in zip(settings.penalties, grid, strict=True)
-    }
-    return Fold(dev=max(grid), test=test, penalty=penalty, epochs=fit.epochs, grid=by_penalty)
-
-
-def _tested(
-    x_ND: Floats,
-    y_N: Rows,
-    test: Rows,
-    grid: list[float],
-    penalty: float,
-    fit: Fit,
-    settings: Settings,
-    fits: int,
-) -> Probe:
-    predicted = fit.predict(x_ND[test])
-    fold = _fold(grid, penalty, fit, accuracy(predicted, y_N[test]), settings)
-    return Probe(fold.dev, fold.test, predicted, np.zeros(len(test), dtype=np.int64), (fold,), fits)
 
 
 # --- all of the probe's fits at once, on CPU or GPU: same arithmetic as ``probe_sequential``, up to the order of the sums ---
@@ -334,19 +309,11 @@ def fit_batched(
     with torch.inference_mode():
         pool = _Pool(x_ND, y_N, classes, jobs, settings, device)
         for epoch in range(0, settings.max_epochs + 1, settings.epoch_size):
-            for chunk in pool.chunks():
-                pool.train(chunk, epoch)
+            for jobs_of_chunk, steps in pool.chunks():
+                pool.train(jobs_of_chunk, steps, epoch)
             if not pool.look(epoch + settings.epoch_size):
                 break
         return pool.fits()
-
-
-class Chunk(NamedTuple):
-    """Jobs with the same number of steps an epoch and of live fits. ``fits`` (G, L) are their rows in the pool's tensors."""
-
-    jobs: list[int]
-    fits: list[list[int]]
-    steps: int
 
 
 class _Pool:
@@ -376,115 +343,86 @@ class _Pool:
         first_CP = torch.from_numpy(np.column_stack([weight_CD, bias_C])).to(self.x_ND)
         self.weight_FCP = first_CP.repeat(len(self.penalty_F), 1, 1)
         self.best_FCP = self.weight_FCP.clone()
-        self.mean_FCP, self.square_FCP = (
-            torch.zeros_like(self.weight_FCP),
-            torch.zeros_like(self.weight_FCP),
-        )
+        self.mean_FCP = torch.zeros_like(self.weight_FCP)
+        self.square_FCP = torch.zeros_like(self.weight_FCP)
         starts = np.cumsum([0, *(len(job.penalties) for job in jobs)])
         self.of_job = [list(range(a, b)) for a, b in zip(starts[:-1], starts[1:], strict=True)]
         count = len(self.penalty_F)
-        self.alive, self.most, self.bad, self.epochs = (
-            [True] * count,
-            [-1] * count,
-            [0] * count,
-            [0] * count,
-        )
+        self.most, self.bad, self.epochs = [-1] * count, [0] * count, [0] * count
 
     def live(self, job: int) -> list[int]:
-        return [fit for fit in self.of_job[job] if self.alive[fit]]
+        return [fit for fit in self.of_job[job] if self.bad[fit] <= self.settings.tenacity]
 
-    def chunks(self) -> Iterator[Chunk]:
-        """The live jobs, packed so that the rows which a step gathers stay small."""
+    def chunks(self) -> Iterator[tuple[list[int], int]]:
+        """The live jobs, packed so that the rows which a step gathers stay small: jobs with equally many steps in an epoch and
+        equally many live fits, and that number of steps."""
         alike: dict[tuple[int, int], list[int]] = {}
         for number, job in enumerate(self.jobs):
             if live := len(self.live(number)):
-                alike.setdefault((-(-len(job.train) // self.settings.batch_size), live), []).append(
-                    number
-                )
+                steps = -(-len(job.train) // self.settings.batch_size)
+                alike.setdefault((steps, live), []).append(number)
         room = CHUNK_BYTES.get(self.x_ND.device.type, CHUNK_BYTES_ELSEWHERE)
-        most = max(
-            1, room // (self.settings.batch_size * self.x_ND.shape[1] * self.x_ND.element_size())
-        )
+        row_bytes = self.x_ND.shape[1] * self.x_ND.element_size()
+        most = max(1, room // (self.settings.batch_size * row_bytes))
         for (steps, _), jobs in alike.items():
             pieces = -(-len(jobs) // most)
-            for piece in range(pieces):
-                some = jobs[piece::pieces]
-                yield Chunk(some, [self.live(job) for job in some], steps)
+            yield from ((jobs[piece::pieces], steps) for piece in range(pieces))
 
-    def train(self, chunk: Chunk, epoch: int) -> None:
+    def train(self, jobs: Sequence[int], steps: int, epoch: int) -> None:
         """The epochs of one chunk from ``epoch`` to the next look."""
         import torch
 
-        fits_GL = torch.tensor(chunk.fits, device=self.x_ND.device)
-        step = _Step(self, fits_GL)
-        done = epoch * chunk.steps
+        fits_GL = torch.tensor([self.live(job) for job in jobs], device=self.x_ND.device)
+        step, done = _Step(self, fits_GL), epoch * steps
         for e in range(epoch, epoch + self.settings.epoch_size):
-            rows_SK, target_SGRB, last_GB = self._epoch(chunk, e)
-            for s in range(chunk.steps):
+            rows_SK, target_SGRB, last_GB = self._epoch([self.jobs[job] for job in jobs], steps, e)
+            for s in range(steps):
                 done += 1
-                step(rows_SK[s], target_SGRB[s], last_GB if s == chunk.steps - 1 else None, done)
-        self.weight_FCP[fits_GL], self.mean_FCP[fits_GL], self.square_FCP[fits_GL] = (
-            step.weight,
-            step.mean,
-            step.square,
-        )
+                step(rows_SK[s], target_SGRB[s], last_GB if s == steps - 1 else None, done)
+        self.weight_FCP[fits_GL] = step.weight
+        self.mean_FCP[fits_GL] = step.mean
+        self.square_FCP[fits_GL] = step.square
 
-    def _epoch(self, chunk: Chunk, epoch: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _epoch(self, jobs: Sequence[Job], steps: int, epoch: int) -> tuple[Tensor, Tensor, Tensor]:
         """(rows of every step (S, G*B), their targets (S, G, 1, R, B), weight of each row in the last, short step (G, 1, 1, B))."""
         import torch
 
-        batch, jobs, device = (
-            self.settings.batch_size,
-            [self.jobs[job] for job in chunk.jobs],
-            self.x_ND.device,
-        )
-        rows = np.zeros((len(jobs), chunk.steps * batch), dtype=np.int64)
+        batch, device = self.settings.batch_size, self.x_ND.device
+        rows = np.zeros((len(jobs), steps * batch), dtype=np.int64)
         weight = np.zeros((len(jobs), 1, 1, batch))
         for row, share, job in zip(rows, weight, jobs, strict=True):
             row[: len(job.train)] = job.train[self.orders(job, epoch)]
-            rest = len(job.train) - (chunk.steps - 1) * batch
+            rest = len(job.train) - (steps - 1) * batch
             share[..., :rest] = 1 / rest
-        rows = (
-            rows.reshape(len(jobs), chunk.steps, batch).transpose(1, 0, 2).reshape(chunk.steps, -1)
-        )
+        rows = rows.reshape(len(jobs), steps, batch).transpose(1, 0, 2).reshape(steps, -1)
         rows_SK = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
-        target = self.y_N[rows_SK].view(chunk.steps, len(jobs), 1, 1, batch)
+        target = self.y_N[rows_SK].view(steps, len(jobs), 1, 1, batch)
         if self.classes > 2:
             target = target == torch.arange(self.classes, device=device).view(-1, 1)
         return rows_SK, target.to(self.x_ND.dtype), torch.from_numpy(weight).to(self.x_ND)
 
     def look(self, epochs: int) -> bool:
-        """Judge the live fits on their dev rows, keep the better weights, stop what should stop. Whether any goes on."""
+        """Judge the live fits on their dev rows, store the better weights, stop fits that are done. Returns whether any goes on."""
         import torch
 
-        live = [fit for job in range(len(self.jobs)) for fit in self.live(job)]
-        counts = torch.cat(
-            [self._correct(job) for job in range(len(self.jobs)) if self.live(job)]
-        ).tolist()
-        better = []
-        for fit, correct in zip(live, counts, strict=True):
+        live = [(job, fits) for job in range(len(self.jobs)) if (fits := self.live(job))]
+        counts, better = [], []
+        for job, fits in live:
+            dev = torch.from_numpy(self.jobs[job].dev).to(self.x_ND.device)
+            flat = self.weight_FCP[fits].flatten(0, 1)
+            logits = torch.addmm(flat[:, -1], self.x_ND[dev], flat[:, :-1].T)
+            predicted = logits.view(len(dev), len(fits), -1).argmax(2)
+            counts.append((predicted == self.y_N[dev].unsqueeze(1)).sum(0))
+        numbers = [fit for _, fits in live for fit in fits]
+        for fit, correct in zip(numbers, torch.cat(counts).tolist(), strict=True):
             self.epochs[fit] = epochs
             if correct > self.most[fit]:
                 self.most[fit] = correct
                 better.append(fit)
-            elif self.bad[fit] >= self.settings.tenacity:
-                self.alive[fit] = False
             else:
                 self.bad[fit] += 1
         self.best_FCP[better] = self.weight_FCP[better]
-        return any(self.alive)
-
-    def _correct(self, job: int) -> Tensor:
-        """(L,) dev rows that each live fit of a job gets right."""
-        import torch
-
-        dev = torch.from_numpy(self.jobs[job].dev).to(self.x_ND.device)
-        weight_LCP = self.weight_FCP[self.live(job)]
-        flat = weight_LCP.flatten(0, 1)
-        logits = torch.addmm(flat[:, -1], self.x_ND[dev], flat[:, :-1].T).view(
-            len(dev), *weight_LCP.shape[:2]
-        )
-        return (logits.argmax(2) == self.y_N[dev].unsqueeze(1)).sum(0)
+        return min(self.bad) <= self.settings.tenacity
 
     def fits(self) -> list[list[Fit]]:
         best = self.best_FCP.cpu().numpy()
@@ -510,12 +448,12 @@ class _Step:
         self.penalty = pool.penalty_F[fits_GL][:, :, None, None]
 
     def __call__(self, rows: Tensor, target: Tensor, share: Tensor | None, done: int) -> None:
-        """``share``: weight of each row, where the minibatch is short; ``done``: steps including this one."""
+        """``share``: weight of each row, if the minibatch is short; ``done``: steps including this one."""
         import torch
 
         groups, live, classes, _ = self.weight.shape
         two, weight = classes == 2, self.weight
-        if two:  # one logit: that of the second class less that of the first
+        if two:  # one logit: that of the second class minus that of the first
             weight = weight[:, :, 1:] - weight[:, :, :1]
         flat = weight.flatten(1, 2)
         x_GBD = self.x_ND[rows].view(groups, self.settings.batch_size, -1)
@@ -528,9 +466,8 @@ class _Step:
         pull = torch.cat([pull, residual.sum(3, keepdim=True)], 3)
         if two:
             pull = torch.cat([-pull, pull], 2)
-        self._adam(pull.add_(self.weight * self.penalty), done)  # coupled: part of the gradient
-
-    def _adam(self, gradient: Tensor, done: int) -> None:
+        gradient = pull.add_(self.weight * self.penalty)  # coupled: part of the gradient
+        # Adam
         correction1, correction2 = 1 - BETA1**done, (1 - BETA2**done) ** 0.5
         self.mean.lerp_(gradient, 1 - BETA1)
         self.square.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
@@ -538,3 +475,70 @@ class _Step:
         root = self.square.sqrt().add_(EPSILON * correction2)
         rate = self.settings.learning_rate * correction2 / correction1
         self.weight.addcdiv_(self.mean, root, value=-rate)
+
+
+# --- few labelled examples, many draws: which examples, and a logistic regression fitted on them ---
+# Legend: M test items, K draws.
+
+
+BLOCK = 4096  # test rows that are held in float64 at once
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """``predicted``: (M,) classes. ``iterations``: of the solver; ``converged``: whether they sufficed."""
+
+    predicted: NDArray[np.int64]
+    iterations: int
+    converged: bool
+
+
+def draw(labels_N: ArrayLike, k: int, task: str, seed: int) -> NDArray[np.int64]:
+    """Indices of k items of every class, ascending: those with the least sha256 of "TASK:SEED:INDEX", by its hex digits.
+
+    The draw depends on no library's generator, and is the same for every model. Raises ValueError for a class with fewer than k.
+    """
+    labels_N = np.asarray(labels_N)
+    chosen: list[int] = []
+    for label in np.unique(labels_N).tolist():
+        members = np.flatnonzero(labels_N == label).tolist()
+        if len(members) < k:
+            raise ValueError(f"class {label} has {len(members)} items, {k} are drawn")
+        chosen += sorted(
+            members, key=lambda i: hashlib.sha256(f"{task}:{seed}:{i}".encode("ascii")).hexdigest()
+        )[:k]
+    return np.array(sorted(chosen), dtype=np.int64)
+
+
+def fit_predict(
+    train_ND: NDArray[np.floating],
+    labels_N: ArrayLike,
+    test_MD: NDArray[np.floating],
+    *,
+    iterations: int = 1000,
+) -> Fitted:
+    """scikit-learn's LogisticRegression (L2, C = 1, L-BFGS) in float64, features as they are."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=1.0, solver="lbfgs", max_iter=iterations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reported as ``converged``
+        model.fit(train_ND.astype(np.float64), labels_N)
+    predicted = [
+        model.predict(test_MD[i : i + BLOCK].astype(np.float64))
+        for i in range(0, len(test_MD), BLOCK)
+    ]
+    used = int(np.max(model.n_iter_))
+    return Fitted(np.concatenate(predicted).astype(np.int64), used, used < iterations)
+
+
+def accuracies(predicted_MK: ArrayLike, gold_M: ArrayLike) -> NDArray[np.float64]:
+    """Accuracy x 100 of every draw, (K,), over the rows that it was tested on: those whose prediction is not -1."""
+    predicted_MK, gold_M = np.asarray(predicted_MK), np.asarray(gold_M)
+    if predicted_MK.ndim != 2 or gold_M.shape != predicted_MK.shape[:1]:
+        raise ValueError(f"predictions of shape {predicted_MK.shape} for {len(gold_M)} items")
+    tested_MK = predicted_MK >= 0
+    if not tested_MK.any(axis=0).all():
+        raise ValueError("a draw was tested on nothing")
+    return 100 * ((predicted_MK == gold_M[:, None]) & tested_MK).sum(axis=0) / tested_MK.sum(axis=0)

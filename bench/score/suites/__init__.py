@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.metadata
+import json
 import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -26,27 +27,28 @@ from msgspec.structs import replace
 
 from bench.base.average import average_of
 from bench.base.contract import check_files, import_file, located, place_of_code, plugin_code
-from bench.base.errors import BenchError, PluginFailed, RunFailed, UnknownName
-from bench.base.files import file_sha256, values_sha256
-from bench.runs.record import AVERAGE, REDUCED
-
-if TYPE_CHECKING:
-    from bench.data.sets.folder import DataFolder
+from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, UnknownName
+from bench.base.files import CacheEntry, file_sha256, is_settled, values_sha256
+from bench.base.package import __version__
+from bench.data.sets import DataFolder, data_set
+from bench.runs.record import AVERAGE, REDUCED, ScoreKey
+from bench.score.metrics.correlation import pearson, spearman
 
 Arrays = Mapping[str, np.ndarray]
 """Of one task, by name: "prediction", "gold", "subset" ..."""
 
 _MODULES = {
-    "sts": "bench.score.suites.sts",
-    "cxc": "bench.score.suites.cxc",
-    "transfer": "bench.score.suites.transfer",
-    "transfer-quick": "bench.score.suites.transfer_quick",
-    "fewshot": "bench.score.suites.fewshot",
-    "clustering": "bench.score.suites.clustering",
-    "geometry": "bench.score.suites.geometry",
-    "mteb": "bench.score.suites.mteb",
-    "check": "bench.score.suites.check",
+    "sts": "bench.score.suites.sts:SUITE",
+    "cxc": "bench.score.suites.sts:CXC_SUITE",
+    "transfer": "bench.score.suites.transfer:SUITE",
+    "transfer-quick": "bench.score.suites.transfer:QUICK_SUITE",
+    "fewshot": "bench.score.suites.transfer:FEWSHOT_SUITE",
+    "clustering": "bench.score.suites.clustering:SUITE",
+    "geometry": "bench.score.suites.geometry:SUITE",
+    "mteb": "bench.score.suites.mteb:SUITE",
+    "check": "bench.score.suites.sts:CHECK_SUITE",
 }
+"""Suite -> the module that defines it, and its name there."""
 
 GROUP = "bench.suites"
 """The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
@@ -61,14 +63,11 @@ METRICS = (
 )
 """Of this package's suites; a plugin's suite may have others."""
 ALIKE = 0.85
-"""From this likeness on, as difflib has it, a metric's name is a misspelt one of ``METRICS``."""
+"""A metric's name that is at least this similar (difflib) to one of ``METRICS`` is taken for a misspelling of it."""
 RANKED = ("spearman", "spearman-bootstrap")
-"""Metrics that ask of predictions only their order."""
-NOT_IN_ALL = (
-    "check",
-    "transfer-quick",
-    "mteb",
-)  # a small sample, a second look at the same sets, and to be named task by task
+"""Metrics that depend only on the order of the predictions."""
+# a small sample, a second protocol for the same sets, and tasks that have to be named one by one
+NOT_IN_ALL = ("check", "transfer-quick", "mteb")
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
@@ -100,7 +99,7 @@ class TaskResult(Struct, frozen=True, kw_only=True):
 
 
 class TaskScore(Struct, frozen=True):
-    """What predictions alone say of a task, as a verifier computes it again; the fields are those of ``TaskResult``."""
+    """The part of a ``TaskResult`` that follows from the predictions, as a verifier computes it again."""
 
     value: float
     n: int
@@ -142,11 +141,11 @@ class Task:
         """
         if not self.needs:
             return None
-        kept = {name: predictions[name] for name in self.needs}
+        arrays = {name: predictions[name] for name in self.needs}
         if self.metric in RANKED:
-            values, order_N = np.unique(kept["prediction"], return_inverse=True)
-            kept["prediction"] = order_N - (len(values) + 1) // 2
-        return kept | {REDUCED: np.array(True)}
+            values, order_N = np.unique(arrays["prediction"], return_inverse=True)
+            arrays["prediction"] = order_N - (len(values) + 1) // 2
+        return arrays | {REDUCED: np.array(True)}
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
         """The task with its data in a text form. Raises DataMissing, DataDamaged; PluginFailed where a plugin's ``read`` does not work."""
@@ -154,7 +153,7 @@ class Task:
             loaded = self.read(self, data, text)
         if not isinstance(loaded, LoadedTask):
             raise PluginFailed(
-                f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, and a LoadedTask is expected"
+                f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, expected a LoadedTask"
             )
         return loaded
 
@@ -173,7 +172,7 @@ class LoadedData(Protocol):
 
 @dataclass(frozen=True)
 class RunPlace:
-    """The run that is scored, and its folder, for a task that keeps files of its own there."""
+    """The run that is scored, and its folder, for a task that writes files there."""
 
     name: str
     revision: str
@@ -259,12 +258,12 @@ class Suite:
         )
 
 
-# --- which suites there are: this package's, those that installed packages register, those of files given by --plugin ---
+# --- the suites: of this package, of installed packages, and of the files of --plugin ---
 
 
 @dataclass(frozen=True)
 class SuitePlugin:
-    """A suite that is not of this package, and where it came from."""
+    """A suite that is not part of this package, and its origin."""
 
     suite: Suite
     package: str
@@ -279,13 +278,16 @@ _from_files: dict[str, SuitePlugin] = {}
 
 @cache
 def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
-    points = importlib.metadata.entry_points(group=GROUP)
-    return {point.name: point for point in points if point.name not in (*_MODULES, ALL)}
+    return {
+        point.name: point
+        for point in importlib.metadata.entry_points(group=GROUP)
+        if point.name not in (*_MODULES, ALL)
+    }
 
 
 @cache
 def _installed(name: str) -> SuitePlugin:
-    """The suite of an entry point. Raises BenchError where it does not import, or is none."""
+    """The suite of an entry point. Raises BenchError if it does not import, or is not a suite."""
     point = _points()[name]
     package, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
     try:
@@ -304,10 +306,10 @@ def _installed(name: str) -> SuitePlugin:
 
 
 def use_files(files: Sequence[Path]) -> None:
-    """The suites of these plugin files are known from now on, and of no others; a file without one is left alone.
+    """Make the suites of these plugin files known, instead of those of earlier files; a file without a suite is skipped.
 
-    Raises BenchError where a file is missing, is given twice, does not import, or defines a suite that cannot be or whose name another
-    file or an installed package has.
+    Raises BenchError if a file is missing, is given twice, does not import, or defines an invalid suite or one whose name
+    another file or an installed package has.
     """
     _from_files.clear()
     check_files(files)
@@ -315,17 +317,15 @@ def use_files(files: Sequence[Path]) -> None:
         if b"SUITE" not in file.read_bytes():
             continue
         module = import_file(file)
-        if not hasattr(module, "SUITE"):
+        if (defined := getattr(module, "SUITE", None)) is None:
             continue
-        _check_definition(module.SUITE, f"--plugin {file}")
-        if (taken := suite_plugin(module.SUITE.name)) is not None:
+        _check_definition(defined, f"--plugin {file}")
+        if (other := suite_plugin(defined.name)) is not None:
             raise BenchError(
-                f"{file} defines the suite '{module.SUITE.name}', and so does {taken.package}",
-                f"another name in {file}",
+                f"{file} and {other.package} both define a suite '{defined.name}'",
+                f"rename the suite in {file}",
             )
-        _from_files[module.SUITE.name] = SuitePlugin(
-            module.SUITE, str(file), "", _source_sha256(module)
-        )
+        _from_files[defined.name] = SuitePlugin(defined, str(file), "", _source_sha256(module))
 
 
 def _source_sha256(module: ModuleType) -> str:
@@ -333,50 +333,48 @@ def _source_sha256(module: ModuleType) -> str:
 
 
 def _check_definition(defined: object, whose: str) -> None:
-    """Raises BenchError where a plugin's SUITE is none that can be run beside this package's."""
+    """Raises BenchError if a plugin's SUITE cannot be run next to this package's suites."""
     if not isinstance(defined, Suite):
         raise BenchError(
             f"{whose}: SUITE is of type {type(defined).__name__}",
             "SUITE = Suite(...), see docs/add-a-suite.md",
         )
-    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(defined.name)) or defined.name == ALL:
-        raise BenchError(
-            f"{whose}: a suite cannot be called {str(defined.name)!r}", "a-z, 0-9 and '-'"
-        )
-    if defined.name in _MODULES:
-        raise BenchError(f"{whose}: bench has a suite {defined.name} of its own", "another name")
-    if not defined.tasks:
-        raise BenchError(f"{whose}: the suite {defined.name} has no task", "tasks=(Task(...),)")
-    taken = {task.name: name for name in _MODULES if name != "mteb" for task in suite(name).tasks}
+    name, tasks = str(defined.name), {task.name for task in defined.tasks}
+    valid = re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name) and name != ALL
+    absent = ", ".join(sorted(set(defined.average or ()) - tasks))
+    problems: list[tuple[object, str, str]] = [
+        (not valid, f"a suite cannot be called {name!r}", "use a-z, 0-9 and '-'"),
+        (name in _MODULES, f"bench already has a suite {name}", "rename the suite"),
+        (not tasks, f"the suite {name} has no tasks", "tasks=(Task(...),)"),
+    ]
+    taken = {task.name: ours for ours in _MODULES if ours != "mteb" for task in suite(ours).tasks}
     for task in defined.tasks:
-        if task.suite != defined.name:
-            raise BenchError(
-                f"{whose}: the task {task.name} says suite={task.suite!r}",
-                f"suite={defined.name!r}",
-            )
-        if task.metric not in METRICS and (
-            near := get_close_matches(task.metric.lower(), METRICS, 1, ALIKE)
-        ):
-            hint = f"metric={near[0]!r}; of a metric of your own, a name that is less like it"
-            raise BenchError(
-                f"{whose}: the task {task.name} says metric={task.metric!r}, and bench has {near[0]!r}",
-                hint,
-            )
-        if task.name in taken:
-            raise BenchError(
-                f"{whose}: the suite {taken[task.name]} has a task {task.name}",
-                "another name: predictions are kept under it",
-            )
-        taken[task.name] = defined.name
-    if absent := set(defined.average or ()) - {task.name for task in defined.tasks}:
-        raise BenchError(
-            f"{whose}: average names {', '.join(sorted(absent))}, which the suite has not",
-            "names of its tasks",
-        )
+        about, metric = f"the task {task.name} has", task.metric
+        near = "".join(get_close_matches(metric.lower(), METRICS, 1, ALIKE))
+        problems += [
+            (task.suite != name, f"{about} suite={task.suite!r}", f"suite={name!r}"),
+            (
+                near and metric not in METRICS,
+                f"{about} metric={metric!r}; bench knows {near!r}",
+                f"metric={near!r}, or a less similar name for a metric of your own",
+            ),
+            (
+                task.name in taken,
+                f"the suite {taken.get(task.name)} already has a task {task.name}",
+                "rename the task: predictions are stored under its name",
+            ),
+        ]
+        taken[task.name] = name
+    problems.append(
+        (absent, f"average names {absent}, which the suite does not have", "name its tasks")
+    )
+    for wrong, why, hint in problems:
+        if wrong:
+            raise BenchError(f"{whose}: {why}", hint)
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:
-    """Where a suite comes from; None for one of this package. Raises BenchError where an installed one cannot be loaded."""
+    """A plugin's suite and its origin; None for a suite of this package. Raises BenchError if an installed one cannot be loaded."""
     if name in _MODULES:
         return None
     return _from_files.get(name) or (_installed(name) if name in _points() else None)
@@ -387,11 +385,9 @@ def suite_names() -> list[str]:
 
 
 def expand_suites(names: Iterable[str]) -> list[str]:
-    """The names, each once, with those of all suites of this package that papers report in the place of "all"."""
+    """The names, each once; "all" stands for every suite of this package that papers report."""
     every = [name for name in _MODULES if name not in NOT_IN_ALL]
-    return list(
-        dict.fromkeys(task for name in names for task in (every if name == ALL else [name]))
-    )
+    return list(dict.fromkeys(one for name in names for one in (every if name == ALL else [name])))
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -417,26 +413,26 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def check_suite(name: str) -> None:
-    """Raises UnknownName, with the nearest names, where "suite" or "suite:TASK" begins with none."""
+    """Raises UnknownName, with the nearest names, if "suite" or "suite:TASK" does not begin with a suite's name."""
     name, known = name.partition(":")[0], suite_names()
     if name not in known:
         raise UnknownName("suite", name, known, hint="bench suites; of a file: --plugin FILE")
 
 
 def suite(name: str) -> Suite:
-    """The suite of that name, or the tasks of it that "suite:TASK,TASK" names; UnknownName with the nearest names otherwise."""
+    """The suite of that name, or with only the tasks of "suite:TASK,TASK". Raises UnknownName with the nearest names."""
     check_suite(name)
     name, colon, tasks = name.partition(":")
-    plugin = suite_plugin(name)
-    module: Any = importlib.import_module(_MODULES[name]) if plugin is None else None
+    module_name, _, attribute = _MODULES.get(name, "").partition(":")
+    module: Any = importlib.import_module(module_name) if module_name else None
     if colon and not hasattr(module, "choose_tasks"):
         raise BenchError(
             f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one",
             f"--suite {name}",
         )
-    if plugin is not None:
+    if (plugin := suite_plugin(name)) is not None:
         return plugin.suite
-    return module.choose_tasks(tasks) if colon else module.SUITE
+    return module.choose_tasks(tasks) if colon else getattr(module, attribute)
 
 
 AnyScore = TypeVar("AnyScore")
@@ -449,51 +445,39 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     when the suite has no average, or when the scores are not of one protocol and text form.
     """
     by_task: dict[str, Any] = {score.task: score for score in scores if score.task != AVERAGE}  # type: ignore[attr-defined]
-    if not by_task:
-        return None
-    first = next(iter(by_task.values()))
-    names = suite(first.suite).average
-    if names is None or any(name not in by_task for name in names):
+    first: Any = next(iter(by_task.values()), None)
+    names = None if first is None else suite(first.suite).average
+    if names is None or not by_task.keys() >= set(names):
         return None
     chosen = [by_task[name] for name in names]
-    if any(
-        (score.suite, score.protocol, score.metric) != (first.suite, first.protocol, first.metric)
-        for score in chosen
-    ):
+    kinds = {(score.suite, score.protocol, score.metric) for score in (first, *chosen)}
+    forms = {score.text for score in chosen}
+    known = [form for form in forms if not (form or "other-").startswith("other-")]
+    if len(kinds) > 1 or (len(forms) > 1 and (None in forms or len(known) > 1)):
         return None
-    text, mixed = _common_form({score.task: score.text for score in chosen})
-    if mixed:
-        return None
-    changes: dict[str, Any] = {
-        "task": AVERAGE,
-        "value": average_of(score.value for score in chosen),
-        "std": None,
-        "n": sum(score.n for score in chosen),
-        "text": text,
-        "detail": {"tasks": list(names)},
-        "reduced_sha256": None,
-    }
-    # of the average itself there are no predictions: a result has the arrays, a score their hash
-    if isinstance(first, TaskResult):
-        changes["predictions"] = {}
-    else:
-        changes["predictions_sha256"] = None
-    return replace(first, **changes)
+    text = chosen[0].text
+    if len(forms) > 1:
+        # a third tokenisation is named by its hash for each set (and may equal a known form of a set with nothing to split)
+        joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
+        text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
+    # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
+    none: dict[str, Any] = (
+        {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
+    )
+    return replace(
+        first,
+        task=AVERAGE,
+        value=average_of(score.value for score in chosen),
+        std=None,
+        n=sum(score.n for score in chosen),
+        text=text,
+        detail={"tasks": list(names)},
+        reduced_sha256=None,
+        **none,
+    )
 
 
-def _common_form(forms: Mapping[str, str | None]) -> tuple[str | None, bool]:
-    """(form of an average over tasks of these forms, whether they must not be averaged)."""
-    distinct = set(forms.values())
-    if len(distinct) == 1:
-        return distinct.pop(), False
-    if None in distinct or sum(not form.startswith("other-") for form in distinct) > 1:  # type: ignore[union-attr]
-        return None, True
-    # A third tokenisation is named per set by its own hash (and may equal a known form where there was nothing to split).
-    joined = "\n".join(f"{task} {forms[task]}" for task in sorted(forms))
-    return f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}", False
-
-
-# --- what every suite asks of vectors before it scores them ---
+# --- checks of vectors, for every suite ---
 
 
 Vectors = Callable[[Sequence[str]], np.ndarray]
@@ -505,33 +489,182 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
     vectors_ND = np.asarray(vectors)
     if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
         raise RunFailed(
-            f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, (n, dim) expected"
+            f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, expected (n, dim)"
         )
     if not np.issubdtype(vectors_ND.dtype, np.floating):
-        raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, float32 expected")
+        raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, expected float32")
     bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
     if len(bad):
-        shown = sentences[bad[0]][:60]
         raise RunFailed(
-            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{shown}'",
-            "the training diverged, or the backbone's weights are damaged: bench run with a lower --set learning_rate=, or another backbone",
+            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{sentences[bad[0]][:60]}'",
+            "the training diverged, or the backbone's weights are damaged: try a lower --set learning_rate=, or another backbone",
         )
     return vectors_ND
 
 
 def float32_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
     """As :func:`check_vectors`, in float32: a number that does not fit is refused as infinity."""
-    given_ND = check_vectors(vectors, sentences, task)
+    checked_ND = check_vectors(vectors, sentences, task)
     with np.errstate(over="ignore"):
-        return check_vectors(np.asarray(given_ND, dtype=np.float32), sentences, task)
+        return check_vectors(np.asarray(checked_ND, dtype=np.float32), sentences, task)
 
 
 def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    """The vectors. Raises RunFailed where all of them are the same: nothing can be told from them."""
+    """The vectors. Raises RunFailed if all of them are the same: nothing can be scored then."""
     if (vectors_ND == vectors_ND[0]).all():
-        shown = sentences[0][:60]
         raise RunFailed(
-            f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{shown}'",
+            f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{sentences[0][:60]}'",
             "did the training collapse? curve.jsonl in the run's folder has its losses",
         )
     return vectors_ND
+
+
+# --- what is known of a task without reading its data ---
+# A second call of ``bench run`` should not read 100 MB of text to find that nothing is left to do. So what a task's data turned out
+# to be (text form, checksum, number of items) is cached under the path, size and time of every file that reading it could touch; a
+# file that was changed, added or removed is read and checked again.
+
+
+@dataclass(frozen=True)
+class KnownTask:
+    """What a task's data is; the data itself is read when ``task`` is first asked for."""
+
+    name: str
+    form: str | None
+    sha256: str
+    n: int
+    read: Callable[[], LoadedTask]
+    suite: str = ""
+
+    @cached_property
+    def task(self) -> LoadedTask:
+        """The data. Raises DataDamaged if it changed since the run was planned."""
+        loaded = self.read()
+        if (loaded.form, loaded.sha256) != (self.form, self.sha256):
+            raise DataDamaged(
+                f"{self.name}: its files changed since they were checked",
+                "run the same command again",
+            )
+        return loaded
+
+
+def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
+    """The task with its data in that text form, from the cache if no file changed. Raises DataMissing, DataDamaged, and BenchError if
+    the task's ``n`` is not the number of items in its data."""
+    known = survey_files(
+        task.name, task.data, data, text, lambda: task.load(data, text), task.suite
+    )
+    counted = known.form is None or text == "tokenised"  # ``n`` is not that of other text forms
+    if counted and task.n and known.n != task.n:
+        raise BenchError(
+            f"{task.name} of the suite {task.suite} has n={task.n}, but its data has {known.n} items",
+            f"n={known.n} in the suite's Task, or complete the data",
+        )
+    return known
+
+
+def survey_files(
+    name: str,
+    sets: Sequence[str],
+    data: DataFolder,
+    text: str,
+    read: Callable[[], LoadedTask],
+    suite: str = "",
+) -> KnownTask:
+    """As ``survey``, for data that lies in these sets of the manifest. Without sets nothing is cached."""
+    files = [entry for set_ in sets for entry in data.entries(data_set(set_))]
+    entry = None
+    if files and all(is_settled(changed) for _, _, changed in files):
+        entry = CacheEntry("known", json.dumps([__version__, name, text, files]))
+        if (known := entry.read()) is not None:
+            return KnownTask(name, **known, read=read, suite=suite)
+    loaded = read()
+    known = {"form": loaded.form, "sha256": loaded.sha256, "n": loaded.n}
+    if entry is not None:
+        entry.write(known)
+    return KnownTask(name, **known, read=lambda: loaded, suite=suite)
+
+
+# --- from stored predictions to a score again: no model, no data set, no torch ---
+# The suites' own ``rescore`` functions under one signature, with every way in which stored arrays can be wrong.
+
+GIVEN = ("gold", "subset", "all_splits_gold", "image", "caption1", "caption2", "fold", "drawn")
+"""Arrays that come from the data or the protocol alone: the same for every model on one set."""
+
+
+def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None:
+    """The score of one task from its stored arrays; None if they do not determine it (other kinds of tasks of mteb), and for a
+    protocol that this bench does not know.
+
+    ``metric`` is used for mteb's tasks only. Raises DataDamaged if the arrays are not what the suite stores, or give no number.
+    """
+    task = key[1]
+    if "prediction" in arrays and not len(np.atleast_1d(arrays["prediction"])):
+        raise DataDamaged(f"{task}: the predictions hold no items")
+    try:
+        with np.errstate(all="ignore"):
+            score = _rescore_mteb(arrays, metric) if key[0] == "mteb" else _rescore(key, arrays)
+    except RunFailed as error:
+        raise DataDamaged(error.message) from None
+    except KeyError as error:
+        raise DataDamaged(f"{task}: the predictions have no array {error}") from None
+    except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise DataDamaged(f"{task}: the predictions cannot be scored: {why}") from None
+    if score is not None and not np.isfinite([score.value, score.std or 0.0]).all():
+        raise DataDamaged(f"{task}: the predictions give no finite score")
+    return score
+
+
+def reduce_predictions(key: ScoreKey, arrays: Arrays) -> dict[str, np.ndarray] | None:
+    """The stored arrays of one task that its score needs (``Task.reduced``); None if its suite does not say, or is not here."""
+    task = find_task(key) if key[0] in suite_names() else None
+    return None if task is None else task.reduced(arrays)
+
+
+def find_task(key: ScoreKey) -> Task | None:
+    """The task by its suite, name and protocol; None if the suite does not have it. Raises UnknownName if the suite is not here."""
+    tasks = (task for task in suite(key[0]).tasks if (task.name, task.protocol) == key[1:3])
+    return next(tasks, None)
+
+
+def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
+    name, task, protocol, _ = key
+    if name not in suite_names():
+        return None
+    here = suite(name)
+    scorers = {one.protocol: one.rescore for one in here.tasks}
+    scorer = scorers.get(protocol, here.tasks[0].rescore if protocol in here.earlier else None)
+    if scorer is None:
+        return None
+    try:
+        score = scorer(arrays, task)
+    except Exception as error:  # a third party's code may raise anything
+        if suite_plugin(name) is None:
+            raise
+        raise DataDamaged(
+            f"{task}: the scorer of the suite {name} fails: {located(error)}"
+        ) from None
+    if not isinstance(score, TaskScore):
+        raise DataDamaged(
+            f"{task}: the scorer of the suite {name} returns {type(score).__name__}, not a TaskScore"
+        )
+    return score
+
+
+_CORRELATIONS = {"cosine_spearman": spearman, "cosine_pearson": pearson}
+
+
+def _rescore_mteb(arrays: Arrays, metric: str) -> TaskScore | None:
+    """mteb's main score x 100: the mean over subsets and splits, of similarity tasks and of accuracy."""
+    if "prediction" not in arrays or metric not in (*_CORRELATIONS, "accuracy"):
+        return None
+    prediction, gold, subset = arrays["prediction"], arrays["gold"], arrays["subset"]
+    values = []
+    for part in dict.fromkeys(subset.tolist()):
+        of_part = subset == part
+        if metric == "accuracy":
+            values.append(100 * float((prediction[of_part] == gold[of_part].reshape(-1, 1)).mean()))
+        else:
+            values.append(_CORRELATIONS[metric](prediction[of_part], gold[of_part]))
+    return TaskScore(float(np.mean(values)), len(prediction))

@@ -1,7 +1,7 @@
 """Clustering of short texts, the eight sets of SCCL: protocol ``sccl-kmeans/1``.
 
 As the evaluation behind the papers ran it: k-means on the vectors as they are (not normalised), as many clusters as classes,
-k-means++ with ten starts and the least inertia kept, for each of the seeds 0 to 9; accuracy under the best one-to-one matching of
+k-means++ with ten starts, of which the one with the least inertia counts, for each of the seeds 0 to 9; accuracy under the best one-to-one matching of
 clusters and classes. The value is the mean over the ten seeds, ``std`` their standard deviation (of these ten, not n - 1).
 """
 
@@ -44,13 +44,13 @@ class LoadedTexts(LoadedTask):
         return self.data.texts
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be clustered."""
+        """The task's result. Raises RunFailed if the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
-        classes = len(np.unique(self.data.labels))
+        clusters = len(np.unique(self.data.labels))
         try:
             clusterings = kmeans(
-                x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE
+                x_ND, clusters, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE
             )
         except ValueError as error:
             raise RunFailed(

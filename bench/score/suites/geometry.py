@@ -1,4 +1,4 @@
-"""How the sentence vectors of STS-B test lie in their space: protocol ``geometry-stsb/1``, tasks alignment and uniformity.
+"""The geometry of the sentence vectors of STS-B test: protocol ``geometry-stsb/1``, tasks alignment and uniformity.
 
 On unit vectors, of every sentence occurrence of the test split (Wang and Isola 2020; SimCSE's analysis):
 
@@ -6,7 +6,7 @@ On unit vectors, of every sentence occurrence of the test split (Wang and Isola 
     uniformity   log of the mean over distinct pairs i < j of exp(-2 |x_i - x_j|^2)
 
 Lower is better for both. The predictions hold what figures are drawn from: cosines by gold level (PromCSE Figure 3). The detail holds
-the correlation without the most frequent words (like ConPVP Figure 5, which takes out tokens and averages seven sets), anisotropy and effective rank.
+the correlation without the most frequent words (like ConPVP Figure 5, which removes tokens and averages seven sets), anisotropy and effective rank.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ SET, SPLIT, ABOVE = "STS-B", "test", 4.0
 ITEMS = {"alignment": 231, "uniformity": 2758}  # pairs with gold > 4; sentences
 REMOVED = (4, 8, 16, 32, 64)
 """Numbers of most frequent words that are removed; 0 is what the other numbers are of."""
-BLANK = " "
 
 
 @dataclass(frozen=True)
@@ -82,26 +81,37 @@ class LoadedGeometry(LoadedTask):
         )
 
     @cached_property
-    def reduced(self) -> dict[int, tuple[list[str], list[str]]]:
-        """Both sides of the pairs without the k most frequent words, for every k; alignment's only."""
+    def reduced(self) -> dict[str, tuple[list[str], list[str]]]:
+        """Array of the predictions -> both sides of the pairs without the k most frequent words, for every k; alignment's only."""
         if self.task.name != "alignment":
             return {}
         sides = self.data.sentences1, self.data.sentences2
-        words = most_frequent(self.original, max(REMOVED))
+        counts = Counter(word for sentence in self.original for word in sentence.split())
+        # words between white space, most frequent first, ties in the order of the alphabet
+        words = sorted(counts, key=lambda word: (-counts[word], word))
         return {
-            k: (remove_words(sides[0], words[:k]), remove_words(sides[1], words[:k]))
+            f"without_{k}_cosine": (
+                remove_words(sides[0], words[:k]),
+                remove_words(sides[1], words[:k]),
+            )
             for k in REMOVED
         }
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        sentences, name = self.original, self.task.name
+        """The task's result. Raises RunFailed if the vectors cannot be scored."""
+        sentences, name, pairs = self.original, self.task.name, self.data
         try:
             x_ND = unit(
                 check_variety(check_vectors(vectors(sentences), sentences, name), sentences, name)
             )
             if name == "alignment":
-                predictions = self._pairwise(x_ND, vectors)
+                sides = {"cosine": (pairs.sentences1, pairs.sentences2)} | self.reduced
+                predictions = {
+                    "prediction": squared_distances(x_ND[: len(pairs)], x_ND[len(pairs) :]),
+                    "gold": pairs.gold,
+                    "subset": np.full(len(pairs), SET),
+                    **{key: cosines(*both, vectors, name) for key, both in sides.items()},
+                }
             else:
                 predictions = {
                     "prediction": potentials(x_ND),
@@ -117,73 +127,43 @@ class LoadedGeometry(LoadedTask):
             result, detail={"set": SET, "split": SPLIT, "zero_vectors": zero, **result.detail}
         )
 
-    def _pairwise(self, x_ND: np.ndarray, vectors: Vectors) -> dict[str, np.ndarray]:
-        half = len(self.data)
-        predictions = {
-            "prediction": squared_distances(x_ND[:half], x_ND[half:]),
-            "gold": self.data.gold,
-            "subset": np.full(half, SET),
-            "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task.name),
-        }
-        return predictions | {
-            f"without_{k}_cosine": cosines(*sides, vectors, self.task.name)
-            for k, sides in self.reduced.items()
-        }
-
-
-def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
-    """The k words (between white space) that occur most often, most frequent first, equals in the alphabet's order."""
-    counts = Counter(word for sentence in sentences for word in sentence.split())
-    return sorted(counts, key=lambda word: (-counts[word], word))[:k]
-
 
 def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
-    """The sentences less these words; one that has no other words is a blank."""
+    """The sentences without these words; a sentence that has no other words is a blank."""
     gone = set(words)
     return [
-        " ".join(word for word in sentence.split() if word not in gone) or BLANK
+        " ".join(word for word in sentence.split() if word not in gone) or " "
         for sentence in sentences
     ]
 
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
-    """From stored predictions alone. Raises ValueError where something is undefined."""
+    """From stored predictions alone. Raises ValueError if something is undefined."""
     prediction_N, whole = predictions["prediction"], REDUCED not in predictions
+    n, detail = len(prediction_N), dict[str, Any]()
     if task == "uniformity":
-        return TaskScore(
-            uniformity(prediction_N),
-            len(prediction_N),
-            detail=_of_sentences(predictions) if whole else {},
-        )
-    positive_N = predictions["gold"] > ABOVE
+        if whole:
+            detail = {
+                "pairs": n * (n - 1) // 2,
+                "anisotropy": float(predictions["mean_cosine"].mean()),
+                "effective_rank": effective_rank(predictions["singular_values"]),
+            }
+        return TaskScore(uniformity(prediction_N), n, detail=detail)
+    gold_N = predictions["gold"]
+    positive_N = gold_N > ABOVE
     if not positive_N.any():
         raise ValueError(f"no pair with a gold score above {ABOVE:g}")
-    return TaskScore(
-        float(prediction_N[positive_N].mean()),
-        int(positive_N.sum()),
-        detail=_of_pairs(predictions) if whole else {},
-    )
-
-
-def _of_sentences(predictions: Arrays) -> dict[str, Any]:
-    n = len(predictions["prediction"])
-    return {
-        "pairs": n * (n - 1) // 2,
-        "anisotropy": float(predictions["mean_cosine"].mean()),
-        "effective_rank": effective_rank(predictions["singular_values"]),
-    }
-
-
-def _of_pairs(predictions: Arrays) -> dict[str, Any]:
-    gold = predictions["gold"]
-    curve = [{"k": 0, "spearman": _spearman(predictions["cosine"], gold)}]
-    curve += [
-        {"k": k, "spearman": _spearman(predictions[f"without_{k}_cosine"], gold)} for k in REMOVED
-    ]
-    return {
-        "positive": f"gold > {ABOVE:g}",
-        "without_frequent_words": curve,
-    }
+    if whole:
+        arrays = {0: "cosine", **{k: f"without_{k}_cosine" for k in REMOVED}}
+        detail = {
+            "positive": f"gold > {ABOVE:g}",
+            "without_frequent_words": [
+                {"k": k, "spearman": _spearman(predictions[name], gold_N)}
+                for k, name in arrays.items()
+            ],
+        }
+    value = float(prediction_N[positive_N].mean())
+    return TaskScore(value, int(positive_N.sum()), detail=detail)
 
 
 def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:

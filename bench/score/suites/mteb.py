@@ -17,7 +17,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,11 @@ from bench.score.suites import (
     check_vectors,
     split_names,
 )
+from bench.score.suites.sts import SAME_COSINES
 
 # --- where the data of an mteb task comes from: the user's data folder, mteb's own cache on this machine, or the hub ---
-# The folder has the seven STS sets in the very text that mteb hosts, white space as the files have it (a test compares them with
-# mteb's own counts of pairs, characters and distinct sentences); a record says which source it was.
+# The folder has the seven STS sets in exactly the text that mteb hosts, with the files' white space (a test compares them with
+# mteb's own counts of pairs, characters and distinct sentences); a record names the source.
 
 
 FROM_FOLDER = {
@@ -54,34 +55,33 @@ FROM_FOLDER = {
 
 @dataclass(frozen=True)
 class Source:
-    """``pairs`` where the user's folder has the data; otherwise the hub's revision that mteb asks for."""
+    """``pairs`` if the user's folder has the data; otherwise the revision on the hub that mteb asks for."""
 
-    words: str
-    sha256: str | None = None
+    text: str
     pairs: SentencePairs | None = None
 
     def fill(self, task: Any) -> None:
-        """Give an STS task of mteb the folder's pairs, under a revision that says so."""
-        if self.pairs is None:
-            return
-        revision = f"local-{self.sha256}"
-        task.metadata = task.metadata.model_copy(
-            update={"dataset": {**task.metadata.dataset, "revision": revision}}
-        )
-        task.dataset = as_dataset(self.pairs)
-        task.data_loaded = True
+        """Put the folder's pairs into an STS task of mteb, under a revision "local-SHA256"."""
+        if self.pairs is not None:
+            dataset = {**task.metadata.dataset, "revision": f"local-{self.pairs.sha256}"}
+            task.metadata = task.metadata.model_copy(update={"dataset": dataset})
+            task.dataset = as_dataset(self.pairs)
+            task.data_loaded = True
 
 
 def as_dataset(pairs: SentencePairs) -> Any:
     """The pairs as mteb's STS tasks hold them: {"test": sentence1, sentence2, score}."""
     from datasets import Dataset, DatasetDict
 
-    columns = {
-        "sentence1": pairs.sentences1,
-        "sentence2": pairs.sentences2,
-        "score": pairs.gold.tolist(),
-    }
-    return DatasetDict(test=Dataset.from_dict(columns))
+    return DatasetDict(
+        test=Dataset.from_dict(
+            {
+                "sentence1": pairs.sentences1,
+                "sentence2": pairs.sentences2,
+                "score": pairs.gold.tolist(),
+            }
+        )
+    )
 
 
 def leaves(task: Any) -> list[Any]:
@@ -91,16 +91,16 @@ def leaves(task: Any) -> list[Any]:
 
 
 def source_of(task: Any, data: DataFolder) -> Source:
-    """The user's folder where it has this very text; otherwise what the hub has, fetched now unless it is here or offline.
+    """The user's folder if it has exactly this text; otherwise the hub, from which the data is fetched now unless it is here or offline.
 
-    Raises DataMissing where it cannot be had, DataDamaged where the folder's copy is not what it should be.
+    Raises DataMissing if neither has it, DataDamaged if the folder's copy is damaged.
     """
     name = task.metadata.name
     if name in FROM_FOLDER and data.roots and _hosted(task):
         ours, form, split = FROM_FOLDER[name]
         with contextlib.suppress(DataMissing):
             pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
-            return Source(f"data folder, {form} text of {ours}, {split} split", pairs.sha256, pairs)
+            return Source(f"data folder, {form} text of {ours}, {split} split", pairs)
     for leaf in leaves(task):
         if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
             continue
@@ -126,7 +126,7 @@ def source_of(task: Any, data: DataFolder) -> Source:
 
 
 def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
-    """One line: what is not here, and what would fetch it."""
+    """The error for data that is not here, with the command that fetches it."""
     name, wanted = task.metadata.name, task.metadata.dataset
     why = f" ({one_line(error, 160)})" if error else ""
     folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
@@ -137,9 +137,9 @@ def missing_data(task: Any, error: Exception | None = None) -> DataMissing:
 
 
 def load_data(task: Any, offline: bool) -> None:
-    """Load the data. Raises DataMissing where it is not here, or where the cache holds another revision than mteb asks for.
+    """Load the data. Raises DataMissing if it is not here, or if the cache holds another revision than mteb asks for.
 
-    (Without a connection, ``datasets`` takes the newest copy that it finds, whatever the revision.)
+    (Without a connection, ``datasets`` takes the newest copy that it has, of any revision.)
     """
     if task.data_loaded:
         return
@@ -150,12 +150,8 @@ def load_data(task: Any, offline: bool) -> None:
     if offline or offline_now():
         revisions = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
         if _hosted(task) and revisions and task.metadata.dataset["revision"] not in revisions:
-            raise missing_data(
-                task,
-                ValueError(
-                    f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"
-                ),
-            )
+            stored = ", ".join(sorted(revision[:12] for revision in revisions))
+            raise missing_data(task, ValueError(f"revision {stored} is there"))
 
 
 def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
@@ -167,7 +163,7 @@ def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _hosted(task: Any) -> bool:
-    """Whether mteb's own code loads the task from the hub; a class of the user's may bring its data itself."""
+    """Whether mteb's own code loads the task from the hub; a user's class may bring its data."""
     return type(task).__module__.split(".")[0] == "mteb"
 
 
@@ -178,7 +174,7 @@ def _cache() -> Path:
 
 
 def _cached(dataset: Mapping[str, Any]) -> bool:
-    """Whether a copy of this revision was once prepared here. Nothing is read."""
+    """Whether a copy of this revision is prepared here. Reads no file."""
     from datasets.naming import camelcase_to_snakecase
 
     owner, slash, name = str(dataset["path"]).rpartition("/")
@@ -188,40 +184,33 @@ def _cached(dataset: Mapping[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def quiet(offline: bool = False) -> Iterator[None]:
-    """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without a trace: mteb
-    seeds the global random states, which are put back."""
-    states = random.getstate(), np.random.get_state()
-    torch = sys.modules.get("torch")
-    torch_state = torch.get_rng_state() if torch else None
+    """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without side effects: mteb
+    seeds the global random states, which are restored."""
     import datasets
     import huggingface_hub.constants as hub
     from datasets.utils import are_progress_bars_disabled
 
-    shown = not are_progress_bars_disabled()
-    before = hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
-    loggers = [logging.getLogger(name) for name in ("mteb", "datasets", "huggingface_hub")]
-    levels = [logger.level for logger in loggers]
-    datasets.disable_progress_bars()
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    if offline:
-        hub.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
-    try:
+    torch = sys.modules.get("torch")
+    with contextlib.ExitStack() as afterwards, warnings.catch_warnings():
+        afterwards.callback(random.setstate, random.getstate())
+        afterwards.callback(np.random.set_state, np.random.get_state())
+        if torch is not None:
+            afterwards.callback(torch.set_rng_state, torch.get_rng_state())
+        if not are_progress_bars_disabled():
+            afterwards.callback(datasets.enable_progress_bars)
+        datasets.disable_progress_bars()
+        for name in ("mteb", "datasets", "huggingface_hub"):
+            logger = logging.getLogger(name)
+            afterwards.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
+        modules: tuple[Any, ...] = (hub, datasets.config) if offline else ()
+        for module in modules:
+            afterwards.callback(setattr, module, "HF_HUB_OFFLINE", module.HF_HUB_OFFLINE)
+            module.HF_HUB_OFFLINE = True
         random.seed(0)
         np.random.seed(0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
-        if shown:
-            datasets.enable_progress_bars()
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-        if torch is not None and torch_state is not None:
-            torch.set_rng_state(torch_state)
+        warnings.simplefilter("ignore")
+        yield
 
 
 # --- the tasks ---
@@ -244,17 +233,14 @@ class MtebEncoder:
         from mteb.models.model_meta import ModelMeta, ScoringFunction
 
         self._vectors = vectors
-        known = {
-            "name": model_name,
-            "revision": revision,
-            "similarity_fn_name": ScoringFunction.COSINE,
-            "modalities": ["text"],
-        }
-        self._meta = ModelMeta.create_empty(known)
-
-    @property
-    def mteb_model_meta(self) -> Any:
-        return self._meta
+        self.mteb_model_meta: Any = ModelMeta.create_empty(
+            {
+                "name": model_name,
+                "revision": revision,
+                "similarity_fn_name": ScoringFunction.COSINE,
+                "modalities": ["text"],
+            }
+        )
 
     def encode(
         self,
@@ -299,7 +285,7 @@ class LoadedMteb(LoadedTask):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """None: mteb asks for them as it goes."""
+        """None: mteb asks for them while it scores."""
         return ()
 
     @property
@@ -313,20 +299,20 @@ class LoadedMteb(LoadedTask):
             [leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)]
             for leaf in leaves(self.pristine)
         ]
-        text = json.dumps(
-            [named, _parts(self.pristine), self.source.sha256], sort_keys=True, default=str
-        )
+        pairs = self.source.pairs
+        content = [named, _parts(self.pristine), None if pairs is None else pairs.sha256]
+        text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result; mteb's files are thrown away. ``vectors`` must answer for any sentence."""
+        """The task's result; mteb's files are deleted. ``vectors`` must answer for any sentence."""
         with tempfile.TemporaryDirectory() as folder:
             return self.score_in(RunPlace("model", "unknown", Path(folder)), vectors)
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
-        """The task's result; results and predictions as mteb writes them are kept below ``place.folder``/mteb.
+        """The task's result; mteb's own results and predictions are stored below ``place.folder``/mteb.
 
-        Raises RunFailed where the vectors cannot be scored or mteb fails, DataMissing where the data cannot be had.
+        Raises RunFailed if the vectors cannot be scored or mteb fails, DataMissing if the data cannot be had.
         """
         import mteb
 
@@ -337,7 +323,7 @@ class LoadedMteb(LoadedTask):
             self.source.fill(task)
             for leaf in leaves(task):
                 (predictions / leaf.prediction_file_name).unlink(missing_ok=True)
-            if not _aggregate(task):
+            if leaves(task) == [task]:
                 load_data(task, self.offline)
             encoder = MtebEncoder(f"bench/{place.name}", place.revision, vectors=vectors)
             try:
@@ -362,8 +348,9 @@ class LoadedMteb(LoadedTask):
         result = run.task_results[0]
         value = float(result.get_score())
         if not np.isfinite(value):
-            hint = "the model gives every pair the same similarity: did its training collapse?"
-            raise RunFailed(f"{self.name}: mteb's {task.metadata.main_score} is not a number", hint)
+            raise RunFailed(
+                f"{self.name}: mteb's {task.metadata.main_score} is not a number", SAME_COSINES
+            )
         return TaskResult(
             suite="mteb",
             task=self.name,
@@ -376,7 +363,7 @@ class LoadedMteb(LoadedTask):
         )
 
     def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
-        """What the record says beside the value; ``folder`` is the run's."""
+        """What the record holds next to the value; ``folder`` is the run's."""
         files = [
             folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)
         ]
@@ -387,12 +374,12 @@ class LoadedMteb(LoadedTask):
                 "path": self.pristine.metadata.dataset["path"],
                 "revision": result.dataset_revision,
             },
-            "source": self.source.words,
+            "source": self.source.text,
             "superseded_by": task.metadata.superseded_by,
             "subtasks": {
                 leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)
             }
-            if _aggregate(task)
+            if leaves(task) != [task]
             else {},
             "scores": {
                 split: [_plain_scores(part) for part in parts]
@@ -407,10 +394,10 @@ class LoadedMteb(LoadedTask):
 
 
 def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
-    """One task of mteb by its name; ``pristine`` where it was made already, with the splits and languages of a benchmark."""
+    """One task of mteb by its name; ``pristine``: the task, if it exists already, with the splits and languages of a benchmark."""
 
     def read(task: Task, data: DataFolder, text: str) -> LoadedMteb:
-        """``text`` does not matter: the task says which text it is. Raises DataMissing where its data cannot be had."""
+        """``text`` is ignored: the task determines its text. Raises DataMissing if its data cannot be had."""
         import mteb
 
         with quiet(data.offline):
@@ -421,7 +408,7 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
 
 
 def choose_tasks(names: str) -> Suite:
-    """The suite of these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for what is no text."""
+    """The suite with these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for tasks that are not about text."""
     import mteb
 
     by_name: dict[str, Any] = {}
@@ -431,25 +418,25 @@ def choose_tasks(names: str) -> Suite:
                 label = task.metadata.name
                 if _parts(by_name.setdefault(label, task)) != _parts(task):
                     raise BenchError(
-                        f"mteb: {label} is asked for twice, with different splits or languages",
+                        f"mteb: {label} is named twice, with different splits or languages",
                         "score them in two runs folders",
                     )
     if not by_name:
         raise BenchError(
-            "mteb: names no task", "for example --suite mteb:STSBenchmark,Banking77Classification"
+            "--suite mteb: no task is named",
+            "for example --suite mteb:STSBenchmark,Banking77Classification",
         )
     other = [name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}]
     if other:
         raise BenchError(
             f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}",
-            "name the tasks of text alone",
+            "name only tasks about text",
         )
-    return _suite(
-        tuple(
-            mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
-            for name, task in by_name.items()
-        )
-    )
+    chosen = [
+        mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
+        for name, task in by_name.items()
+    ]
+    return replace(SUITE, tasks=tuple(chosen))
 
 
 def _named(mteb: Any, name: str) -> list[Any]:
@@ -476,12 +463,8 @@ def _parts(task: Any) -> list[Any]:
     return [list(task.eval_splits), list(task.hf_subsets)]
 
 
-def _aggregate(task: Any) -> bool:
-    return leaves(task) != [task]
-
-
 def declared_items(task: Any) -> int:
-    """Items of the scored splits, as mteb's package counts them; 0 where it does not."""
+    """Items of the scored splits, as the mteb package counts them; 0 if it does not."""
     total = 0
     for leaf in leaves(task):
         for split, known in (leaf.metadata.descriptive_stats or {}).items():
@@ -497,7 +480,7 @@ def declared_items(task: Any) -> int:
 
 
 def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
-    """(subset, split, data) of what was scored, where it is still loaded."""
+    """(subset, split, data) of everything that was scored and is still loaded."""
     for subset in task.hf_subsets:
         whole = (task.dataset or {}).get(subset, task.dataset if subset == "default" else None)
         for split in task.eval_splits:
@@ -506,7 +489,7 @@ def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _items(task: Any) -> int:
-    """Items that were scored: of retrieval the queries, of everything else the rows."""
+    """Items that were scored: queries of retrieval tasks, rows of all others."""
     return sum(
         len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data)
         for _, _, data in _scored_data(task)
@@ -514,12 +497,12 @@ def _items(task: Any) -> int:
 
 
 def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
-    """Row by row what mteb wrote of similarity and classification tasks, with the gold value; nothing of other kinds.
+    """The predictions that mteb wrote for similarity and classification tasks, row by row, with gold values; nothing for other kinds.
 
     "prediction" is (n,) cosines, or (n, experiments) classes: mteb fits a classifier on several samples of the training split.
     """
     file = folder / task.prediction_file_name
-    if _aggregate(task) or not file.is_file():
+    if leaves(task) != [task] or not file.is_file():
         return {}
     written = json.loads(file.read_text(encoding="utf-8"))
     gold_column = {
@@ -546,13 +529,13 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
 
 
 def _plain_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are numbers, words, nothing, or lists of numbers or words."""
-    kept = {}
+    """The scores that are numbers, text, None, or lists of numbers or text."""
+    numbers = {}
     for key, value in scores.items():
         parts = value[:1] if isinstance(value, list) else [value]
         if value is None or all(isinstance(part, str | int | float) for part in parts):
-            kept[key] = _plain(value)
-    return kept
+            numbers[key] = _plain(value)
+    return numbers
 
 
 def _plain(value: Any) -> Any:
@@ -562,24 +545,18 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _suite(tasks: tuple[Task, ...]) -> Suite:
-    return Suite(
-        name="mteb",
-        title="Tasks of the mteb package",
-        description="Any text task or benchmark of mteb by name, scored by mteb's own code: --suite mteb:NAME,NAME.",
-        tasks=tasks,
-        average=None,
-        docs="suites.md#mteb",
-    )
-
-
-SUITE = _suite(
-    tuple(
+SUITE = Suite(
+    name="mteb",
+    title="Tasks of the mteb package",
+    description="Any text task or benchmark of mteb by name, scored by mteb's own code: --suite mteb:NAME,NAME.",
+    tasks=tuple(
         mteb_task(
             name,
             "cosine_spearman",
             sum(data_set(ours).items.values()) if split == "all" else data_set(ours).items[split],
         )
         for name, (ours, _, split) in FROM_FOLDER.items()
-    )
+    ),
+    average=None,
+    docs="suites.md#mteb",
 )

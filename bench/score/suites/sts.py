@@ -1,8 +1,8 @@
-"""The seven STS tasks as SimCSE and the papers after it score them: protocol ``senteval-all/1``.
+"""Suites of rated sentence pairs: sts, cxc and check. A pair's prediction is the cosine of its two vectors; no regressor is trained.
 
-A pair's prediction is the cosine of its two vectors; a task's value is one Spearman correlation over the pairs of all its
-sub-datasets together ("all"), x 100. No regressor is trained. "mean" and "wmean" over sub-datasets, which earlier papers
-print, and Pearson stand in ``detail``.
+sts, protocol ``senteval-all/1``: the seven STS tasks as SimCSE and the papers after it score them. A task's value is one Spearman
+correlation over the pairs of all its sub-datasets together ("all"), x 100. "mean" and "wmean" over sub-datasets, which earlier
+papers print, and Pearson stand in ``detail``.
 """
 
 from __future__ import annotations
@@ -10,21 +10,30 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
+import lzma
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.base.errors import DataMissing, RunFailed
+from bench.base.errors import DataDamaged, DataMissing, RunFailed
 from bench.data.sets import DataFolder, data_set
-from bench.data.sets.cxc import RatedCaptions
+from bench.data.sets.cxc import CXC, SAME_IMAGE, RatedCaptions, images, read_cxc
+from bench.data.sets.cxc import OFFICIAL as CXC_OFFICIAL
 from bench.data.sets.sts import STS_TASKS, SentencePairs, read_sts
 from bench.score.metrics.correlation import (
+    DRAWS,
+    SEED,
     Grouped,
     correlate_groups,
+    draws_with_replacement,
+    draws_without_replacement,
     paired_cosine,
     pearson,
+    sampled_spearman,
     spearman,
 )
 from bench.score.suites import (
@@ -47,7 +56,7 @@ SAME_COSINES = "the model gives every pair the same similarity: did its training
 
 @dataclass(frozen=True)
 class LoadedPairs(LoadedTask):
-    """Pairs that a cosine scores. ``whole`` holds all splits of the set, where they are scored beside the test split."""
+    """Pairs that a cosine scores. ``whole``: all splits of the set, if they are scored in addition to the test split."""
 
     task: Task
     data: SentencePairs
@@ -59,7 +68,7 @@ class LoadedPairs(LoadedTask):
         return source.sentences1 + source.sentences2
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be scored."""
+        """The task's result. Raises RunFailed if the vectors cannot be scored."""
         name, pairs = self.task.name, self.data
         predictions: dict[str, np.ndarray] = {
             "prediction": cosines(pairs.sentences1, pairs.sentences2, vectors, name),
@@ -67,9 +76,8 @@ class LoadedPairs(LoadedTask):
             "subset": np.array(pairs.subset, dtype=str),
         }
         if np.ptp(predictions["prediction"]) == 0:
-            check_variety(
-                vectors(pairs.sentences1), pairs.sentences1, name
-            )  # names the sentence, if that is why
+            # names the sentence, if that is why
+            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)
         if isinstance(pairs, RatedCaptions):
             predictions |= {
                 "image": pairs.image,
@@ -85,7 +93,7 @@ class LoadedPairs(LoadedTask):
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
-    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form where it is there, else another."""
+    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form if it is here, else another."""
     return LoadedPairs(_task("STS-B"), read_sts(data, "STS-B", text=text or "any", split="dev"))
 
 
@@ -96,11 +104,10 @@ CLEAN_DEV = "sts-dev-clean"
 class LoadedCleanDev(LoadedTask):
     """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
 
-    Scored by the mean of the two Spearman correlations, for the two were rated on other scales.
+    Scored by the mean of the two Spearman correlations, because the two were rated on different scales.
     """
 
     parts: tuple[SentencePairs, ...]
-    dropped: tuple[int, ...]  # of each part, pairs that are test pairs
 
     @property
     def sentences(self) -> list[str]:
@@ -114,7 +121,7 @@ class LoadedCleanDev(LoadedTask):
 
     @property
     def sha256(self) -> str:
-        """Over the text and the gold score of every pair that is left, in order."""
+        """Over the text and the gold score of every remaining pair, in order."""
         rows = [
             row
             for part in self.parts
@@ -127,7 +134,7 @@ class LoadedCleanDev(LoadedTask):
         return sum(len(part) for part in self.parts)
 
     def score(self, vectors: Vectors) -> TaskResult:
-        """Raises RunFailed where the vectors cannot be scored."""
+        """Raises RunFailed if the vectors cannot be scored."""
         each = {}
         for part in self.parts:
             cosine = cosines(part.sentences1, part.sentences2, vectors, f"{CLEAN_DEV}, {part.name}")
@@ -149,17 +156,14 @@ class LoadedCleanDev(LoadedTask):
         )
 
 
-def pair_key(first: str, second: str) -> tuple[str, str]:
-    """Two pairs with one key are one pair: by letters and digits, whatever their case, order, spaces and punctuation."""
-    lower, upper = sorted(
-        "".join(filter(str.isalnum, sentence.lower())) for sentence in (first, second)
-    )
-    return lower, upper
+def pair_key(*pair: str) -> frozenset[str]:
+    """Equal for two pairs with the same letters and digits, whatever their case, order, spaces and punctuation."""
+    return frozenset("".join(filter(str.isalnum, sentence.lower())) for sentence in pair)
 
 
 def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
-    """Of each pair, the sets of the suite in whose test split it is. Raises DataMissing where one is not here."""
-    tests: dict[str, set[tuple[str, str]]] = {}
+    """For each pair, the sets of the suite whose test split has it. Raises DataMissing if one is not here."""
+    tests = {}
     for name in STS_TASKS:
         test = read_sts(data, name, text="any")
         tests[name] = set(map(pair_key, test.sentences1, test.sentences2))
@@ -169,7 +173,7 @@ def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ..
 
 def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
     """SICK trial and STS-B dev without the pairs that a set of the suite tests. Needs the test splits of all of them: DataMissing."""
-    parts, dropped = [], []
+    parts = []
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
         remaining = [i for i, sets in enumerate(find_test_sets(whole, data)) if not sets]
@@ -182,14 +186,13 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
                 subset=[whole.subset[i] for i in remaining],
             )
         )
-        dropped.append(len(whole) - len(remaining))
-    return LoadedCleanDev(tuple(parts), tuple(dropped))
+    return LoadedCleanDev(tuple(parts))
 
 
 def cosines(
     sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str
 ) -> np.ndarray:
-    """Cosine of every pair, (N,) float32: computed in float64, and kept with the digits that an encoder's float32 vectors have. A pair
+    """Cosine of every pair, (N,) float32: computed in float64, and rounded to the precision of an encoder's float32 vectors. A pair
     of identical sentences has exactly 1 (0 for a zero vector).
 
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
@@ -202,13 +205,10 @@ def cosines(
     a_ND = check_vectors(vectors(sentences1), sentences1, task)
     b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
-        raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
-    same_N = np.array(
-        [first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool
-    )
-    b_ND[same_N] = a_ND[
-        same_N
-    ]  # an encoder may round one sentence two ways; its two vectors still mean the same
+        raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and {b_ND.shape[1]} dimensions")
+    # an encoder may round one sentence in two ways; its two vectors still mean the same
+    same = [i for i, sentence in enumerate(sentences1) if sentence == sentences2[i]]
+    b_ND[same] = a_ND[same]
     return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 
@@ -236,15 +236,9 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
 
 def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
     """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
-    prediction, gold, groups = (
-        predictions["prediction"],
-        predictions["gold"],
-        predictions["subset"].tolist(),
-    )
+    sides = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
     try:
-        return correlate_groups(prediction, gold, groups, spearman), correlate_groups(
-            prediction, gold, groups, pearson
-        )
+        return correlate_groups(*sides, spearman), correlate_groups(*sides, pearson)
     except ValueError as error:
         raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
 
@@ -258,17 +252,12 @@ def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
-    pairs = read_sts(data, task.name, text=text)
+    pairs, whole = read_sts(data, task.name, text=text), None
     if task.name == WITH_ALL_SPLITS:
-        with contextlib.suppress(
-            DataMissing
-        ):  # the other splits are for comparison only; the protocol needs the test split alone
-            return LoadedPairs(
-                task,
-                pairs,
-                read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all"),
-            )
-    return LoadedPairs(task, pairs)
+        # the other splits are for comparison only; the protocol needs the test split alone
+        with contextlib.suppress(DataMissing):
+            whole = read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all")
+    return LoadedPairs(task, pairs, whole)
 
 
 def _task(name: str) -> Task:
@@ -297,4 +286,161 @@ SUITE = Suite(
     tasks=tuple(_task(name) for name in STS_TASKS),
     average=STS_TASKS,
     docs="suites.md#sts",
+)
+
+
+# --- cxc: sampled Spearman, mean and standard deviation over 1,000 draws, in the two protocols behind printed numbers ---
+# ``cxc-promcse/1``: a query is an image, a draw takes 2,500 of 5,000 with replacement, by the random calls of PromCSE's code; for
+# PromCSE's own rows. ``cxc-parekh/1``: a query is a caption, 12,500 of 25,000 without replacement; for the rows that came from
+# Parekh et al. and Jain et al. (GloVe, ALIGN, MURAL). Both take one rated pair of each query, of those in which it is the first
+# caption. Both tasks store the same predictions.
+
+
+class CxcProtocol(NamedTuple):
+    """Which pairs of the predictions a draw takes. ``query``: the array of the predictions that holds every pair's query."""
+
+    query: str
+    drawn: Callable[[np.ndarray], Iterator[np.ndarray]]
+    summary: str
+
+
+CXC_PROTOCOLS = {
+    "cxc-promcse/1": CxcProtocol(
+        "image", draws_with_replacement, "half of the images, with replacement"
+    ),
+    "cxc-parekh/1": CxcProtocol(
+        "caption1", draws_without_replacement, "half of the captions, without replacement"
+    ),
+}
+
+
+def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
+    """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError if it is undefined."""
+    query_N = np.unique(predictions[CXC_PROTOCOLS[protocol].query], return_inverse=True)[1]
+    return sampled_spearman(
+        predictions["prediction"], predictions["gold"], CXC_PROTOCOLS[protocol].drawn(query_N)
+    )
+
+
+def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
+    """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
+    ranked, linear = correlations(predictions, task)
+    try:
+        values = drawn_scores(predictions, protocol)
+    except ValueError as error:
+        raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
+    low, median, high = np.percentile(values, [2.5, 50, 97.5])
+    n = len(predictions["gold"])
+    detail = {
+        "draws": {
+            "count": DRAWS,
+            "seed": SEED,
+            "of": CXC_PROTOCOLS[protocol].summary,
+            "min": float(values.min()),
+            "low": float(low),
+            "median": float(median),
+            "high": float(high),
+            "max": float(values.max()),
+        },
+        "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
+        "subsets": by_subset(ranked, linear),
+    }
+    return TaskScore(float(values.mean()), n, float(values.std()), detail)
+
+
+def _read_cxc(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+    return LoadedPairs(task, read_cxc(data, text=text))
+
+
+CXC_SUITE = Suite(
+    name="cxc",
+    title="Crisscrossed Captions",
+    description="Do cosines rank pairs of image captions as people do? A domain that no other STS set shares; nothing is trained on it.",
+    tasks=tuple(
+        Task(
+            suite="cxc",
+            name=CXC,  # under both protocols: their predictions are the same
+            protocol=protocol,
+            metric="spearman-bootstrap",
+            n=data_set(CXC).items["test"],
+            data=(CXC, CXC_OFFICIAL),
+            read=_read_cxc,
+            rescore=partial(score_cxc, protocol=protocol),
+            needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
+        )
+        for protocol in CXC_PROTOCOLS
+    ),
+    average=None,
+    docs="suites.md#cxc",
+)
+
+
+# --- check: pairs of image captions that people rated, inside the package. Enough to see a method work, not a result ---
+# Crisscrossed Captions' validation pairs (Parekh et al. 2021; bench/builtin/README.md has sources and licences), as far as their
+# captions were at hand, in a dev and a test part that share no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine
+# against rating over all test pairs together; how a pair was sampled is its sub-dataset.
+
+GENERATED = "check/1"
+"""The protocol of the generated pairs in earlier versions of this package. Scores follow from predictions as in ``check/2``."""
+CHECK_DATA = Path(__file__).parents[2] / "builtin" / "data"
+
+
+def _read_captions(task: Task, *_: object) -> LoadedPairs:
+    """The pairs of the task's part, dev or test. Raises DataDamaged."""
+    part = "dev" if task.name == CHECK_DEV else "test"
+    path, hint = CHECK_DATA / f"check-{part}.tsv.xz", "install the package again"
+    try:
+        content = lzma.decompress(path.read_bytes())
+        rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
+        first, second, gold, kind, *ids = (list(column) for column in zip(*rows, strict=True))
+        caption1, caption2 = (np.array(column, dtype=np.int64) for column in ids)
+        ratings = np.array(gold, dtype=np.float64)
+    except (OSError, ValueError, lzma.LZMAError) as error:
+        raise DataDamaged(f"{task.name}: {path}: {error}", hint) from None
+    if len(rows) != task.n:
+        raise DataDamaged(
+            f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}", hint
+        )
+    rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
+    pairs = RatedCaptions(
+        name=task.name,
+        sentences1=first,
+        sentences2=second,
+        gold=ratings,
+        subset=kind,
+        split=part,
+        form=None,
+        sha256=hashlib.sha256(content).hexdigest(),
+        caption1=caption1,
+        caption2=caption2,
+        image=images(ids[0], rings),
+    )
+    return LoadedPairs(task, pairs)
+
+
+CHECK_TASK = Task(
+    suite="check",
+    name="captions",
+    protocol="check/2",
+    metric="spearman",
+    n=4742,
+    read=_read_captions,
+    rescore=score_predictions,
+)  # without ``data``: it reads no set of the manifest
+CHECK_DEV = "captions dev"
+
+
+def check_dev_task(data: DataFolder | None = None) -> LoadedPairs:
+    """The 1,125 dev pairs in the package, for choosing a checkpoint without STS-B. Raises DataDamaged."""
+    return _read_captions(replace(CHECK_TASK, name=CHECK_DEV, n=1125))
+
+
+CHECK_SUITE = Suite(
+    name="check",
+    title="Built-in check",
+    description="Do cosines rank pairs of captions as people do? A small sample inside the package: to see a method work, not a result.",
+    tasks=(CHECK_TASK,),
+    average=None,
+    docs="suites.md#check",
+    earlier=(GENERATED,),
 )

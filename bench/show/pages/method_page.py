@@ -14,6 +14,7 @@ from bench.compare.statistics.table import Row, Table
 from bench.run.recipe_file import Entry
 from bench.runs.run import Run
 from bench.runs.searches import RECIPE, Search, best_trial, expected_best
+from bench.runs.store import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import render_template, run_link
 from bench.show.pages.printed import printed_papers

@@ -23,7 +23,7 @@ from bench.compare.tables import verdict
 from bench.runs.intact import read_curve, series
 from bench.runs.packed import NAME, has_predictions
 from bench.runs.record import RunRecord
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import form_text, render_template, run_link
 from bench.show.tables import report

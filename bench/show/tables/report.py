@@ -16,8 +16,8 @@ from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap_counts import overlaps_of
-from bench.runs.intact import read_curve, series
 from bench.runs.record import SET, RunRecord, Score, dev_words
+from bench.runs.store import read_curve, series
 from bench.show.grid import Column, Grid, grid
 from bench.verify.findings import KINDS, UNCHECKED, RunReport
 
