@@ -8,8 +8,10 @@ import os
 import platform
 import re
 import resource
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -241,3 +243,46 @@ def platform_facts(device: str) -> dict[str, Any]:
     if device.startswith("cuda"):
         facts |= {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
     return facts
+
+
+# --- signals ---
+
+
+def signal_name(number: int) -> str:
+    """ "SIGILL (Illegal instruction)"; "signal 99" for one that has no name."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+    text = (signal.strsignal(number) or "").partition(":")[0]  # macOS has "Illegal instruction: 4"
+    return f"{name} ({text})" if text else name
+
+
+@contextlib.contextmanager
+def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
+    """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual.
+
+    Not ``insistent``: more of them ask for nothing more, nor does a SIGTERM after an error. One of several ranks gets the terminal's
+    signal and the launcher's, which also ends this rank because another one ended; what it has to say of that comes first.
+    """
+    received: list[int] = []
+    before: Mapping[int, Any] = {}
+
+    def handler(number: int, frame: Any) -> None:
+        received.append(number)
+        for of_number, old in before.items() if insistent else ():
+            signal.signal(of_number, old)
+
+    with contextlib.suppress(ValueError):  # not the main thread: whoever owns it handles signals
+        before = {
+            number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+    try:
+        yield lambda: bool(received)
+    except BaseException:
+        if before and not insistent:
+            before = {**before, signal.SIGTERM: signal.SIG_IGN}
+        raise
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

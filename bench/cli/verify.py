@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.base.errors import BenchError
-from bench.base.findings import AGREES, DIFFERS, UNCHECKED
+from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError
 from bench.base.text import plural
 from bench.cli.columns import print_grid
 from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.base.errors import BenchError
-from bench.base.findings import DIFFERS, Finding
+from bench.base.errors import DIFFERS, BenchError, Finding
 from bench.references import (
     UNKNOWN,
     WEIGHTED,

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bench.base.errors import BenchError
-from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.runs.record import Score
 
 KINDS = (

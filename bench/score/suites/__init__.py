@@ -24,10 +24,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.base.average import average_of
 from bench.base.contract import check_files, import_file, located, place_of_code, plugin_code
 from bench.base.errors import BenchError, PluginFailed, RunFailed, UnknownName
 from bench.base.files import file_sha256, values_sha256
+from bench.base.text import average_of
 from bench.runs.record import AVERAGE, REDUCED
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bench.base import __version__
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import CacheEntry, is_settled
-from bench.base.package import __version__
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
