@@ -50,7 +50,7 @@ from bench.backbones.families import read_config
 from bench.backbones.folder import _modules, checkpoint_names, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
-from bench.data.corpora import hub, open_corpus
+from bench.data.corpora import HubName, open_corpus, read_rows
 from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import sts, transfer
 from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_receipt, recognise
@@ -260,8 +260,8 @@ def answered(path: Path) -> object:
 
 
 def hub_file(path: Path) -> object:
-    name = hub.HubName.of("hub:o/n:text,label")
-    return sum(1 for _ in hub.read_rows(path, path.name, name))
+    name = HubName.of("hub:o/n:text,label")
+    return sum(1 for _ in read_rows(path, path.name, name))
 
 
 def cached(path: Path) -> object:
