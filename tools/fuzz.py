@@ -52,8 +52,17 @@ from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import HubName, open_corpus, read_rows
 from bench.data.fetching import unpack as unpack_archive
-from bench.data.sets import sts, transfer
-from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_receipt, recognise
+from bench.data.sets import (
+    ANY,
+    DataFile,
+    Form,
+    Found,
+    data_set,
+    read_receipt,
+    recognise,
+    sts,
+    transfer,
+)
 from bench.method import read_json
 from bench.publish import submissions
 from bench.publish.versions import read_version

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.base.text import one_value, seed_ranges
-from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
+from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.runs.record import AVERAGE, SET, RunRecord, public_name
 
 RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")

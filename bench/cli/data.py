@@ -34,11 +34,11 @@ from bench.data.sets import (
     State,
     data_sets,
     fetched_folder,
+    pending_set,
     sources,
     sources_of,
 )
 from bench.data.sets.fetch import Fetcher
-from bench.data.sets.sources import pending_set
 from bench.score.suites import expand_suites, suite
 from bench.show.grid import Column, grid
 from bench.show.tables.report import overlap_grid

@@ -10,7 +10,7 @@ import jinja2
 
 from bench.base.text import value_text
 from bench.compare.formatting import markdown, metric_words
-from bench.data.sets.manifest import data_sets
+from bench.data.sets import data_sets
 from bench.export import mteb_folder, transformers_folder
 from bench.export.exported import Exported
 from bench.export.results import scored_cells

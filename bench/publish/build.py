@@ -35,7 +35,7 @@ from bench.show.figures import figures as draw_figures
 from bench.show.figures.drawing import missing_library
 
 if TYPE_CHECKING:
-    from bench.data.sets.folder import DataFolder
+    from bench.data.sets import DataFolder
 
 TITLE = "Sentence embeddings, compared"
 TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version is written

@@ -30,7 +30,7 @@ from bench.verify.scores import check_average, check_hash, check_score
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.data.sets.folder import DataFolder
+    from bench.data.sets import DataFolder
 
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""

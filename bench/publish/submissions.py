@@ -27,7 +27,7 @@ from bench.verify.findings import DIFFERS, UNCHECKED, Finding
 from bench.verify.identity import verify_run
 
 if TYPE_CHECKING:
-    from bench.data.sets.folder import DataFolder
+    from bench.data.sets import DataFolder
 
 MiB = 1 << 20
 SENDER_FILE = "submitted_by.txt"

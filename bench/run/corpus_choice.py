@@ -24,14 +24,18 @@ from bench.data.corpora import (
     open_corpus,
 )
 from bench.data.fetching import silent, site
-from bench.data.sets import DataSet, NotFetchedYet, Pending, data_sets, sources_of
-from bench.data.sets.manifest import (
+from bench.data.sets import (
     BY_HASH,
     HUB_CORPORA,
     MADE_HERE,
     RECIPE_CORPORA,
     STSB_TRAIN,
     TARGET,
+    DataSet,
+    NotFetchedYet,
+    Pending,
+    data_sets,
+    sources_of,
 )
 from bench.data.sets.sts import read_sts
 from bench.method import Recipe

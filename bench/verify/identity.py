@@ -21,7 +21,7 @@ from bench.verify.findings import DIFFERS, UNCHECKED, Finding, NotChecked, RunRe
 from bench.verify.scores import check_scores, known_hashes
 
 if TYPE_CHECKING:
-    from bench.data.sets.folder import DataFolder
+    from bench.data.sets import DataFolder
 
 
 def check_fingerprint(record: RunRecord) -> Finding:

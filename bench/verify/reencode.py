@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
-from bench.data.sets.folder import DataFolder
+from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.run.executors.scoring import RunVectors, score_tasks
 from bench.run.trained_run import find_run, load_run

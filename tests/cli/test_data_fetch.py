@@ -21,8 +21,7 @@ from click.testing import Result
 from commands import argv, bench, error_line
 from hub import StandInHub
 
-from bench.data.sets import DataFolder, data_set, sources
-from bench.data.sets.manifest import Form
+from bench.data.sets import DataFolder, Form, data_set, sources
 
 HERE = Path(__file__).resolve().parents[2]
 

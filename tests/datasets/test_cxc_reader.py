@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets import DataFolder, cxc, data_set
+from bench.data.sets import DataFolder, Form, cxc, data_set
 from bench.data.sets.cxc import read_cxc
-from bench.data.sets.manifest import Form
 
 
 @pytest.fixture(scope="module")

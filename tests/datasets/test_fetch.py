@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import io
 import json
 import subprocess
@@ -23,19 +22,24 @@ from hub import StandInHub
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.data.corpora import open_corpus
 from bench.data.sets import (
+    ANY,
+    DataFile,
     DataFolder,
     DataSet,
+    Form,
     Later,
     NotFetchedYet,
+    Part,
     Source,
+    content_hash,
     data_set,
     data_sets,
+    fetch_warning,
+    read_receipt,
     sources,
     sources_of,
 )
 from bench.data.sets.fetch import CONVERSIONS, Fetcher
-from bench.data.sets.manifest import ANY, DataFile, Form, content_hash, fetch_warning, read_receipt
-from bench.data.sets.sources import Part
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
 RAW = {"A/one.txt": b"A cat's\tone dog\nB\tC\n", "A/two.txt": b"X Y\tz\n"}
@@ -124,9 +128,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("bench.data.sets.fetch.data_set", sets.__getitem__)
     monkeypatch.setattr("bench.data.sets.fetch.sources_of", of)
-    for module in ("folder", "sources"):
-        monkeypatch.setattr(importlib.import_module(f"bench.data.sets.{module}"), "sources_of", of)
-    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: sets)
+    monkeypatch.setattr("bench.data.sets.sources_of", of)
+    monkeypatch.setattr("bench.data.sets.data_sets", lambda: sets)
 
 
 @pytest.fixture
@@ -501,8 +504,7 @@ def test_labelled_nli_is_built_from_the_two_archives(
     assert [path.partition("://")[2] for path in part.paths] == list(nli_archives())
     hashes = tuple(map(sha, nli_archives().values()))
     known = replace(source, files={name: replace(part, sha256=hashes)})
-    module = importlib.import_module("bench.data.sets.sources")
-    monkeypatch.setattr(module, "sources", lambda: {source.name: known})
+    monkeypatch.setattr("bench.data.sets.sources", lambda: {source.name: known})
     lines: list[str] = []
     Fetcher(tmp_path, lines.append).get(wanted)
     counted = "3 rows, where 942,069 were expected"

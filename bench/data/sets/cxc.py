@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets.folder import DataFolder, other_form
-from bench.data.sets.manifest import (
+from bench.data.sets import (
     ANY,
+    DataFolder,
     DataSet,
     cells,
     data_set,
+    other_form,
     single_spaced,
 )
 from bench.data.sets.sts import SentencePairs

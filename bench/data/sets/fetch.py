@@ -22,20 +22,22 @@ from bench.base.errors import DataDamaged, DataMissing, FetchFailed, one_line
 from bench.base.files import file_sha256, lock, write_whole
 from bench.base.text import plural
 from bench.data.fetching import Say, download, repository_info, silent, site, unpack
-from bench.data.sets.folder import DataFolder
-from bench.data.sets.manifest import (
+from bench.data.sets import (
     ANY,
     DataFile,
+    DataFolder,
     DataSet,
+    Part,
     Receipt,
+    Source,
     count_rows,
     data_set,
     read_receipt,
     receipt_path,
     recognise,
+    sources_of,
     write_receipt,
 )
-from bench.data.sets.sources import Part, Source, sources_of
 
 WORK = ".fetching"
 """Folder for what is on its way, inside the data folder (so that a finished file is only renamed)."""

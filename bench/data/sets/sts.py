@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, UnknownName
-from bench.data.sets.folder import Copy, DataFolder
-from bench.data.sets.manifest import DataFile, cells, data_set, single_spaced
+from bench.data.sets import Copy, DataFile, DataFolder, cells, data_set, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np

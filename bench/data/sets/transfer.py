@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, UnknownName
-from bench.data.sets.folder import DataFolder, other_form
-from bench.data.sets.manifest import ANY, Found, cells, data_set, data_sets, single_spaced
+from bench.data.sets import (
+    ANY,
+    DataFolder,
+    Found,
+    cells,
+    data_set,
+    data_sets,
+    other_form,
+    single_spaced,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -31,7 +31,7 @@ from bench.base.contract import located
 from bench.base.devices import stop_signals
 from bench.base.errors import BenchError, DeviceLost, Interrupted, PluginFailed, RunFailed
 from bench.base.files import folder_sha256
-from bench.data.sets.manifest import fetch_warning
+from bench.data.sets import fetch_warning
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter
 from bench.run.config import RunConfig

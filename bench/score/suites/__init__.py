@@ -31,7 +31,7 @@ from bench.base.text import average_of
 from bench.runs.record import AVERAGE, REDUCED
 
 if TYPE_CHECKING:
-    from bench.data.sets.folder import DataFolder
+    from bench.data.sets import DataFolder
 
 Arrays = Mapping[str, np.ndarray]
 """Of one task, by name: "prediction", "gold", "subset" ..."""
