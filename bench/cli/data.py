@@ -24,9 +24,9 @@ from bench.data.overlap import (
     Match,
     ScoredSentences,
     count_overlaps,
+    merge_overlaps,
     scored_sentences,
 )
-from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets import (
     DataFolder,
     DataSet,

@@ -15,7 +15,7 @@ from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.statistics.summary import summarise, with_baseline
 from bench.compare.statistics.table import AVERAGE, Footnote, Row, Table
-from bench.data.overlap_counts import seen_tasks
+from bench.data.overlap import seen_tasks
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of

@@ -13,17 +13,19 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from bench.base.files import CacheEntry
 from bench.data.corpora import NUMBERS, Corpus
-from bench.data.overlap_counts import RULE, Overlap
 
+RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
+MUCH = 0.1  # share of a task's sentences from which a row that trained on them is marked
 AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
@@ -35,6 +37,20 @@ class ScoredSentences:
     task: str
     text: str | None
     sentences: Sequence[str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
+    corpus have at least one of either."""
+
+    suite: str
+    task: str
+    text: str | None
+    sentences: int
+    exact: int
+    near: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -161,6 +177,35 @@ def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
     for key, (words, _) in sorted(keys.items()):
         digest.update(f"{key}\0{' '.join(words)}\0".encode())
     return digest.hexdigest()[:32]
+
+
+# --- the counts in a record ---
+
+
+def overlaps_of(stored: Any) -> list[Overlap]:
+    """What a record keeps, which may be anything; empty where nothing was recorded, or in another version's form."""
+    try:
+        return msgspec.convert(stored["tasks"], list[Overlap])
+    except (TypeError, KeyError, msgspec.ValidationError):
+        return []
+
+
+def seen_tasks(stored: Any, suite: str) -> list[str]:
+    """The tasks of a suite of whose sentences a tenth or more stand in the corpus."""
+    return [
+        one.task
+        for one in overlaps_of(stored)
+        if one.suite == suite and one.exact + one.near >= MUCH * one.sentences > 0
+    ]
+
+
+def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
+    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
+    cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
+    if isinstance(before, dict) and before.get("rule") == RULE:
+        old = {(task["suite"], task["task"], task["text"]): task for task in before["tasks"]}
+        cells = {**old, **cells}
+    return {"rule": RULE, "tasks": list(cells.values())}
 
 
 # --- all pairs of nearly equal word sets, exactly: none is missed, and only sets are compared that share two of their rarest words ---

@@ -12,7 +12,7 @@ import msgspec
 from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
-from bench.data.overlap_counts import overlaps_of
+from bench.data.overlap import overlaps_of
 from bench.runs.intact import read_curve, series
 from bench.runs.record import SET, RunRecord, Score, dev_words
 from bench.show.grid import Column, Grid, grid
