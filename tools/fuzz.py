@@ -34,6 +34,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -318,25 +319,28 @@ READERS = (
     Reader("xz", "a.tsv.xz", (lzma.compress(TSV * 20),), corpus),
     Reader("gzip", "a.tsv.gz", (gzip.compress(TSV * 20),), corpus),
     Reader(
-        "MR", "a.pos", (b"good .\nfine\x85 .\n",), evaluation(transfer._parse_one_class, "latin-1")
+        "MR",
+        "a.pos",
+        (b"good .\nfine\x85 .\n",),
+        evaluation(partial(transfer.parse_texts, "MR"), "latin-1"),
     ),
     Reader(
         "SST-2",
         "a",
         (b"good film\t1\nbad film\t0\nx\t1\n",),
-        evaluation(transfer._PARSERS["SST-2"]),
+        evaluation(partial(transfer.parse_texts, "SST-2")),
     ),
     Reader(
         "TREC",
         "a",
         (b"NUM:dist How far ?\nHUM:ind Who is it ?\n",),
-        evaluation(transfer._PARSERS["TREC"], "latin-1"),
+        evaluation(partial(transfer.parse_texts, "TREC"), "latin-1"),
     ),
     Reader(
         "MRPC",
         "a",
         (b'1\t2\t3\tA "b" .\tC\n0\t2\t3\tD\tE\n',),
-        evaluation(transfer._PARSERS["MRPC"]),
+        evaluation(partial(transfer.parse_texts, "MRPC")),
     ),
     Reader(
         "pairs of STS",

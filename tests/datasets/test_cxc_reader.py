@@ -98,7 +98,7 @@ def test_captions_that_are_not_tied_by_fives_are_refused():
     assert cxc.images(["c", "x", "a"], every).tolist() == [0, 1, 0]
     extra = [*one, ("a", "f"), ("f", "b")]
     for broken in (one[:-1], extra, [*one[:-1], ("e", "b")], [*one, ("a", "c")]):
-        with pytest.raises(DataDamaged, match="caption a is tied to"):
+        with pytest.raises(DataDamaged, match="caption a is linked to"):
             cxc.images(["a"], broken)
 
 
