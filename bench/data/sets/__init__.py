@@ -36,10 +36,10 @@ from bench.data.fetching import site
 
 ANY = "any"
 
-# What a corpus is called on a command line and in recipes, where it is not called by its file.
-BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
-TARGET = "target"  # the name of the corpus of all sentences that are scored
-STSB_TRAIN = "stsb-train"  # of the pairs of STS-B's train split with their scores, 0 to 1
+# Names of corpora on the command line and in recipes, apart from names of files.
+BY_HASH = "sha256:"  # before the hash of a text, which may have any file name
+TARGET = "target"  # all sentences that are scored
+STSB_TRAIN = "stsb-train"  # the pairs of STS-B's train split with their scores, 0 to 1
 MADE_HERE = (TARGET, STSB_TRAIN)  # corpora that are written from evaluation data
 RECIPE_CORPORA = {
     "wiki1m": "wiki1m_for_simcse.txt",
@@ -201,23 +201,22 @@ def lf(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
 
-# --- says of one file which text form it is, by checksum, or what is wrong with it and where; and keeps receipts of what was fetched ---
-
+# --- which text form a file has, by its checksum, or what is wrong with it and where ---
 
 OTHER = "other"
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file that was read and recognised. ``form`` is "any", a form of the manifest, or "other"."""
+    """A file that was read. ``form`` is "any", a form of the manifest, or "other"."""
 
     file: DataFile
     path: Path
     form: str
     sha256: str
-    """The manifest's hash of that form; of the bytes found, where the form is "other"."""
+    """The manifest's hash of that form; the file's own hash if the form is "other"."""
     text: str = ""
-    """Decoded; empty of a packed file and one of ``first_use``, which may be large."""
+    """Decoded; empty for a packed file and one of ``first_use``, which may be large."""
 
 
 def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
@@ -226,17 +225,16 @@ def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
 
 
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
-    """Reads a file and says which form it is. Raises DataDamaged with the file's name, expected and found counts or hash."""
+    """Reads a file and says which form it has. Raises DataDamaged with the path, and the expected and found counts or hash."""
     if file.first_use:
         return Found(file, path, ANY, recognise_first_use(wanted, file, path))
     if file.packed is not None or file.role == "archive":
         return _recognise_packed(wanted, file, path)
     try:
         data = path.read_bytes()
-    except OSError as error:
-        raise damaged_file(wanted, f"cannot read ({error.strerror}) in {path}") from None
-    try:
         text = data.decode(file.encoding)
+    except OSError as error:
+        raise damaged_file(wanted, f"cannot read {path} ({error.strerror})") from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problem = f"line {line} is not {file.encoding.upper()} in {path}"
@@ -253,7 +251,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
         expected = file.content or next(iter(file.forms.values())).sha256
         problem = f"altered text: content hash {content[:12]} found, {expected[:12]} expected"
         raise damaged_file(wanted, f"{problem}, in {path}")
-    if not file.varies:  # only white space differs: the manifest's hash speaks for it
+    if not file.varies:  # only white space differs
         return Found(file, path, ANY, file.forms[ANY].sha256, text)
     return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
 
@@ -270,13 +268,14 @@ def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
     raise damaged_file(wanted, f"altered: sha256 {sha256[:12]} is not known, in {path}")
 
 
-# --- files whose checksum nobody knew when the manifest was written: held against what was recorded when they were first fetched ---
+# --- files whose checksum was unknown when the manifest was written: compared with the receipt of the first fetch ---
+# A receipt says what was fetched, from where, at which revision; it lies beside the data, so that it is copied with it.
 
 
 def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
-    """The file's sha256, if it is one that a receipt recorded.
+    """The file's sha256, if a receipt has it. A copy that was not fetched by bench has no receipt: then its rows are counted.
 
-    A copy that was not fetched by this package has no receipt: then its rows are counted. Raises DataDamaged.
+    Raises DataDamaged.
     """
     known = {receipt.downloads.get(file.path) for receipt in receipts_in(path.parent)} - {None}
     if not known and (rows := count_rows(wanted, file, path)) != file.rows:
@@ -300,10 +299,6 @@ def count_rows(wanted: DataSet, file: DataFile, path: Path) -> int:
         raise damaged_file(wanted, f"cannot read {path} ({error})") from None
 
 
-# --- receipts: what was fetched, from where, which revision and which bytes; a small file beside the data, so that it travels with it ---
-# Where nobody could know a checksum beforehand, the first receipt is the checksum: trust on first use.
-
-
 class Receipt(Struct, frozen=True, kw_only=True):
     schema: Literal["bench.receipt/1"] = "bench.receipt/1"
     source: str
@@ -314,7 +309,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     downloads: dict[str, str]
     """Path in the source -> sha256 of what was downloaded."""
     warnings: dict[str, str] = {}
-    """Path of a file of ours -> what is not as it was expected."""
+    """Path of our file -> what was unexpected about it."""
 
 
 def receipt_path(folder: Path, source: str) -> Path:
@@ -322,33 +317,31 @@ def receipt_path(folder: Path, source: str) -> Path:
 
 
 def read_receipt(path: Path) -> Receipt | None:
-    """None where there is none. Raises DataDamaged where it cannot be read: it is what later fetches are held against."""
+    """None if there is none. Raises DataDamaged if it cannot be read, because later fetches are compared with it."""
     if not path.exists():
         return None
     try:
         return msgspec.json.decode(path.read_bytes(), type=Receipt)
     except (OSError, ValueError, RecursionError) as error:
         raise DataDamaged(
-            f"{path} is no receipt of a download ({error})",
-            "remove it to fetch again and trust what comes",
+            f"{path} is not a valid receipt of a download ({error})",
+            "remove it to fetch again and trust what arrives",
         ) from None
 
 
 def receipts_in(folder: Path) -> list[Receipt]:
-    """Of every source that files in the folder were fetched from. Raises DataDamaged."""
-    receipts = map(read_receipt, sorted(folder.glob("*.receipt.json")))
-    return [receipt for receipt in receipts if receipt is not None]
+    """One for every source of the folder's files. Raises DataDamaged."""
+    return list(filter(None, map(read_receipt, sorted(folder.glob("*.receipt.json")))))
 
 
 def fetch_warning(path: Path) -> str:
-    """What was not as it was expected when a file was first fetched; "" of all others."""
-    found = [receipt.warnings.get(path.name, "") for receipt in receipts_in(path.parent)]
-    return "; ".join(filter(None, found))
+    """What was unexpected about a file when it was first fetched; usually ""."""
+    warnings = [receipt.warnings.get(path.name, "") for receipt in receipts_in(path.parent)]
+    return "; ".join(filter(None, warnings))
 
 
 def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:
-    """Add this fetch to what is known; what was known of other files of the same revision stays. ``aside``: a folder to write in, of whoever
-    removes what a killed process leaves there. Raises OSError."""
+    """Add a fetch to the receipt; what it has of other files at the same revision stays. ``aside``: as for ``write_whole``. Raises OSError."""
     before = read_receipt(path)
     if before and before.revision == receipt.revision:
         receipt = msgspec.structs.replace(
@@ -436,16 +429,6 @@ def sources() -> Mapping[str, Source]:
     return {source.name: source for source in listed}
 
 
-def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
-    """Those of its sources that are asked where none fails: for each file of the set the first that has it."""
-    missing, chosen = {file.path for file in wanted.files}, []
-    for source in ordered:
-        if given := {file.path for file in wanted.files if source.part(file) is not None} & missing:
-            chosen.append(source)
-            missing -= given
-    return chosen
-
-
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
     form = text if text != "any" else "tokenised"
@@ -456,7 +439,7 @@ def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     ]
 
 
-# --- where fetched data is kept, what can fill it, and what a plan would fetch ---
+# --- what a plan would fetch ---
 
 ON_ITS_PAGE = "on its page of the hub"
 
@@ -489,40 +472,40 @@ class Pending:
 
 
 class NotFetchedYet(BenchError):
-    """Something that a plan needs and that would be fetched now, if this were more than a plan. ``wanted``: where it is a set."""
+    """A plan needs something that would be fetched now if the plan were run."""
 
-    def __init__(self, name: str, wanted: DataSet | None = None) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(f"{name} is not on this machine yet")
-        self.wanted = wanted
 
 
 class Later:
-    """In the place of a fetcher: notes what is to be fetched, in the order in which it was needed, and opens no connection.
+    """Stands in for a fetcher: notes what has to be fetched, in the order in which it is needed, and opens no connection.
 
-    ``beside_root``: also what a folder that the user gave lacks, into which nothing is fetched: for a plan that is only looked at.
+    ``beside_root``: also what is missing from a folder that the user named, into which nothing is fetched: for --dry-run.
     """
 
     def __init__(self, beside_root: bool = False) -> None:
         self.beside_root = beside_root
-        self._noted: dict[str, Pending] = {}
-
-    @property
-    def pending(self) -> tuple[Pending, ...]:
-        return tuple(self._noted.values())
+        self.pending: tuple[Pending, ...] = ()
 
     def note(self, item: Pending) -> None:
-        self._noted.setdefault(item.name, item)
+        if item.name not in [noted.name for noted in self.pending]:
+            self.pending = (*self.pending, item)
 
     def get(self, wanted: DataSet, text: str) -> None:
         """Raises NotFetchedYet."""
         self.note(pending_set(wanted, text))
-        raise NotFetchedYet(wanted.name, wanted)
+        raise NotFetchedYet(wanted.name)
 
 
 def pending_set(wanted: DataSet, text: str) -> Pending:
-    """What would come, from which source, where none fails."""
+    """What would be fetched, and from which sources, if none fails: for each file the first source that has it."""
     every = sources_of(wanted, text)
-    first = first_of(wanted, every)
+    missing, first = {file.path for file in wanted.files}, list[Source]()
+    for source in every:
+        if here := missing & {file.path for file in wanted.files if source.part(file)}:
+            first.append(source)
+            missing -= here
     return Pending(
         name=wanted.name,
         kind="corpus" if wanted.kind == "corpus" else "data",
@@ -536,30 +519,30 @@ def pending_set(wanted: DataSet, text: str) -> Pending:
     )
 
 
+# --- the data folder: finds sets, and refuses what is incomplete or altered ---
+
+Problem = DataDamaged | DataMissing
+
+
 def fetched_folder() -> Path:
     """The folder for fetched data, unless the user names one: below $BENCH_CACHE, else ~/.cache/sentence-bench."""
     return default_cache() / "data"
 
 
-# --- the data folder: finds sets, recognises their text form by checksum, and refuses what is incomplete or altered ---
-
-Problem = DataDamaged | DataMissing
-
-
 @dataclass(frozen=True)
 class Copy:
-    """A complete, undamaged copy of (part of) a set."""
+    """A complete, undamaged copy of a set, or of some of its files."""
 
     place: Path
     form: str
-    """"any" where the set has no text forms, else "tokenised", "raw" or "other-<hash>"."""
+    """"any" if the set has no text forms, else "tokenised", "raw" or "other-<hash>"."""
     sha256: str
     files: tuple[Found, ...]
 
 
 @dataclass(frozen=True)
 class State:
-    """What ``bench data`` says of a set. ``status``: found, missing, damaged."""
+    """What ``bench data`` shows for a set. ``status``: found, missing, damaged."""
 
     status: str
     forms: tuple[str, ...] = ()
@@ -568,9 +551,9 @@ class State:
 
 
 class DataFolder:
-    """Where evaluation data and corpora are looked for: ``--data`` or ``BENCH_DATA`` (``None`` = the user gave nothing), then
-    ``store``, what was fetched earlier. With a ``fetcher``, which fills the store, what is missing is fetched when it is opened,
-    unless the user gave a folder: what is not in it is missing.
+    """Where evaluation data and corpora are: ``--data`` or ``BENCH_DATA`` (``None`` = neither was set), then ``store``, the
+    folder of fetched data. With a ``fetcher``, which fills the store, a missing set is fetched when it is opened, unless the
+    user named a folder: then it is missing.
     """
 
     def __init__(
@@ -584,41 +567,31 @@ class DataFolder:
         self.root = Path(root).expanduser() if root is not None else None
         self.offline = offline  # nothing may be fetched
         self.fetcher = None if offline else fetcher
-        store = fetched_folder() if store == "" else store
-        self.store = Path(store) if store is not None else None
-
-    @property
-    def fetches(self) -> bool:
-        """Whether a set that is missing is fetched when it is opened, or noted by a plan."""
-        return self.fetcher is not None and (
-            self.root is None or (self.later is not None and self.later.beside_root)
-        )
+        self.store = Path(store or fetched_folder()) if store is not None else None
 
     @property
     def later(self) -> Later | None:
-        """Where a plan notes what it would fetch; None where it is no plan."""
+        """Where a plan notes what it would fetch; None outside a plan."""
         return self.fetcher if isinstance(self.fetcher, Later) else None
 
     def check_root(self) -> None:
-        """Raises DataMissing where the user gave a folder that there is not."""
+        """Raises DataMissing if the user named a folder that does not exist."""
         if self.root is not None and not self.root.is_dir():
             raise DataMissing(
-                f"the data folder {self.root} does not exist, or is no folder",
-                f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it",
+                f"the data folder {self.root} does not exist, or is not a folder",
+                f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} creates and fills it",
             )
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """The folders that exist, in the order in which they are looked in."""
+        """The folders that exist, in the order in which they are searched."""
         return tuple(
-            root
-            for root in dict.fromkeys([self.root, self.store])
-            if root is not None and root.is_dir()
+            root for root in dict.fromkeys([self.root, self.store]) if root and root.is_dir()
         )
 
     @property
     def as_it_is(self) -> DataFolder:
-        """The same folders, for what would be nice to have and is not worth a download."""
+        """The same folders, without fetching: for optional data that is not worth a download."""
         return DataFolder(self.root, self.offline, store=self.store)
 
     def copies(
@@ -637,10 +610,10 @@ class DataFolder:
     def open(
         self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY
     ) -> Copy:
-        """The copy of these files in the form asked for ("any": whichever is complete, tokenised first).
+        """The copy of these files in the requested form ("any": whichever is complete, tokenised first).
 
-        What is missing is fetched, where there is a fetcher. Raises DataDamaged where the copy that would serve is incomplete
-        or altered, DataMissing where there is none and none could be fetched.
+        A missing set is fetched if there is a fetcher. Raises DataDamaged if the copy that would serve is incomplete or
+        altered, DataMissing if there is none and none could be fetched.
         """
         try:
             return self._open(wanted, files, text)
@@ -650,58 +623,59 @@ class DataFolder:
             raise
 
     def file(self, place: str) -> Path:
-        """A file by its place in the data folder, for a plugin's suite, whose data no manifest describes. Raises DataMissing."""
+        """A file by its path in the data folder, for a plugin's suite, whose data has no manifest. Raises DataMissing."""
         if (path := self._find(place)) is not None:
             return path
         folders = " or ".join(str(root) for root in self.roots) or "any data folder"
-        raise DataMissing(f"{place} is not in {folders}", "--data DIR, the folder that holds it")
+        raise DataMissing(f"{place} is not in {folders}", "--data DIR, the folder that has it")
 
     def _find(self, *places: str) -> Path | None:
         paths = (root / place for root in self.roots for place in places)
         return next((path for path in paths if path.is_file()), None)
 
     def corpus(self, file: str) -> Path | None:
-        """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
+        """A training file by its name, fetched if it is missing and has a source; None if it cannot be had here.
 
-        Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
+        Raises DataMissing if only ``offline`` prevents that, or if it could not be fetched.
         """
         for known in data_sets().values():
             if known.kind == "corpus" and known.files[0].path == file:
-                return self._fetched_file(known, ("train",))
+                return self._fetched_file(known)
         return self._find(f"train/{file}")
 
     def vectors(self, wanted: DataSet) -> Path:
-        """The file of a set of word vectors, fetched where it is missing. Raises DataMissing."""
-        if (path := self._fetched_file(wanted, wanted.places)) is None:
+        """The file of a set of word vectors, fetched if it is missing. Raises DataMissing."""
+        if (path := self._fetched_file(wanted)) is None:
             raise self._missing(wanted, ANY)
         return path
 
-    def _fetched_file(self, wanted: DataSet, homes: Sequence[str]) -> Path | None:
-        """The first file of a set in one of these folders, fetched where it is in none. Raises DataMissing."""
+    def _fetched_file(self, wanted: DataSet) -> Path | None:
+        """The first file of a set, fetched if it is missing. Raises DataMissing."""
         file = wanted.files[0].path
-        places = [f"{home}/{file}" for home in homes]
+        places = [f"{home}/{file}" for home in wanted.places]
         if (path := self._find(*places)) is None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
             path = self._find(*places)
         return path
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
-        """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
+        """Whether the set was fetched now. Raises DataMissing, with what to do on another machine, if that is forbidden."""
         if not sources_of(wanted, text):
             return False
-        if self.fetcher is not None and self.fetches:
-            try:
-                self.fetcher.get(wanted, text)
-            except FetchFailed as failure:
-                raise DataMissing(f"{missing.message}; {failure.message}", failure.hint) from None
-            return True
         if self.offline:
             raise DataMissing(
                 f"{missing.message}; nothing is fetched (--offline, or HF_HUB_OFFLINE is set)",
                 f"where there is a network: bench data fetch {wanted.name}{_form_option(wanted, text)} --data DIR; copy DIR here, then --data DIR",
                 wanted.name,
             )
-        return False
+        # into a folder that the user named nothing is fetched, but a plan may note what it lacks
+        if self.fetcher is None or (self.root and not (self.later and self.later.beside_root)):
+            return False
+        try:
+            self.fetcher.get(wanted, text)
+        except FetchFailed as failure:
+            raise DataMissing(f"{missing.message}; {failure.message}", failure.hint) from None
+        return True
 
     def _open(self, wanted: DataSet, files: tuple[DataFile, ...] | None, text: str) -> Copy:
         copies, problems = self.copies(wanted, files)
@@ -709,55 +683,47 @@ class DataFolder:
         if matching:
             order = {"tokenised": 0, ANY: 0, "raw": 2}
             return min(matching, key=lambda copy: order.get(copy.form, 1))
-        # what is damaged matters more than what is there in another form, and that more than what is incomplete
-        damaged = [problem for problem in problems if isinstance(problem, DataDamaged)]
-        if damaged:
-            raise damaged[0]
+        # a damaged copy matters more than one in another form, and that more than an incomplete one
+        for problem in problems:
+            if isinstance(problem, DataDamaged):
+                raise problem
         if copies:
             form = copies[0].form
             there = f"{form} in {copies[0].files[0].path.parent}"
             use = form if form in wanted.forms else ANY
             raise other_form(wanted.name, text, there, use, self._get(wanted, text))
-        if problems:
-            raise problems[0]
-        raise self._missing(wanted, text)
+        raise problems[0] if problems else self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
-        """Quick: which files are there, by their names; a form is known by its folder."""
-        places: list[Path] = []
+        """Quick: which files are there, by their names; a form is recognised by its folder."""
+        places: list[str] = []
         problems: list[str] = []
         for place in self._places(wanted, None):
             absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
-            many = f"{len(absent)} of {len(wanted.files)} files missing in {place}"
             if absent:
+                many = f"{len(absent)} of {len(wanted.files)} files missing in {place}"
                 problems.append(f"{many}, first {absent[0]}")
             else:
-                places.append(place)
-        names = [place.as_posix() for place in places]
+                places.append(place.as_posix())
         forms = [
             form
             for form, home in wanted.homes.items()
-            if any(name.endswith(f"/{home}") for name in names)
+            if any(place.endswith(f"/{home}") for place in places)
         ]
-        return State("found" if places else "missing", tuple(forms), tuple(names), tuple(problems))
+        return State("found" if places else "missing", tuple(forms), tuple(places), tuple(problems))
 
     def check(self, wanted: DataSet) -> State:
         """Thorough: reads every byte of every copy."""
         copies, problems = self.copies(wanted)
-        first = [
-            checked_file.path
-            for copy in copies
-            for checked_file in copy.files
-            if checked_file.file.first_use
+        warnings = [
+            fetch_warning(one.path) for copy in copies for one in copy.files if one.file.first_use
         ]
-        status = "found" if copies else "missing"
-        if any(isinstance(problem, DataDamaged) for problem in problems):
-            status = "damaged"
+        is_damaged = any(isinstance(problem, DataDamaged) for problem in problems)
         return State(
-            status,
+            "damaged" if is_damaged else "found" if copies else "missing",
             tuple(dict.fromkeys(copy.form for copy in copies)),
             tuple(str(copy.place) for copy in copies),
-            (*(problem.message for problem in problems), *filter(None, map(fetch_warning, first))),
+            (*(problem.message for problem in problems), *filter(None, warnings)),
         )
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
@@ -770,38 +736,35 @@ class DataFolder:
         )
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
-        """Folders that hold at least one of the files."""
+        """Folders that have at least one of the files."""
         roots = (Path(str(resources.files("bench"))),) if wanted.kind == "built-in" else self.roots
-        places: dict[Path, Path] = {}  # one folder may be reached by two names
-        for root in roots:
-            for name in wanted.places:
-                place = root / name
-                if any((place / file.path).exists() for file in files or wanted.files):
-                    places.setdefault(place.resolve(), place)
+        places: dict[Path, Path] = {}  # one folder may have two names
+        for place in (root / name for root in roots for name in wanted.places):
+            if any((place / file.path).exists() for file in files or wanted.files):
+                places.setdefault(place.resolve(), place)
         return list(places.values())
 
     def _missing(self, wanted: DataSet, text: str) -> DataMissing:
         hint = f"to get it: {self._get(wanted, text)}"
+        problem = "no data folder was named"
         if self.root is None:
-            problem = "no data folder was given"
-            return DataMissing(
-                f"{wanted.name}: {problem}", f"--data DIR or BENCH_DATA; {hint}", wanted.name
-            )
-        homes = [wanted.homes[text]] if text in wanted.homes else list(wanted.places)
-        where = " or ".join(f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes)
-        problem = f"not found in {self.root}; looked for {where}"
+            hint = f"--data DIR or BENCH_DATA; {hint}"
+        else:
+            homes = [wanted.homes[text]] if text in wanted.homes else wanted.places
+            files = [f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes]
+            problem = f"not found in {self.root}; looked for {' or '.join(files)}"
         return DataMissing(f"{wanted.name}: {problem}", hint, wanted.name)
 
     def _get(self, wanted: DataSet, text: str) -> str:
-        """What gets a set in a form: the command, where there is a source."""
+        """How to get a set in a form: the command, if there is a source."""
         if not sources_of(wanted, text):
             return wanted.get
         return f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
 
 
 def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
-    """The error where only another text form is ``there`` than ``text``; ``use``: by which ``--text`` scores it."""
-    hint = f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {get}"
+    """The error if there is only another text form (``there``) than ``text``; ``use``: the ``--text`` that scores it."""
+    hint = f"--text {use} scores that form (stored in a column of its own); to get the {text} form: {get}"
     return DataMissing(f"{name}: no {text} text found, only {there}", hint)
 
 
@@ -814,17 +777,14 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
         if not (place / file.path).is_file():
             problem = f"{wanted.name}: {place / file.path} is missing; the set is incomplete"
             raise DataMissing(problem, f"to get it: {wanted.get}")
-    recognised = tuple(recognise(wanted, file, place / file.path) for file in files)
-    together = hashlib.sha256("\n".join(file.sha256 for file in recognised).encode()).hexdigest()
-    form = _form_of(wanted, [file for file in recognised if file.file.varies])
-    return Copy(place, form, together, recognised)
+    found = tuple(recognise(wanted, file, place / file.path) for file in files)
+    together = hashlib.sha256("\n".join(one.sha256 for one in found).encode()).hexdigest()
+    return Copy(place, _form_of(wanted, [one for one in found if one.file.varies]), together, found)
 
 
 def _form_of(wanted: DataSet, texts: list[Found]) -> str:
-    """The form of a set by its files that have one. Raises DataDamaged where they have two."""
+    """The form of a set by those of its files that have one. Raises DataDamaged if they have two."""
     forms = {text.form for text in texts}
-    if not texts:
-        return ANY
     if OTHER in forms:
         return f"{OTHER}-{hashlib.sha256(''.join(text.sha256 for text in texts).encode()).hexdigest()[:8]}"
     if len(forms) > 1:
@@ -832,4 +792,4 @@ def _form_of(wanted: DataSet, texts: list[Found]) -> str:
         raise damaged_file(
             wanted, f"{texts[0].path} is {texts[0].form}, {odd.path.name} is {odd.form}"
         )
-    return forms.pop()
+    return forms.pop() if forms else ANY
