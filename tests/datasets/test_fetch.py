@@ -194,7 +194,7 @@ def test_a_damaged_archive_leaves_nothing_and_what_is_right_in_it_is_not_lost(
     serve_copy(hub, TOKENISED)
     lines: list[str] = []
     fetcher(lines.append).get(ONE)
-    assert any(line.startswith("one.tar has another A/two.txt: ONE: ") for line in lines)
+    assert any(line.startswith("one.tar has a different A/two.txt: ONE: ") for line in lines)
     assert files(tmp_path / "data") == {
         "archive/A/one.txt": TOKENISED["A/one.txt"],
         **{f"moses/{path}": data for path, data in TOKENISED.items()},
@@ -263,12 +263,12 @@ def test_a_table_without_text_is_one_line(
     hub: StandInHub, fetcher: Callable[..., Fetcher], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for data in (b"no parquet", b""):
-        with pytest.raises(DataDamaged, match="no parquet file with a column 'text'"):
-            CONVERSIONS["parquet text"]([data])
+        with pytest.raises(DataDamaged, match="not a Parquet file with a column 'text'"):
+            CONVERSIONS["parquet text"](data)
     out = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table({"sentence": ["a"]}), out)
-    with pytest.raises(DataDamaged, match="no parquet file with a column 'text'"):
-        CONVERSIONS["parquet text"]([out.getvalue()])
+    with pytest.raises(DataDamaged, match="not a Parquet file with a column 'text'"):
+        CONVERSIONS["parquet text"](out.getvalue())
 
 
 @pytest.mark.parametrize("packed", [tar({**TOKENISED, "A/two.txt": b"cut"}), b"no archive"])
@@ -283,7 +283,7 @@ def test_an_archive_is_fetched_once_whatever_is_damaged_in_it(
     one = fetcher()
     for wanted in sets.values():
         with pytest.raises(
-            DataDamaged, match="no source has it as it should be|cannot be unpacked"
+            DataDamaged, match="no source has the expected files|cannot be unpacked"
         ):
             one.get(wanted)
     sent = [one for one in hub.requests if "one.tar" in one.path and one.method == "GET"]
@@ -450,7 +450,7 @@ def test_every_evaluation_set_but_the_prepared_table_can_be_fetched_whole() -> N
     ],
 )
 def test_conversions(name: str, given: list[bytes], want: bytes) -> None:
-    assert CONVERSIONS[name](given) == want
+    assert CONVERSIONS[name](*given) == want
 
 
 HORSE = ("A person on a horse jumps over a plane.", 'A person trains his horse, or "so".')
