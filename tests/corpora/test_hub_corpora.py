@@ -225,6 +225,6 @@ def test_what_is_refused_is_one_line(
 
 def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Path) -> None:
     hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "a"})}, gated=True)
-    with pytest.raises(BenchError, match="not open to us") as caught:
+    with pytest.raises(BenchError, match="not public") as caught:
         opened(f"hub:{REPO}:text", tmp_path)
     assert "hf auth login" in str(caught.value.hint)

@@ -218,7 +218,7 @@ def test_the_first_copy_is_trusted_and_every_later_one_is_held_against_it(
     hub.repos["dataset", "owner/data"].revisions[first]["corp.txt"] = (
         changed  # the same revision, other bytes
     )
-    with pytest.raises(DataDamaged, match="is not what it should be"):
+    with pytest.raises(DataDamaged, match="has the wrong checksum"):
         fetcher().get(CORPUS)
     path.write_bytes(changed)
     state = DataFolder(tmp_path / "data").check(CORPUS)
@@ -498,7 +498,7 @@ def test_labelled_nli_is_built_from_the_two_archives(
     wanted, source = data_set("nli-labelled"), sources()[name]
     for place, data in nli_archives().items():
         hub.serve(place, data)
-    with pytest.raises(DataDamaged, match="snli_1.0.zip is not what it should be"):
+    with pytest.raises(DataDamaged, match="snli_1.0.zip has the wrong checksum"):
         Fetcher(tmp_path).get(wanted)
     part = source.files[name]
     assert [path.partition("://")[2] for path in part.paths] == list(nli_archives())

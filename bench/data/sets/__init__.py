@@ -746,7 +746,7 @@ class DataFolder:
 
     def _missing(self, wanted: DataSet, text: str) -> DataMissing:
         hint = f"to get it: {self._get(wanted, text)}"
-        problem = "no data folder was named"
+        problem = "no data folder was given"
         if self.root is None:
             hint = f"--data DIR or BENCH_DATA; {hint}"
         else:
