@@ -1,6 +1,6 @@
-"""Which sentences of the evaluation sets stand in a training corpus, the same ones and nearly the same ones (docs/data.md).
+"""Which sentences of the evaluation sets occur in a training corpus, exactly or nearly (docs/data.md).
 
-Counts per task: how many of its sentences stand in a corpus, and in how many rows of the corpus they stand.
+Counts per task: how many of its sentences occur in a corpus, and in how many rows of the corpus they do.
 """
 
 from __future__ import annotations
@@ -91,18 +91,15 @@ def count_overlaps(
     sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
     known = [None if found else entry.read() for entry in entries]
-    todo = [i for i, known_rows in enumerate(known) if known_rows is None]
+    todo = [i for i, counts in enumerate(known) if counts is None]
     if todo:
-        for i, counts in zip(
-            todo,
-            _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found),
-            strict=True,
-        ):
+        some, keys = [wanted[i] for i in todo], [sets[i] for i in todo]
+        for i, counts in zip(todo, _counted(corpus, some, keys, progress, found), strict=True):
             known[i] = counts
             entries[i].write(counts)
     return [
-        Overlap(sentences.suite, sentences.task, sentences.text, len(keys), **(counts or {}))
-        for sentences, keys, counts in zip(wanted, sets, known, strict=True)
+        Overlap(sentences.suite, sentences.task, sentences.text, len(distinct), **(counts or {}))
+        for sentences, distinct, counts in zip(wanted, sets, known, strict=True)
     ]
 
 
@@ -133,8 +130,8 @@ def _counted(
     keys = list(words_by_key)
     number_of = {key: i for i, key in enumerate(keys)}
     index = NearIndex(list(words_by_key.values()))
-    flags = {kind: bytearray(len(keys)) for kind in ("exact", "near")}
-    rows = [0] * len(wanted)
+    matched: dict[str, set[int]] = {"exact": set(), "near": set()}
+    rows = Counter[int]()
     columns = [i for i, name in enumerate(corpus.columns) if name not in NUMBERS]
     numbered = enumerate(corpus.rows(), start=1)
     while batch := list(itertools.islice(numbered, AT_ONCE)):
@@ -142,11 +139,10 @@ def _counted(
         hits: set[tuple[int, int]] = set()  # (row, task)
         own = [number_of.get("".join(words), -1) for _, _, words in cells]
         matches = [("exact", place, i, 1.0) for place, i in enumerate(own) if i >= 0]
-        for place, i, similarity in index.near([words for _, _, words in cells]):
-            if own[place] != i:
-                matches.append(("near", place, i, similarity))
+        near = index.near([words for _, _, words in cells])
+        matches += [("near", place, i, alike) for place, i, alike in near if own[place] != i]
         for kind, place, i, similarity in matches:
-            flags[kind][i] = 1
+            matched[kind].add(i)
             number, text, _ = cells[place]
             for t in tasks_by_key[keys[i]]:
                 hits.add((number, t))
@@ -157,15 +153,13 @@ def _counted(
                             one.suite, one.task, one.text, kind, similarity, number, text, sentence
                         )
                     )
-        for _, t in hits:
-            rows[t] += 1
+        rows.update(t for _, t in hits)
         progress(batch[-1][0])
     counts = []
     for t, task_sentences in enumerate(sets):
-        numbers = [number_of[key] for key in task_sentences]
-        exact = sum(flags["exact"][i] for i in numbers)
-        near = sum(flags["near"][i] and not flags["exact"][i] for i in numbers)
-        counts.append({"exact": exact, "near": near, "rows": rows[t]})
+        numbers = {number_of[key] for key in task_sentences}
+        exact, nearly = numbers & matched["exact"], numbers & matched["near"]
+        counts.append({"exact": len(exact), "near": len(nearly - exact), "rows": rows[t]})
     return counts
 
 
