@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from bench.base.package import __version__
+from bench.base import __version__
 
 if TYPE_CHECKING:
     from bench.library import compare_runs, evaluate, frame, load_run, load_runs, train

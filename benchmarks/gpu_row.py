@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.data.sets import data_set
 from bench.data.sets.cxc import RatedCaptions
-from bench.data.sets.manifest import data_set
 from bench.data.sets.sts import STS_TASKS, SentencePairs
 from bench.data.sets.transfer import (
     CLASSES,

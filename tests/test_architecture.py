@@ -233,7 +233,7 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
         others = {
             hit
             for hit in reaches(found, "bench")
-            if not reaches({hit}, "bench.base.errors", "bench.base.average", package, *allowed)
+            if not reaches({hit}, "bench.base.errors", "bench.base.text", package, *allowed)
         } - {"bench"}
         assert others == set(), name
         assert reaches(imports(path, at_import_only=True), *HEAVY) == set(), name

@@ -119,7 +119,7 @@ def test_auto_is_the_fastest_precision_that_a_card_has(
     assert choose_precision("fp32", "cuda") == "fp32"
     monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "Tesla T4")
     if not bf16:
-        with pytest.raises(BenchError, match="--precision bf16: Tesla T4 has none"):
+        with pytest.raises(BenchError, match="--precision bf16: Tesla T4 does not support it"):
             choose_precision("bf16", "cuda")
 
 

@@ -34,6 +34,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,19 @@ from bench.backbones.families import read_config
 from bench.backbones.folder import _modules, checkpoint_names, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
-from bench.data.corpora import hub, open_corpus
+from bench.data.corpora import HubName, open_corpus, read_rows
 from bench.data.fetching import unpack as unpack_archive
-from bench.data.sets import sts, transfer
-from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_receipt, recognise
+from bench.data.sets import (
+    ANY,
+    DataFile,
+    Form,
+    Found,
+    data_set,
+    read_receipt,
+    recognise,
+    sts,
+    transfer,
+)
 from bench.method import read_json
 from bench.publish import gather
 from bench.publish.versions import read_version
@@ -259,8 +269,8 @@ def answered(path: Path) -> object:
 
 
 def hub_file(path: Path) -> object:
-    name = hub.HubName.of("hub:o/n:text,label")
-    return sum(1 for _ in hub.read_rows(path, path.name, name))
+    name = HubName.of("hub:o/n:text,label")
+    return sum(1 for _ in read_rows(path, path.name, name))
 
 
 def cached(path: Path) -> object:
@@ -308,25 +318,28 @@ READERS = (
     Reader("xz", "a.tsv.xz", (lzma.compress(TSV * 20),), corpus),
     Reader("gzip", "a.tsv.gz", (gzip.compress(TSV * 20),), corpus),
     Reader(
-        "MR", "a.pos", (b"good .\nfine\x85 .\n",), evaluation(transfer._parse_one_class, "latin-1")
+        "MR",
+        "a.pos",
+        (b"good .\nfine\x85 .\n",),
+        evaluation(partial(transfer.parse_texts, "MR"), "latin-1"),
     ),
     Reader(
         "SST-2",
         "a",
         (b"good film\t1\nbad film\t0\nx\t1\n",),
-        evaluation(transfer._PARSERS["SST-2"]),
+        evaluation(partial(transfer.parse_texts, "SST-2")),
     ),
     Reader(
         "TREC",
         "a",
         (b"NUM:dist How far ?\nHUM:ind Who is it ?\n",),
-        evaluation(transfer._PARSERS["TREC"], "latin-1"),
+        evaluation(partial(transfer.parse_texts, "TREC"), "latin-1"),
     ),
     Reader(
         "MRPC",
         "a",
         (b'1\t2\t3\tA "b" .\tC\n0\t2\t3\tD\tE\n',),
-        evaluation(transfer._PARSERS["MRPC"]),
+        evaluation(partial(transfer.parse_texts, "MRPC")),
     ),
     Reader(
         "pairs of STS",

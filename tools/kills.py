@@ -542,11 +542,9 @@ def data_world() -> Iterator[list[Any]]:
 
     from hub import StandInHub
 
+    from bench.data import sets as folders
+    from bench.data.sets import ANY, DataFile, DataSet, Form, Part, Source, content_hash
     from bench.data.sets import fetch as fetching
-    from bench.data.sets import folder as folders
-    from bench.data.sets import sources as known
-    from bench.data.sets.manifest import ANY, DataFile, DataSet, Form, content_hash
-    from bench.data.sets.sources import Part, Source
 
     rows = [f"{i % 7}\t{line}" for i, line in enumerate(_sentences(3000))]
     plain = "".join(f"{row}\n" for row in rows).encode()
@@ -653,13 +651,10 @@ def data_world() -> Iterator[list[Any]]:
             stack.enter_context(mock.patch.dict(os.environ, environment))
             # which the hub's client read when it was imported
             stack.enter_context(mock.patch("huggingface_hub.constants.HF_HUB_OFFLINE", False))
-            for module in (fetching, folders, known):
-                if hasattr(module, "sources_of"):
-                    stack.enter_context(
-                        mock.patch.object(
-                            module, "sources_of", lambda one, text=ANY: [of[one.name]]
-                        )
-                    )
+            for module in (fetching, folders):
+                stack.enter_context(
+                    mock.patch.object(module, "sources_of", lambda one, text=ANY: [of[one.name]])
+                )
             stack.enter_context(mock.patch.object(fetching, "data_set", sets.__getitem__))
             yield list(sets.values())
 

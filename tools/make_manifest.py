@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.data.sets.manifest import ANY, DataFile, cells, content_hash, lf, parse_manifest
+from bench.data.sets import ANY, DataFile, cells, content_hash, lf, parse_manifest
 
 
 def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:

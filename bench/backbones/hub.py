@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.backbones.folder import PICKLES, WEIGHTS, is_whole
 from bench.base.errors import FetchFailed, NotAModel
 from bench.data.fetching import TIMEOUT, on_hub, repository_info, site
-from bench.data.sets.sources import ON_ITS_PAGE, Pending
+from bench.data.sets import ON_ITS_PAGE, Pending
 
 CANONICAL = {
     "bert-base-uncased": "google-bert",

@@ -1,1 +1,13 @@
-"""What every other part stands on: errors, files written whole, hashes, the cache, what this machine is and how a process ended."""
+"""What every other part stands on: errors, files, hashes, the cache, this machine, plugins' code; and what this package is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+try:
+    from bench._version import __version__  # written by the build, from the git tag
+except ModuleNotFoundError:
+    __version__ = "0+source"  # a checkout that was not built
+
+PLACE = Path(__file__).parents[2]
+"""The folder that holds ``bench``: a new process with it on its path imports this package."""

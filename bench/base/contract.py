@@ -18,8 +18,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bench.base.errors import BenchError, PluginFailed, RunFailed, one_line
-from bench.base.findings import AGREES, DIFFERS, Finding
+from bench.base.errors import (
+    AGREES,
+    DIFFERS,
+    BenchError,
+    Finding,
+    PluginFailed,
+    RunFailed,
+    one_line,
+)
 
 DEPRECATED = r"bench\.(method|score\.suites)\b"
 """How the text of a DeprecationWarning begins that is about the contract: docs/architecture.md."""

@@ -1,4 +1,4 @@
-"""Which device and precision a run uses, and what this machine is (for the record and ``bench doctor``)."""
+"""This machine: device and precision of a run, memory, packages (for the record and ``bench doctor``), and signals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import os
 import platform
 import re
 import resource
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -32,12 +34,11 @@ PACKAGES = (
 def choose_device(requested: str) -> str:
     """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here, or a GPU that torch cannot use.
 
-    One sum is computed on a GPU, so that a driver or a card that does not fit this torch shows before anything is fetched. For ``auto``
-    such a GPU is a warning of two lines, and the device is the CPU.
+    One sum is computed on a GPU, so that a driver or card that does not work with this torch is noticed before anything is
+    fetched. For ``auto`` such a GPU is a warning of two lines, and the device is the CPU.
     """
-    if not re.fullmatch(
-        r"auto|cpu|(cuda|mps)(:[0-9]+)?", requested
-    ):  # before torch is loaded, which takes seconds
+    # checked before torch is loaded, which takes seconds
+    if not re.fullmatch(r"auto|cpu|(cuda|mps)(:[0-9]+)?", requested):
         raise BenchError(
             f"--device {requested} is not available here", "--device auto, cpu, cuda, cuda:1 or mps"
         )
@@ -66,7 +67,7 @@ def choose_device(requested: str) -> str:
 
 
 def _problem_of_use(device: str) -> BenchError | None:
-    """Why a GPU that torch sees computes nothing; None where it does."""
+    """Why a GPU that torch sees cannot compute; None if it can."""
     import torch
 
     index, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
@@ -81,7 +82,7 @@ def _problem_of_use(device: str) -> BenchError | None:
     except RuntimeError as error:  # no kernels for this card, or a card that another process holds
         major, minor = torch.cuda.get_device_capability(device)
         return BenchError(
-            f"{torch.cuda.get_device_name(device)} (compute capability {major}.{minor}) computes nothing with torch "
+            f"{torch.cuda.get_device_name(device)} (compute capability {major}.{minor}) does not work with torch "
             f"{torch.__version__}: {one_line(error, 100)}",
             f"{_build_of_cuda_12()}, for cards from 5.0 to 9.0; or --device cpu",
         )
@@ -96,7 +97,7 @@ def _build_of_cuda_12() -> str:
 
 
 def _problem_of_torch() -> BenchError | None:
-    """Why torch sees no GPU although the driver has one; None where the driver has none, or the user hid it."""
+    """Why torch sees no GPU although the driver has one; None if the driver has none, or the user hid it."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "all") in ("", "-1"):
         return None
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
@@ -120,10 +121,8 @@ def _problem_of_torch() -> BenchError | None:
 
 
 def choose_precision(requested: str, device: str) -> str:
-    """``auto`` is bf16 autocast on a GPU that computes in it, fp16 autocast on one with fast fp16 alone (compute capability 7.0 and 7.5), and
-    fp32 elsewhere: always on a CPU.
-
-    Raises BenchError for a precision that the device does not have.
+    """``auto`` is bf16 autocast on a GPU with bf16, fp16 autocast on one with fast fp16 only (compute capability 7.0 and 7.5),
+    and fp32 elsewhere, always on a CPU. Raises BenchError for a precision that the device does not support.
     """
     cpu = device.partition(":")[0] == "cpu"
     if requested == "fp16" and cpu:
@@ -137,19 +136,14 @@ def choose_precision(requested: str, device: str) -> str:
     has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
     if requested == "bf16" and not has_bf16:  # torch would emulate it, slowly
         name = torch.cuda.get_device_name(device)
-        raise BenchError(f"--precision bf16: {name} has none", "--precision fp16 or fp32")
+        raise BenchError(
+            f"--precision bf16: {name} does not support it", "--precision fp16 or fp32"
+        )
     if requested != "auto":
         return requested
     if has_bf16:
         return "bf16"
     return "fp16" if torch.cuda.get_device_capability(device) >= (7, 0) else "fp32"
-
-
-def cpu_info() -> str:
-    try:
-        return Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return ""
 
 
 def keep_freed_memory() -> None:
@@ -166,17 +160,11 @@ def device_name(device: str) -> str:
         import torch
 
         return torch.cuda.get_device_name(device)
-    model = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in cpu_info().splitlines()
-            if line.startswith("model name")
-        ),
-        "",
-    )
-    return (
-        f"{device}: {model or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
-    )
+    model = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        named = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+        model = named[1].strip() if named else model
+    return f"{device}: {model}, {os.cpu_count()} cores"
 
 
 def device_line(device: str, precision: str) -> str:
@@ -185,15 +173,15 @@ def device_line(device: str, precision: str) -> str:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Is it an error of a GPU after which every later call of this process fails, such as a failed assertion in a kernel?
+    """Whether every later call of this process to the GPU fails, as after a failed assertion in a kernel.
 
-    "CUDA error" is in the message of all of them, and in that of too little memory, which is no such error.
+    All such errors have "CUDA error" in their message; so does out of memory, after which the GPU still works.
     """
     return "CUDA error" in str(error) and "out of memory" not in str(error)
 
 
 def reset_peak_memory(device: str) -> None:
-    """From here on :func:`peak_memory_bytes` counts anew, where the system can do that."""
+    """Restart the count of :func:`peak_memory_bytes`, if the system can do that."""
     if device.startswith("cuda"):
         import torch
 
@@ -204,7 +192,7 @@ def reset_peak_memory(device: str) -> None:
 
 
 def peak_memory_bytes(device: str) -> int:
-    """The most memory that was in use: on the GPU where there is one, else :func:`host_memory_bytes`."""
+    """The peak memory in use: on the GPU for a GPU, else :func:`host_memory_bytes`."""
     if device.startswith("cuda"):
         import torch
 
@@ -213,7 +201,7 @@ def peak_memory_bytes(device: str) -> int:
 
 
 def host_memory_bytes() -> int:
-    """The most memory of the machine that was resident in this process."""
+    """The peak resident memory of this process."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
@@ -241,3 +229,46 @@ def platform_facts(device: str) -> dict[str, Any]:
     if device.startswith("cuda"):
         facts |= {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
     return facts
+
+
+# --- signals ---
+
+
+def signal_name(number: int) -> str:
+    """ "SIGILL (Illegal instruction)"; "signal 99" for one that has no name."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+    text = (signal.strsignal(number) or "").partition(":")[0]  # macOS has "Illegal instruction: 4"
+    return f"{name} ({text})" if text else name
+
+
+@contextlib.contextmanager
+def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
+    """While open, the first SIGINT or SIGTERM requests a stop at the next step; a second one ends the process as usual.
+
+    Not ``insistent``: later ones are ignored, and so is a SIGTERM after an error. One of several ranks gets the terminal's
+    signal and the launcher's, which also ends this rank when another one has ended; its own error must be printed first.
+    """
+    received: list[int] = []
+    before: Mapping[int, Any] = {}
+
+    def handler(number: int, frame: Any) -> None:
+        received.append(number)
+        for of_number, old in before.items() if insistent else ():
+            signal.signal(of_number, old)
+
+    with contextlib.suppress(ValueError):  # only the main thread can handle signals
+        before = {
+            number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+    try:
+        yield lambda: bool(received)
+    except BaseException:
+        if before and not insistent:
+            before = {**before, signal.SIGTERM: signal.SIG_IGN}
+        raise
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, with one clear line where they cannot be written; their hashes; and the cache of derived ones."""
+"""Files: written whole or not at all, with one clear line if they cannot be written; their hashes; and the cache of derived ones."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 
 def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
-    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises OSError; then ``path`` is as it was.
+    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises OSError; then ``path`` is unchanged.
 
-    ``folder``: another one on the same disk to write in, of whoever removes what a killed process leaves there.
+    ``folder``: another one on the same disk to write in, whose owner removes what a killed process leaves there.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
+    for leftover in path.parent.glob(f".{path.name}.*.tmp"):  # of a process that was killed
+        with contextlib.suppress(OSError):
+            if leftover.stat().st_mtime < time.time() - 3600:
+                leftover.unlink()
     aside = (folder or path.parent) / f".{path.name}.{secrets.token_hex(6)}.tmp"
     try:
         with open(aside, "xb") as file:
@@ -41,13 +44,18 @@ def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
         with contextlib.suppress(OSError):
             os.unlink(aside)
         raise
-    _sync_folder(path.parent)
+    with contextlib.suppress(OSError):  # some file systems cannot sync a folder; the rename stands
+        handle = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_or_fail(
     path: Path, data: bytes, hint: str | None = ELSEWHERE, folder: Path | None = None
 ) -> None:
-    """As :func:`write_whole`. Raises BenchError where it cannot be."""
+    """As :func:`write_whole`. Raises BenchError if the file cannot be written."""
     with writing(path, hint):
         write_whole(path, data, folder)
 
@@ -61,33 +69,14 @@ def writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
         raise BenchError(f"cannot write {path}: {error.strerror or error}", hint) from None
 
 
-def _sweep(path: Path) -> None:
-    """Remove what a killed process left beside ``path`` more than an hour ago."""
-    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-        with contextlib.suppress(OSError):
-            if leftover.stat().st_mtime < time.time() - 3600:
-                leftover.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(
-        OSError
-    ):  # some file systems have no such thing; the rename itself stands
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-# --- hashes: by which a reader knows that what lies in a folder is what was recorded ---
+# --- hashes: whether the files in a folder are those that were recorded ---
 
 
 def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
-    """Hash of what arrays say, not of how they are kept: another compression or a narrower type of number changes nothing.
+    """Hash of the values of arrays, whatever their compression and the width of their numbers.
 
-    Over the names in alphabetical order, each followed by its shape and its values in the order of rows: numbers as 64-bit integers or
-    floats, little end first, text as a JSON list. Raises ValueError for anything but numbers and text.
+    Over the names in alphabetical order, each followed by its shape and its values in the order of rows: numbers as little-endian
+    64-bit integers or floats, text as a JSON list. Raises ValueError for anything except numbers and text.
     """
     import numpy as np
 
@@ -95,16 +84,13 @@ def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
     for name in sorted(arrays):
         values = np.asarray(arrays[name])
         kind = values.dtype.kind
-        if kind in "biu":
-            what, data = "integers", values.astype("<i8").tobytes()
-        elif kind == "f":
-            what, data = "floats", values.astype("<f8").tobytes()
-        elif kind == "U":
-            what, data = "text", json.dumps(values.ravel().tolist()).encode()
+        if kind == "U":
+            data = json.dumps(values.ravel().tolist()).encode()
+        elif kind in "biuf":
+            data = values.astype("<f8" if kind == "f" else "<i8").tobytes()
         else:
-            raise ValueError(
-                f"the array '{name}' holds neither numbers nor text, but {values.dtype}"
-            )
+            raise ValueError(f"the array '{name}' has neither numbers nor text: {values.dtype}")
+        what = {"U": "text", "f": "floats"}.get(kind, "integers")
         digest.update(json.dumps([name, what, list(values.shape)]).encode() + b"\n")
         digest.update(data)
     return digest.hexdigest()
@@ -127,10 +113,7 @@ def files_sha256(files: Iterable[Path], root: Path) -> str:
 
 
 def folder_sha256(folder: Path) -> dict[str, str]:
-    """Every file below ``folder``, by its path with forward slashes, in alphabetical order; empty where there is none.
-
-    Links are not followed: what they point to is not the folder's.
-    """
+    """Every file below ``folder``, by its path with forward slashes, in alphabetical order. Links are not followed."""
     files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     return {path.relative_to(folder).as_posix(): file_sha256(path) for path in sorted(files)}
 
@@ -142,12 +125,10 @@ try:
     import fcntl
 except (
     ImportError
-):  # Windows: without a lock two builders do the work twice, and the last one's result stays
+):  # Windows: without a lock two processes do the work twice, and the last result stays
     fcntl = None  # type: ignore[assignment]
 
-SETTLED_SECONDS = (
-    2.0  # a file that was written later than this may change again within one tick of its clock
-)
+SETTLED_SECONDS = 2.0  # a file written later may change again within one tick of its clock
 
 
 def default_cache() -> Path:
@@ -158,7 +139,7 @@ def default_cache() -> Path:
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[bool]:
-    """Hold ``path`` as a lock between processes, waiting for whoever has it. False where the file system has no locks."""
+    """Hold ``path`` as a lock between processes, waiting for the one that has it. False if the file system has no locks."""
     with path.open("a") as file:
         held = False
         if fcntl is not None:
@@ -169,17 +150,15 @@ def lock(path: Path) -> Iterator[bool]:
 
 
 def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[[], bool]) -> None:
-    """Make the folder ``place``, unless it is whole: of several processes one does, in a folder aside that then takes the place.
+    """Make the folder ``place``, unless it is whole. One of several processes does, in a temporary folder that is then renamed.
 
-    Raises OSError, and what ``build`` (of that folder) raises; then nothing half made is left.
+    Raises OSError, and what ``build`` (called with the temporary folder) raises; then nothing unfinished is left.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     with lock(place.with_name(f"{place.name}.lock")) as alone:
         if is_whole():
             return
-        if (
-            alone
-        ):  # nobody else builds this one: what lies here is left from a process that was killed
+        if alone:  # no other process builds this folder: these are leftovers of one that was killed
             for leftover in place.parent.glob(f"{place.name}.*.part"):
                 shutil.rmtree(leftover, ignore_errors=True)
         aside = place.with_name(f"{place.name}.{os.getpid()}.part")
@@ -193,12 +172,12 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
 
 
 def is_settled(changed_ns: int) -> bool:
-    """Whether a file that last changed then (ns since 1970) can no longer change without its time showing it."""
+    """Whether a file that was last changed at that time (ns since 1970) cannot change again without a new time."""
     return changed_ns < time.time_ns() - SETTLED_SECONDS * 1e9
 
 
 def is_free(handle: int) -> bool:
-    """Whether nobody holds the open file as a lock now; True also where there are no locks."""
+    """Whether no process holds the open file as a lock; True also if there are no locks."""
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -211,7 +190,7 @@ def is_free(handle: int) -> bool:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A JSON value in the cache, below ``kind``: found by ``name``, and good for nothing but what it was kept ``about`` (JSON, too)."""
+    """A JSON value in the cache, below ``kind``: found by ``name``, and valid only while ``about`` (JSON, too) is the same."""
 
     kind: str
     name: str
@@ -224,7 +203,7 @@ class CacheEntry:
         return (self.root or default_cache()) / self.kind / f"{digest[:32]}.json"
 
     def read(self) -> Any:
-        """The value; None where there is none, it is damaged, or it is about something else."""
+        """The value; None if there is none, it is damaged, or it is about something else."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             content = json.loads(self.file.read_bytes())
             if content["about"] == self.about and content["sha256"] == self._sha256(
@@ -233,19 +212,12 @@ class CacheEntry:
                 return content["value"]
         return None
 
-    def write(self, value: Any) -> bool:
-        """Keep a value. False where the cache cannot be written, which costs time and nothing else."""
-        content = (
-            json.dumps(
-                {"about": self.about, "value": value, "sha256": self._sha256(value)}, indent=1
-            ).encode()
-            + b"\n"
-        )
+    def write(self, value: Any) -> None:
+        """Store a value. A cache that cannot be written costs time and nothing else."""
+        content = {"about": self.about, "value": value, "sha256": self._sha256(value)}
         with contextlib.suppress(OSError):
-            write_whole(self.file, content)
-            return True
-        return False
+            write_whole(self.file, json.dumps(content, indent=1).encode() + b"\n")
 
     def _sha256(self, value: Any) -> str:
-        """By which a value is known to be the one that was kept: whoever reads it need not look at its parts."""
+        """Shows that a value is the stored one, so that readers need not check its parts."""
         return hashlib.sha256(json.dumps([self.about, value], sort_keys=True).encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -74,3 +75,9 @@ def seed_ranges(seeds: Iterable[int | None]) -> str:
         else:
             parts.append([seed])
     return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def average_of(values: Iterable[float]) -> float:
+    """The papers' "Avg.": each value rounded to two decimals, as it is printed, their mean, rounded again."""
+    printed = [round(value, 2) for value in values]
+    return round(math.fsum(printed) / len(printed), 2)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from bench.base import __version__
 from bench.base.errors import BenchError, UnknownName, printable
-from bench.base.package import __version__
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",

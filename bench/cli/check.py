@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from bench.base.findings import Finding
+from bench.base.errors import Finding
 from bench.cli.columns import print_findings
 from bench.cli.options import data_option, json_option, json_text, parse_overrides, warn
 from bench.data.sets import DataFolder

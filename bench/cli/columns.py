@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import click
 from rich.console import Console
 
-from bench.base.findings import UNCHECKED, Finding
+from bench.base.errors import UNCHECKED, Finding
 from bench.compare.formatting import lines
 from bench.show.grid import Column, Grid, grid, terminal
 

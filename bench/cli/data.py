@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DIFFERS, BenchError, DataDamaged, DataMissing, Finding, UnknownName
 from bench.base.files import write_or_fail
-from bench.base.findings import DIFFERS, Finding
 from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
 from bench.cli.columns import print_facts, print_findings, print_grid, say
@@ -25,9 +24,9 @@ from bench.data.overlap import (
     Match,
     ScoredSentences,
     count_overlaps,
+    merge_overlaps,
     scored_sentences,
 )
-from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets import (
     DataFolder,
     DataSet,
@@ -35,11 +34,11 @@ from bench.data.sets import (
     State,
     data_sets,
     fetched_folder,
+    pending_set,
     sources,
     sources_of,
 )
 from bench.data.sets.fetch import Fetcher
-from bench.data.sets.sources import pending_set
 from bench.score.suites import expand_suites, suite
 from bench.show.grid import Column, grid
 from bench.show.tables.report import overlap_grid

@@ -15,14 +15,12 @@ import click
 from bench.backbones import KNOWN, load, resolve, transformer_folder
 from bench.backbones import fetch as fetch_backbone
 from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
-from bench.base import devices
-from bench.base.errors import BenchError
-from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
-from bench.base.package import __version__
+from bench.base import __version__, devices
+from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
+from bench.base.files import default_cache
 from bench.base.text import plural, size
 from bench.cli.columns import print_facts, print_findings
 from bench.cli.options import data_option, json_option, json_text, runs_option
-from bench.data.corpora import default_cache
 from bench.data.sets import DataFolder, data_sets
 from bench.run.plugins import discover
 from bench.runs import RunsFolder

@@ -74,7 +74,7 @@ def encode(
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
     from bench.base import devices
-    from bench.base.signals import stop_signals
+    from bench.base.devices import stop_signals
     from bench.base.text import size
     from bench.cli.progress import reporting
     from bench.data.corpora import open_corpus

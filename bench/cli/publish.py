@@ -82,7 +82,7 @@ def publish(
     """
     if check:
         context.exit(_check(out, as_json))
-    from bench.data.sets.folder import DataFolder
+    from bench.data.sets import DataFolder
     from bench.publish.build import publish as build
 
     folder = DataFolder(data, offline=True) if data is not None else None

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.base.devices import choose_device
+from bench.base import PLACE
+from bench.base.devices import choose_device, signal_name
 from bench.base.errors import BenchError
-from bench.base.package import PLACE
-from bench.base.signals import signal_name
 from bench.cli import show_error
 from bench.run.settle import is_launched
 

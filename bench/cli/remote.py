@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.backbones import load
+from bench.base.devices import stop_signals
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.base.signals import stop_signals
 from bench.base.text import plural
 from bench.cli.options import warn
 from bench.method import SilentReporter

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.base.errors import BenchError
-from bench.base.findings import AGREES, DIFFERS, UNCHECKED
+from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError
 from bench.base.text import plural
 from bench.cli.columns import print_grid
 from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn
-from bench.data.sets.folder import DataFolder
+from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.show.tables.report import report_grids
 from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run

@@ -1,7 +1,7 @@
-"""Files from the network, whole and checked or not at all: all by the Hugging Face hub's client.
+"""Files from the network, whole and checked or not at all, all by the Hugging Face hub's client.
 
-So proxies (SOCKS too) and certificates are the same for data and for models: those that the environment names. Knows nothing of
-data sets or models.
+So proxies (SOCKS too) and certificates are the same for data and models: those in the environment. Nothing here depends on data
+sets or models.
 """
 
 from __future__ import annotations
@@ -18,44 +18,41 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from time import sleep
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.files import file_sha256, lock
 from bench.base.text import list_names
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import DatasetInfo, ModelInfo
 
 T = TypeVar("T")
 Say = Callable[[str], object]
 """Shows one line to the user."""
 
 WAITS = (1.0, 2.0, 4.0)
-"""Seconds before each further try, where the server asks for no other wait."""
+"""Seconds before each further try, unless the server asks for another wait."""
 TIMEOUT = 30.0
-"""Seconds without a byte after which a connection counts as dead."""
+"""Seconds without a byte after which a connection is considered dead."""
 LONGEST_WAIT = 120.0
-"""Seconds that a server's Retry-After may ask for; beyond that the command ends."""
+"""The longest Retry-After, in seconds, that is waited for; beyond it the command ends."""
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
 MOST_BYTES = 10_000_000_000
-"""Of a file outside the hub, where nothing smaller is known."""
+"""Largest size of a file outside the hub, unless a smaller limit is known."""
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-"""What a write to the disk fails with, which names no file."""
+"""Errors of the disk itself, which name no file."""
 BLOCK = 1 << 18
 NO_NETWORK = (
-    "check the network, and HF_ENDPOINT, BENCH_MIRROR, SSL_CERT_FILE or a proxy where they are set; "
+    "check the network, and HF_ENDPOINT, BENCH_MIRROR, SSL_CERT_FILE or the proxy if they are set; "
     "then run the command again"
 )
-REFUSED_TOKEN = "the hub refuses your token: asking without it (remove HF_TOKEN, or log in again: hf auth login)"
+REFUSED_TOKEN = "the hub refuses your token; trying without it (remove HF_TOKEN, or log in again: hf auth login)"
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a file lies. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are those of the hub; elsewhere ``url`` is
-    all, and ``second_url`` may have the same bytes."""
+    """Where a file is. ``kind`` ("dataset" or "model"), ``repo``, ``revision`` and ``path`` are set for the hub; elsewhere only
+    ``url`` is, and ``second_url`` if that has the same bytes."""
 
     url: str
     kind: str = ""
@@ -66,7 +63,7 @@ class Site:
 
 
 class Passing(FetchFailed):
-    """A failure that may be over at the next try; ``wait`` is what the server asked for, in seconds."""
+    """A failure that may pass; ``wait``: the seconds that the server asked for."""
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message, NO_NETWORK)
@@ -86,7 +83,7 @@ def offline_now() -> bool:
 
 
 def endpoint() -> str:
-    """The hub's address: $HF_ENDPOINT where that is set."""
+    """The hub's address: $HF_ENDPOINT if that is set."""
     return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 
 
@@ -94,8 +91,8 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "model" (one of its models, as a whole), "github" or
     "web" (``repo`` is the address of its folder; without one, ``path`` is the whole address).
 
-    $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server that keeps the other sites' files below their host
-    names: MIRROR/raw.githubusercontent.com/owner/name/commit/path.
+    $HF_ENDPOINT replaces the hub's address. $BENCH_MIRROR is a server with the other sites' files below their host names:
+    MIRROR/raw.githubusercontent.com/owner/name/commit/path.
     """
     quoted = urllib.parse.quote(path)
     if kind == "hub":
@@ -104,7 +101,7 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
         return Site(url, "dataset", repo, revision, path)
     if kind == "model":
         return Site(f"{endpoint()}/{repo}/tree/{revision}", "model", repo, revision)
-    if kind == "github":  # which answers some 60 requests an hour; jsDelivr serves the same files
+    if kind == "github":  # which answers about 60 requests per hour; jsDelivr serves the same files
         return Site(
             mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"),
             second_url=mirrored(f"https://cdn.jsdelivr.net/gh/{repo}@{revision}/{quoted}"),
@@ -113,7 +110,7 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
 
 
 def mirrored(url: str) -> str:
-    """The address on $BENCH_MIRROR, where that is set."""
+    """The address on $BENCH_MIRROR, if that is set."""
     mirror = (os.environ.get("BENCH_MIRROR") or "").rstrip("/")
     return f"{mirror}/{url.split('://', 1)[1]}" if mirror else url
 
@@ -123,7 +120,7 @@ def host(url: str) -> str:
 
 
 def innermost(reason: object) -> str:
-    """The innermost reason of a connection's failure, in one line without its number."""
+    """Why a connection failed at the lowest level, in one line without the error's number."""
     while isinstance(reason, BaseException) and (inner := reason.__cause__ or reason.__context__):
         reason = inner
     text = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
@@ -149,10 +146,10 @@ def download(
     most_bytes: int = MOST_BYTES,
     say: Say = silent,
 ) -> str:
-    """Fetch ``where`` into the file ``to``; gives its sha256. A file of that name and checksum that is there already stays.
+    """Fetch ``where`` into the file ``to`` and return its sha256. An existing file with the checksum ``sha256`` stays.
 
-    Two processes take turns. Failures that may pass are tried again, after what Retry-After asks for. Raises FetchFailed (refused,
-    unreachable, not to be written, outside the hub larger than ``most_bytes``) or DataDamaged (another checksum); then ``to`` is as it was.
+    Two processes take turns. Failures that may pass are retried, after the time in Retry-After. Raises FetchFailed (refused,
+    unreachable, disk full, larger than ``most_bytes`` outside the hub) or DataDamaged (wrong checksum); then ``to`` is unchanged.
     """
     arriving = to.with_name(to.name + ".part")
     try:
@@ -160,22 +157,26 @@ def download(
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return sha256
-            if where.repo:
-                retry(lambda: _from_hub(where, arriving, say), say)
-            else:
-                retry(lambda: _from_either(where, arriving, most_bytes), say)
+            retry(
+                lambda: (
+                    _from_hub(where, arriving, say)
+                    if where.repo
+                    else _from_either(where, arriving, most_bytes)
+                ),
+                say,
+            )
             arrived = file_sha256(arriving)
             if sha256 not in (None, arrived):
                 raise DataDamaged(
-                    f"{where.url} is not what it should be: sha256 {arrived[:12]} found, {sha256[:12]} expected",
-                    "nothing was stored; the file has changed at its source, or something on the way altered it",
+                    f"{where.url} has the wrong checksum: sha256 {arrived[:12]} found, {sha256[:12]} expected",
+                    "nothing was stored; the file has changed at its source, or was altered on the way",
                 )
             os.replace(arriving, to)
             return arrived
     except OSError as error:
         raise FetchFailed(
             f"{to} cannot be written ({error.strerror or error})",
-            "check the disk's free space, the folder and its permissions, then run the command again",
+            "check the disk's free space and the folder's permissions, then run the command again",
         ) from None
     finally:
         with contextlib.suppress(OSError):
@@ -183,20 +184,18 @@ def download(
 
 
 def _from_either(where: Site, to: Path, most_bytes: int) -> None:
-    """From the address, or where that fails from the second one. Raises what the first one gave."""
-    try:
-        _from_web(where.url, to, most_bytes)
-    except FetchFailed as failure:
-        if not where.second_url:
-            raise
+    """From the address, or from the second one if that fails. Raises the first failure."""
+    failures: list[FetchFailed] = []
+    for url in filter(None, (where.url, where.second_url)):
         try:
-            _from_web(where.second_url, to, most_bytes)
-        except FetchFailed:
-            raise failure from None
+            return _from_web(url, to, most_bytes)
+        except FetchFailed as failure:
+            failures.append(failure)
+    raise failures[0]
 
 
 def _from_web(url: str, to: Path, most_bytes: int) -> None:
-    """One GET. Raises FetchFailed for a refusal that stays, Passing for what may be over soon, OSError where the disk refuses."""
+    """One GET. Raises FetchFailed for a final refusal, Passing for a failure that may pass, OSError if the disk fails."""
     from huggingface_hub import get_session
     from tqdm import tqdm
 
@@ -213,8 +212,8 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
                     arrived += len(block)
                     if max(total, arrived) > most_bytes:
                         raise FetchFailed(
-                            f"{url} is larger than it may be ({most_bytes:,} bytes)",
-                            "nothing was stored; this is not the file that was meant",
+                            f"{url} is larger than allowed ({most_bytes:,} bytes)",
+                            "nothing was stored; this is not the expected file",
                         )
                     shown.update(file.write(block))
     except FetchFailed:
@@ -226,7 +225,7 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
 
 
 def _from_hub(where: Site, to: Path, say: Say) -> None:
-    """By the hub's own client, which goes on where a cut download stopped. Raises as :func:`_from_web`."""
+    """With the hub's client, which continues a download that was cut. Raises as :func:`_from_web`."""
     from huggingface_hub import hf_hub_download
 
     folder = to.with_name(to.name + ".hub")
@@ -247,14 +246,11 @@ def _from_hub(where: Site, to: Path, say: Say) -> None:
 # --- what a failure means, and how long to wait before the next try ---
 
 
-def repository_info(where: Site, say: Say = silent) -> DatasetInfo | ModelInfo:
-    """What the hub says of a data set or model at a revision or name of one ("main"): its commit, files with their sizes, card.
-
-    Raises FetchFailed.
-    """
+def repository_info(where: Site, say: Say = silent) -> Any:
+    """The hub's DatasetInfo or ModelInfo at a revision or branch: its commit, files with their sizes, card. Raises FetchFailed."""
     from huggingface_hub import HfApi
 
-    def call(token: str | bool | None) -> DatasetInfo | ModelInfo:
+    def call(token: str | bool | None) -> Any:
         api = HfApi(endpoint=endpoint(), token=token)
         get = api.dataset_info if where.kind == "dataset" else api.model_info
         return get(where.repo, revision=where.revision, files_metadata=True, timeout=TIMEOUT)
@@ -263,9 +259,9 @@ def repository_info(where: Site, say: Say = silent) -> DatasetInfo | ModelInfo:
 
 
 def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
-    """The result of a call of the hub's client, which gets the token; once more without one where the hub refuses the token itself.
+    """The result of a call of the hub's client, which gets the token; repeated without one if the hub refuses the token itself.
 
-    Raises FetchFailed for a refusal that stays, Passing for what may be over soon, OSError where the disk refuses.
+    Raises as :func:`_from_web`.
     """
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -289,7 +285,7 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
 
 
 def retry(call: Callable[[], T], say: Say) -> T:
-    """The result of a call that may raise Passing, tried again a few times: after what the server asks for, else 1, 2, 4 seconds."""
+    """The result of a call that may raise Passing; retried after the time that the server asks for, else 1, 2, 4 seconds."""
     for usual in WAITS:
         try:
             return call()
@@ -301,20 +297,24 @@ def retry(call: Callable[[], T], say: Say) -> T:
 
 
 def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed:
-    """What a status other than success means; Passing where the same request may succeed soon."""
+    """The error for a status other than success; Passing if the same request may succeed soon."""
     if status in PASSING:
         retry_after = headers.get("Retry-After", "")
         wait = float(retry_after) if retry_after.isdigit() else None
         if wait is None or wait <= LONGEST_WAIT:
             return Passing(f"{host(where.url)} answered {status}", wait)
-        hint = f"it asks to wait {wait:.0f} s; run the command again after that"
+        hint = f"the server asks to wait {wait:.0f} s; run the command again after that"
         return FetchFailed(f"{where.url} answered {status}", hint)
-    hint = LOGIN if where.repo else "bench data list NAME says what else serves, and where it goes"
-    return FetchFailed(f"{where.url} is not there, or not open to us (status {status})", hint)
+    hint = (
+        LOGIN
+        if where.repo
+        else "bench data list NAME shows other sources, and where the file belongs"
+    )
+    return FetchFailed(f"{where.url} is not there, or not public (status {status})", hint)
 
 
 def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
-    """Raises FetchFailed, in one line, where none of these servers answers a request for its front page, whatever it answers."""
+    """Raises FetchFailed if none of these servers answers a request for its front page, whatever the answer is."""
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
@@ -325,10 +325,8 @@ def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
         except Exception as error:  # the client's own HTTP library has errors of its own
             problems[parts[1]] = innermost(error)
     if problems:
-        reason = next(iter(problems.values()))
-        raise FetchFailed(
-            f"no network: {list_names(list(problems))} cannot be reached ({reason})", NO_NETWORK
-        )
+        where = f"{list_names(problems)} cannot be reached ({next(iter(problems.values()))})"
+        raise FetchFailed(f"no network: {where}", NO_NETWORK)
 
 
 # --- files out of a tar or zip ---
@@ -337,11 +335,10 @@ def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
 def unpack(
     archive: Path, place: Callable[[str], Path | None], *, most_bytes: int = 2_000_000_000
 ) -> dict[str, Path]:
-    """Write the regular files for which ``place`` (of the member's name) names a file; gives name -> file.
+    """Write those regular files of an archive for whose name ``place`` returns a path; returns name -> path.
 
-    Members are written to the files that ``place`` gives and to no others, so that paths, links, owners and modes in the archive
-    have no effect. Raises DataDamaged for an archive that is damaged, hostile or larger than allowed, after removing what was
-    written; OSError where the disk refuses.
+    Nothing is written anywhere else, so that paths, links, owners and modes in the archive have no effect. Raises DataDamaged
+    for an archive that is damaged, hostile or larger than allowed, after removing what was written; OSError if the disk fails.
     """
     written: dict[str, Path] = {}
     try:
@@ -350,7 +347,7 @@ def unpack(
                 continue
             most_bytes -= size
             if most_bytes < 0 or to in written.values():
-                raise ValueError(f"it is larger than it may be, or has {to.name} twice")
+                raise ValueError(f"it is larger than allowed, or has {to.name} twice")
             to.parent.mkdir(parents=True, exist_ok=True)
             to.unlink(missing_ok=True)  # never through a link that lies there
             written[name] = to

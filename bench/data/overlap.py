@@ -1,6 +1,6 @@
-"""Which sentences of the evaluation sets stand in a training corpus, the same ones and nearly the same ones (docs/data.md).
+"""Which sentences of the evaluation sets occur in a training corpus, exactly or nearly (docs/data.md).
 
-Counts per task: how many of its sentences stand in a corpus, and in how many rows of the corpus they stand.
+Counts per task: how many of its sentences occur in a corpus, and in how many rows of the corpus they do.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from bench.base.files import CacheEntry
 from bench.data.corpora import NUMBERS, Corpus
-from bench.data.overlap_counts import RULE, Overlap
 
+RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
+MUCH = 0.1  # share of a task's sentences from which a row that trained on them is marked
 AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
@@ -35,6 +37,20 @@ class ScoredSentences:
     task: str
     text: str | None
     sentences: Sequence[str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
+    corpus have at least one of either."""
+
+    suite: str
+    task: str
+    text: str | None
+    sentences: int
+    exact: int
+    near: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -75,18 +91,15 @@ def count_overlaps(
     sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
     known = [None if found else entry.read() for entry in entries]
-    todo = [i for i, known_rows in enumerate(known) if known_rows is None]
+    todo = [i for i, counts in enumerate(known) if counts is None]
     if todo:
-        for i, counts in zip(
-            todo,
-            _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found),
-            strict=True,
-        ):
+        some, keys = [wanted[i] for i in todo], [sets[i] for i in todo]
+        for i, counts in zip(todo, _counted(corpus, some, keys, progress, found), strict=True):
             known[i] = counts
             entries[i].write(counts)
     return [
-        Overlap(sentences.suite, sentences.task, sentences.text, len(keys), **(counts or {}))
-        for sentences, keys, counts in zip(wanted, sets, known, strict=True)
+        Overlap(sentences.suite, sentences.task, sentences.text, len(distinct), **(counts or {}))
+        for sentences, distinct, counts in zip(wanted, sets, known, strict=True)
     ]
 
 
@@ -117,8 +130,8 @@ def _counted(
     keys = list(words_by_key)
     number_of = {key: i for i, key in enumerate(keys)}
     index = NearIndex(list(words_by_key.values()))
-    flags = {kind: bytearray(len(keys)) for kind in ("exact", "near")}
-    rows = [0] * len(wanted)
+    matched: dict[str, set[int]] = {"exact": set(), "near": set()}
+    rows = Counter[int]()
     columns = [i for i, name in enumerate(corpus.columns) if name not in NUMBERS]
     numbered = enumerate(corpus.rows(), start=1)
     while batch := list(itertools.islice(numbered, AT_ONCE)):
@@ -126,11 +139,10 @@ def _counted(
         hits: set[tuple[int, int]] = set()  # (row, task)
         own = [number_of.get("".join(words), -1) for _, _, words in cells]
         matches = [("exact", place, i, 1.0) for place, i in enumerate(own) if i >= 0]
-        for place, i, similarity in index.near([words for _, _, words in cells]):
-            if own[place] != i:
-                matches.append(("near", place, i, similarity))
+        near = index.near([words for _, _, words in cells])
+        matches += [("near", place, i, alike) for place, i, alike in near if own[place] != i]
         for kind, place, i, similarity in matches:
-            flags[kind][i] = 1
+            matched[kind].add(i)
             number, text, _ = cells[place]
             for t in tasks_by_key[keys[i]]:
                 hits.add((number, t))
@@ -141,15 +153,13 @@ def _counted(
                             one.suite, one.task, one.text, kind, similarity, number, text, sentence
                         )
                     )
-        for _, t in hits:
-            rows[t] += 1
+        rows.update(t for _, t in hits)
         progress(batch[-1][0])
     counts = []
     for t, task_sentences in enumerate(sets):
-        numbers = [number_of[key] for key in task_sentences]
-        exact = sum(flags["exact"][i] for i in numbers)
-        near = sum(flags["near"][i] and not flags["exact"][i] for i in numbers)
-        counts.append({"exact": exact, "near": near, "rows": rows[t]})
+        numbers = {number_of[key] for key in task_sentences}
+        exact, nearly = numbers & matched["exact"], numbers & matched["near"]
+        counts.append({"exact": len(exact), "near": len(nearly - exact), "rows": rows[t]})
     return counts
 
 
@@ -161,6 +171,35 @@ def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
     for key, (words, _) in sorted(keys.items()):
         digest.update(f"{key}\0{' '.join(words)}\0".encode())
     return digest.hexdigest()[:32]
+
+
+# --- the counts in a record ---
+
+
+def overlaps_of(stored: Any) -> list[Overlap]:
+    """What a record keeps, which may be anything; empty where nothing was recorded, or in another version's form."""
+    try:
+        return msgspec.convert(stored["tasks"], list[Overlap])
+    except (TypeError, KeyError, msgspec.ValidationError):
+        return []
+
+
+def seen_tasks(stored: Any, suite: str) -> list[str]:
+    """The tasks of a suite of whose sentences a tenth or more stand in the corpus."""
+    return [
+        one.task
+        for one in overlaps_of(stored)
+        if one.suite == suite and one.exact + one.near >= MUCH * one.sentences > 0
+    ]
+
+
+def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
+    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
+    cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
+    if isinstance(before, dict) and before.get("rule") == RULE:
+        old = {(task["suite"], task["task"], task["text"]): task for task in before["tasks"]}
+        cells = {**old, **cells}
+    return {"rule": RULE, "tasks": list(cells.values())}
 
 
 # --- all pairs of nearly equal word sets, exactly: none is missed, and only sets are compared that share two of their rarest words ---

@@ -32,8 +32,7 @@ from bench.base.contract import (
     place_of_code,
     result_of,
 )
-from bench.base.errors import BenchError, UnknownName
-from bench.base.findings import AGREES, Finding
+from bench.base.errors import AGREES, BenchError, Finding, UnknownName
 from bench.data.corpora import KINDS
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss

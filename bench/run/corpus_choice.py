@@ -11,18 +11,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataMissing
-from bench.base.files import write_whole
-from bench.data.corpora import KINDS, NUMBERS, Corpus, default_cache, open_corpus
-from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
+from bench.base.files import default_cache, write_whole
+from bench.data.corpora import (
+    KINDS,
+    NUMBERS,
+    PREFIX,
+    Corpus,
+    HubName,
+    hub_corpus,
+    is_here,
+    name_columns,
+    open_corpus,
+)
 from bench.data.fetching import silent, site
-from bench.data.sets import DataSet, NotFetchedYet, Pending, data_sets, sources_of
-from bench.data.sets.manifest import (
+from bench.data.sets import (
     BY_HASH,
     HUB_CORPORA,
     MADE_HERE,
     RECIPE_CORPORA,
     STSB_TRAIN,
     TARGET,
+    DataSet,
+    NotFetchedYet,
+    Pending,
+    data_sets,
+    sources_of,
 )
 from bench.data.sets.sts import read_sts
 from bench.method import Recipe

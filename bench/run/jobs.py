@@ -29,9 +29,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.base import PLACE
 from bench.base.errors import BenchError
 from bench.base.files import default_cache, write_or_fail
-from bench.base.package import PLACE
 from bench.base.text import list_names
 from bench.run.config import ENGINES, Plan, Target, write_plan
 from bench.run.executors.local import job_here

@@ -18,8 +18,7 @@ from bench.backbones.families import own_dropout, shape
 from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.files import file_sha256
-from bench.data.sets.manifest import STSB_TRAIN, TARGET, data_sets
-from bench.data.sets.sources import NotFetchedYet
+from bench.data.sets import STSB_TRAIN, TARGET, NotFetchedYet, data_sets
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.base.contract import Failed, fail_if, located, once_each, result_of
-from bench.base.errors import BenchError, PluginFailed, RunFailed
-from bench.base.findings import DIFFERS, Finding
+from bench.base.errors import DIFFERS, BenchError, Finding, PluginFailed, RunFailed
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder, ScoreKey
 from bench.runs.arrays import read_arrays

@@ -86,7 +86,7 @@ def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(
     exact = resolve_recorded(NAME, new)
     assert (exact.name, exact.revision) == (NAME, new), "a record's revision, whatever main is"
     error = refusal(f"{NAME}@{'f' * 40}")
-    assert f"{NAME}/tree/{'f' * 40} is not there, or not open to us" in error.message
+    assert f"{NAME}/tree/{'f' * 40} is not there, or not public" in error.message
 
 
 def test_known_names_are_pinned(hub: StandInHub, tiny: str) -> None:
@@ -106,9 +106,9 @@ def test_gated_and_private_models_name_the_login_command(
     if token:
         monkeypatch.setenv("HF_TOKEN", token)
     gated = refusal("someone/gated")
-    assert "not there, or not open to us" in gated.message and "hf auth login" in str(gated.hint)
+    assert "not there, or not public" in gated.message and "hf auth login" in str(gated.hint)
     private = refusal("someone/private")
-    assert "not there, or not open to us" in private.message and "hf auth login" in str(
+    assert "not there, or not public" in private.message and "hf auth login" in str(
         private.hint
     )
     monkeypatch.setenv("HF_TOKEN", "hf_good")

@@ -21,8 +21,7 @@ from click.testing import Result
 from commands import argv, bench, error_line
 from hub import StandInHub
 
-from bench.data.sets import DataFolder, data_set, sources
-from bench.data.sets.manifest import Form
+from bench.data.sets import DataFolder, Form, data_set, sources
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -130,7 +129,7 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     planned = bench(*command, "--dry-run")
     assert "glove-840b" in planned.stdout.partition("this is fetched first")[2]
     assert planned.exit_code == 0 and hub.requests == []
-    assert f"{name}.zip is not what it should be" in bench(*command).stderr
+    assert f"{name}.zip has the wrong checksum" in bench(*command).stderr
     assert not (cache / "data/vectors").exists()
     hub.serve(f"nlp.stanford.edu/data/{name}.zip", packed)
     assert bench(*command).exit_code == 0
@@ -186,7 +185,7 @@ def test_data_that_is_not_there_opens_no_connection(
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     folder, runs = tmp_path / place, tmp_path / "runs"
-    said = {"nothing": "does not exist", "file": "or is no folder", "empty": "nor are 6 other sets"}
+    said = {"nothing": "does not exist", "file": "or is not a folder", "empty": "nor are 6 other sets"}
     for what in ("promcse --backbone roberta-large", "cls --backbone builtin"):
         command = (*argv(f"run --method {what} --runs"), runs)
         for done in (bench(*command, "--data", folder), bench(*command, BENCH_DATA=str(folder))):

@@ -56,7 +56,7 @@ def new_machine(
     files = {"senteval.tar": sentevals(shared), "nli_for_simcse.csv": triplets}
     hub.add("dataset", "princeton-nlp/datasets-for-simcse", files)
     short = replace(data_set("nli"), files=(replace(data_set("nli").files[0], rows=ROWS),))
-    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: {**data_sets(), "nli": short})
+    monkeypatch.setattr("bench.data.sets.data_sets", lambda: {**data_sets(), "nli": short})
     return hub
 
 
@@ -107,12 +107,12 @@ def bert_and_labelled_nli(
         checksums.append(hashlib.sha256(out.getvalue()).hexdigest())
     source = replace(source, files={name: replace(part, sha256=tuple(checksums))})
     known = {**sources(), name: source}
-    module = importlib.import_module("bench.data.sets.sources")
+    module = importlib.import_module("bench.data.sets")
     monkeypatch.setattr(module, "sources", lambda: known)
-    known_sets = importlib.import_module("bench.data.sets.folder").data_sets()
+    known_sets = importlib.import_module("bench.data.sets").data_sets()
     few = replace(wanted, files=(replace(wanted.files[0], rows=2 * ROWS * 3 // 4),))
     every = {**known_sets, "nli-labelled": few}
-    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: every)
+    monkeypatch.setattr("bench.data.sets.data_sets", lambda: every)
     return new_machine
 
 

@@ -9,7 +9,7 @@ import pytest
 from commands import argv, bench, error_line
 
 from bench.base.contract import once_each
-from bench.base.findings import AGREES, DIFFERS, Finding
+from bench.base.errors import AGREES, DIFFERS, Finding
 from bench.run import conformance
 from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import from_file

@@ -99,7 +99,7 @@ def test_a_parquet_file_is_a_corpus(tmp_path: Path) -> None:
     ("columns", "problem"),
     [
         ({"text": ["a", "b\0c"]}, "row 2 has a NUL"),
-        ({"text": ["a", b"\xff"]}, "no parquet file|expected a string|has the columns"),
+        ({"text": ["a", b"\xff"]}, "not a readable Parquet file|expected a string|has the columns"),
         ({"sent0": ["a"], "sent1": [3]}, "line 1: 'sent1' is 3, expected a string"),
         ({"sent0": ["a"], "sent1": ["b"], "score": [None]}, "line 1 has the score None"),
         ({"vector": [[1.0, 2.0]]}, "has the columns 'vector'"),

@@ -15,8 +15,7 @@ from commands import argv
 from hub import StandInHub
 
 from bench.base.errors import BenchError, CorpusError
-from bench.data.corpora import Corpus
-from bench.data.corpora.hub import HubName, hub_corpus, name_columns
+from bench.data.corpora import Corpus, HubName, hub_corpus, name_columns
 
 REPO = "someone/texts"
 
@@ -193,15 +192,15 @@ def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(
             "text",
             "train.jsonl: no column 'text'; it has sentence, n",
         ),
-        ({"train.jsonl": jsonl({"sentence": "a"})}, "", "its columns were not named"),
+        ({"train.jsonl": jsonl({"sentence": "a"})}, "", "name the columns"),
         (
             {"train.jsonl": jsonl({"n": 1})},
             "n",
             "line 1: 'sentence' is 1, expected a string",
         ),
         ({"train.jsonl": jsonl({"n": ["a"]})}, "n", "'sentence' is ."),
-        ({"train.jsonl": b"[1, 2]\n"}, "text", "train.jsonl: line 1 is no JSON object"),
-        ({"train.parquet": b"PAR1 broken"}, "text", "is no parquet file"),
+        ({"train.jsonl": b"[1, 2]\n"}, "text", "train.jsonl: line 1 is not a JSON object"),
+        ({"train.parquet": b"PAR1 broken"}, "text", "is not a readable Parquet file"),
         ({"train.txt": b"a\n"}, "words", "train.txt: no column 'words'; it has text"),
         ({"a.txt": b"a\n", "b.txt": b"b\n"}, "text", "has 2 there"),
         (
@@ -226,6 +225,6 @@ def test_what_is_refused_is_one_line(
 
 def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Path) -> None:
     hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "a"})}, gated=True)
-    with pytest.raises(BenchError, match="not open to us") as caught:
+    with pytest.raises(BenchError, match="not public") as caught:
         opened(f"hub:{REPO}:text", tmp_path)
     assert "hf auth login" in str(caught.value.hint)

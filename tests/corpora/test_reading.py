@@ -181,9 +181,9 @@ def test_json_null_and_other_keys(make):
         ("a.txt", lzma.compress(b"text\n"), "line 1 "),
         ("a.txt", b"x" * (3 << 20), "line 1 is longer than"),
         ("a.txt", b"ok\n" + b"y" * (1 << 20) + b"z\nend\n", "line 2 is longer than"),
-        ("a.txt.xz", b"plain text\n", "no .xz archive"),
-        ("a.txt.gz", b"plain text\n", "no .gz archive"),
-        ("a.parquet", b"PAR1", "is no parquet file that can be read"),
+        ("a.txt.xz", b"plain text\n", "not a .xz archive"),
+        ("a.txt.gz", b"plain text\n", "not a .gz archive"),
+        ("a.parquet", b"PAR1", "is not a readable Parquet file"),
         ("a.feather", b"text\n", "unknown format '.feather'"),
         ("noformat", b"text\n", "unknown format ''"),
         ("a.gz", gzip.compress(b"x", mtime=0), "unknown format '.gz'"),
@@ -200,28 +200,28 @@ def test_json_null_and_other_keys(make):
         (
             "a.csv",
             'sent0,sent1\na,b\nc,"d\ne,f\n',
-            "the record that begins in line 3 is no CSV: unexpected end of data",
+            "the record that starts on line 3 is not valid CSV: unexpected end of data",
         ),
-        ("a.csv", 'sent0,sent1\n"a"b,c\n', "begins in line 2 is no CSV"),
+        ("a.csv", 'sent0,sent1\n"a"b,c\n', "starts on line 2 is not valid CSV"),
         ("a.csv", "sent0,sent1\na,b\n\nc,d\n", "line 3 has 1 cells"),
         ("a.tsv", "sent0\tsent1\na\tb\tc\n", "line 2 has 3 cells"),
         ("a.jsonl", "", "empty: it has no rows"),
-        ("a.jsonl", '{"text": "a"}\n\n{"text": "b"}', "line 2 is no JSON object"),
-        ("a.jsonl", '[{"text": "a"}]', "line 1 is no JSON object"),
-        ("a.json", '[\n{"text": "a"}\n]', "line 1 is no JSON object"),
+        ("a.jsonl", '{"text": "a"}\n\n{"text": "b"}', "line 2 is not a JSON object"),
+        ("a.jsonl", '[{"text": "a"}]', "line 1 is not a JSON object"),
+        ("a.json", '[\n{"text": "a"}\n]', "line 1 is not a JSON object"),
         ("a.jsonl", '{"premise": "a", "label": 1}', "has the columns 'premise', 'label'"),
         (
             "a.jsonl",
             '{"sent0": "a", "sent1": "b"}\n{"sent0": "a"}',
-            "line 2 has no 'sent1', which line 1 has",
+            "line 2 has no 'sent1', but line 1 has",
         ),
         ("a.jsonl", '{"text": "a"}\n{"text": 7}', "line 2: 'text' is 7, expected a string or null"),
         (
             "a.jsonl",
             '{"text": "a"}\n{"text": "\\ud83d"}',
-            "line 2 has an escape that is no character",
+            "line 2 has an escape that is not a character",
         ),
-        ("a.jsonl", '{"text": "a\\u0000"}', "an escape that is no character"),
+        ("a.jsonl", '{"text": "a\\u0000"}', "an escape that is not a character"),
     ],
 )
 def test_refused_with_what_and_where(make, name, content, says):
@@ -248,7 +248,7 @@ def test_missing_folder_and_builtin(tmp_path):
     with pytest.raises(DataMissing, match="no corpus at") as caught:
         open_corpus(tmp_path / "nothing.txt")
     assert "builtin" in caught.value.hint
-    with pytest.raises(CorpusError, match="is no regular file"):
+    with pytest.raises(CorpusError, match="is not a regular file"):
         open_corpus(tmp_path)
     corpus = open_corpus("builtin", cache=tmp_path / "cache")
     assert corpus.name == "builtin" and corpus.columns == ("sentence",) and len(corpus) >= 3000
@@ -258,8 +258,8 @@ def test_survey_is_remembered_until_the_file_changes(make, tmp_path, monkeypatch
     corpus = make("a.txt.xz", lzma.compress(b"one\ntwo\n"))
     first = (corpus.sha256, len(corpus))
     with monkeypatch.context() as m:
-        m.setattr(Corpus, "_read_whole", lambda self: pytest.fail("read again"))
         again = open_corpus(tmp_path / "a.txt.xz", cache=tmp_path / "cache")
+        m.setattr(Corpus, "rows", lambda self, seen: pytest.fail("read again"))
         assert (again.sha256, len(again)) == first and again
     changed = make("a.txt.xz", lzma.compress(b"one\ntwo\nthree\n"))
     assert len(changed) == 3 and changed.sha256 != first[0]

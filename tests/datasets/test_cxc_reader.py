@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets import DataFolder, cxc, data_set
+from bench.data.sets import DataFolder, Form, cxc, data_set
 from bench.data.sets.cxc import read_cxc
-from bench.data.sets.manifest import Form
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +98,7 @@ def test_captions_that_are_not_tied_by_fives_are_refused():
     assert cxc.images(["c", "x", "a"], every).tolist() == [0, 1, 0]
     extra = [*one, ("a", "f"), ("f", "b")]
     for broken in (one[:-1], extra, [*one[:-1], ("e", "b")], [*one, ("a", "c")]):
-        with pytest.raises(DataDamaged, match="caption a is tied to"):
+        with pytest.raises(DataDamaged, match="caption a is linked to"):
             cxc.images(["a"], broken)
 
 

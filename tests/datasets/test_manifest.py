@@ -12,8 +12,7 @@ from make_manifest import measure, update
 
 from bench.base.errors import DataDamaged
 from bench.cli.data import data
-from bench.data.sets import DataFolder, data_set
-from bench.data.sets.manifest import cells, content_hash
+from bench.data.sets import DataFolder, cells, content_hash, data_set
 
 
 def test_remaking_the_sts_manifest_changes_nothing(shared):

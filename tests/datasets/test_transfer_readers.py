@@ -12,8 +12,7 @@ import pytest
 from make_manifest import update
 
 from bench.base.errors import DataDamaged
-from bench.data.sets import DataFolder
-from bench.data.sets.manifest import data_set
+from bench.data.sets import DataFolder, data_set
 from bench.data.sets.transfer import TRANSFER_TASKS, read_transfer
 
 # (split, items, items per class), as SentEval's readers count them

@@ -87,7 +87,7 @@ def test_a_server_that_stops_sending_counts_as_gone(
 
 def test_another_checksum_is_refused_and_nothing_stays(place: Site, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"before")
-    with pytest.raises(DataDamaged, match="is not what it should be"):
+    with pytest.raises(DataDamaged, match="has the wrong checksum"):
         download(place, tmp_path / "data.bin", sha256="0" * 64)
     assert (tmp_path / "data.bin").read_bytes() == b"before"
     assert remaining(tmp_path) == {"data.bin"}
@@ -96,7 +96,7 @@ def test_another_checksum_is_refused_and_nothing_stays(place: Site, tmp_path: Pa
 @pytest.mark.parametrize(
     ("fault", "message", "hint"),
     [
-        ({"status": 404}, r"is not there, or not open to us \(status 404", "what else serves"),
+        ({"status": 404}, r"is not there, or not public \(status 404", "shows other sources"),
         ({"status": 429, "headers": {"Retry-After": "3600"}}, "answered 429", "wait 3600 s"),
     ],
 )
@@ -241,7 +241,7 @@ def test_a_file_of_github_comes_from_the_second_address_where_the_first_refuses(
 
 def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Path) -> None:
     hub.add("dataset", "owner/gated", {"a.txt": b"a"}, gated=True)
-    with pytest.raises(FetchFailed, match="not there, or not open to us") as failure:
+    with pytest.raises(FetchFailed, match="not there, or not public") as failure:
         download(site("hub", "owner/gated", "main", "a.txt"), tmp_path / "a.txt")
     assert "hf auth login" in (failure.value.hint or "")
 
@@ -261,7 +261,7 @@ def test_a_file_that_is_too_large_is_given_up_before_it_has_filled_the_disk(
 ) -> None:
     for hide_length in (False, True):
         hub.fault("data.bin", hide_length=hide_length)
-        with pytest.raises(FetchFailed, match=r"larger than it may be \(1,000 bytes\)"):
+        with pytest.raises(FetchFailed, match=r"larger than allowed \(1,000 bytes\)"):
             download(web, tmp_path / "data.bin", most_bytes=1000)
     assert remaining(tmp_path) == set()
 

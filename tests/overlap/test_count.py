@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.data.corpora import open_corpus
-from bench.data.overlap import Match, ScoredSentences, count_overlaps
-from bench.data.overlap_counts import Overlap
+from bench.data.overlap import Match, Overlap, ScoredSentences, count_overlaps
 
 LINES = """A man is playing a guitar .
 A man is playing a guitar .

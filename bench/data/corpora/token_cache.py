@@ -22,8 +22,7 @@ import numpy as np
 
 from bench.base.errors import BenchError
 from bench.base.files import build_folder, default_cache, file_sha256, write_whole
-from bench.data.corpora import Corpus
-from bench.data.corpora.rows import LABELS, NUMBERS
+from bench.data.corpora import LABELS, NUMBERS, Corpus
 
 LAYOUT = 3
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more
@@ -161,7 +160,8 @@ def _build(
         while chunk := list(itertools.islice(rows, CHUNK)):
             for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
                 if name in NUMBERS:
-                    ids, lengths = _numbers(name, texts), np.ones(len(texts), dtype=np.int64)
+                    numbers = map(LABELS.__getitem__ if name == "label" else float, texts)
+                    ids, lengths = np.array(list(numbers)), np.ones(len(texts), dtype=np.int64)
                 else:
                     ids, lengths = _encoded(list(texts), encode, about)
                 offsets = ends[name] + np.cumsum(lengths)
@@ -175,12 +175,6 @@ def _build(
     hashes = {name: file_sha256(folder / name) for name in names}
     meta = {**about, "name": corpus.name, "rows": done, "files": hashes}
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
-
-
-def _numbers(column: str, cells: Sequence[str]) -> np.ndarray:
-    """(n,) the numbers of labels, or the scores."""
-    number_of: Callable[[str], float] = LABELS.__getitem__ if column == "label" else float
-    return np.array([number_of(cell) for cell in cells])
 
 
 def _encoded(

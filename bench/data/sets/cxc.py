@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets.folder import DataFolder, other_form
-from bench.data.sets.manifest import (
+from bench.data.sets import (
     ANY,
+    DataFolder,
     DataSet,
     cells,
     data_set,
+    other_form,
     single_spaced,
 )
 from bench.data.sets.sts import SentencePairs
-
-if TYPE_CHECKING:
-    import numpy as np
 
 CXC = "CxC-STS"
 OFFICIAL = "CxC-STS-official"
@@ -95,8 +95,6 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
 def _pairs(
     rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str
 ) -> RatedCaptions:
-    import numpy as np
-
     first, second, gold, method = (list(column) for column in zip(*rows, strict=True))
     return RatedCaptions(
         name=CXC,
@@ -116,29 +114,23 @@ def _pairs(
 def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndarray:
     """The image of every caption, from pairs that describe one image, numbered in the order in which they appear.
 
-    Raises DataDamaged where the pairs do not tie captions together by fives, each to two others.
+    Raises DataDamaged if the pairs do not link the captions in rings of five.
     """
-    import numpy as np
-
-    together: dict[str, list[str]] = {}
+    together = defaultdict[str, set[str]](set)
     for a, b in rings:
-        together.setdefault(a, []).append(b)
-        together.setdefault(b, []).append(a)
+        together[a].add(b)
+        together[b].add(a)
     image: dict[str, int] = {}
     for caption in captions:
-        if caption in image:
-            continue
-        ring, waiting = {caption}, [caption]
-        while waiting:
-            for other in together.get(waiting.pop(), ()):
-                if other not in ring:
-                    ring.add(other)
-                    waiting.append(other)
-        if len(ring) != PER_IMAGE or any(len(set(together[key])) != 2 for key in ring):
-            raise DataDamaged(
-                f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
-            )
-        image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
+        if caption not in image:
+            ring = {caption}
+            for _ in range(PER_IMAGE):
+                ring |= {other for key in ring for other in together[key]}
+            if len(ring) != PER_IMAGE or any(len(together[key]) != 2 for key in ring):
+                raise DataDamaged(
+                    f"{CXC}: caption {caption} is linked to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
+                )
+            image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
     return np.array([image[caption] for caption in captions], dtype=np.int64)
 
 

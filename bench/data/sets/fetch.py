@@ -1,4 +1,4 @@
-"""Gets data sets from their sources into a data folder: checked, each file whole or not there."""
+"""Fetches data sets from their sources into a data folder: checked, each file whole or not there."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ from bench.base.errors import DataDamaged, DataMissing, FetchFailed, one_line
 from bench.base.files import file_sha256, lock, write_whole
 from bench.base.text import plural
 from bench.data.fetching import Say, download, repository_info, silent, site, unpack
-from bench.data.sets.folder import DataFolder
-from bench.data.sets.manifest import (
+from bench.data.sets import (
     ANY,
     DataFile,
+    DataFolder,
     DataSet,
+    Part,
     Receipt,
+    Source,
     count_rows,
     data_set,
     read_receipt,
     receipt_path,
     recognise,
+    sources_of,
     write_receipt,
 )
-from bench.data.sets.sources import Part, Source, sources_of
 
 WORK = ".fetching"
-"""Folder for what is on its way, inside the data folder (so that a finished file is only renamed)."""
+"""Folder for unfinished downloads inside the data folder, so that a finished file is only renamed."""
 
 
 class Item(NamedTuple):
@@ -50,16 +52,16 @@ class Item(NamedTuple):
 
 
 class Fetcher:
-    """Fills one data folder. What is there and whole is not fetched again; two processes that want the same take turns."""
+    """Fills one data folder. A set that is there and whole is not fetched again; two processes that fetch the same one take turns."""
 
     def __init__(self, store: Path, say: Say = silent) -> None:
         self.store, self.say = store, say
-        self._taken = set[str]()  # sources whose archive came: all that is right in it is here
+        self._taken = set[str]()  # sources whose archive was fetched: its good files are here
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
-        """The set in a text form ("any": tokenised where there are forms), from the first source that has it.
+        """The set in a text form ("any": tokenised if there are forms), from the first source that has it.
 
-        Raises DataMissing where no source is known, FetchFailed or DataDamaged where none of them gave it.
+        Raises DataMissing if it has no source, FetchFailed or DataDamaged if no source delivered it.
         """
         problems: list[FetchFailed | DataDamaged] = []
         known = sources_of(wanted, text)
@@ -85,8 +87,8 @@ class Fetcher:
             first = problems[0]
             raise type(first)(f"{wanted.name}: {first.message}", first.hint) from None
         if known:
-            raise DataDamaged(f"{wanted.name}: no source has it as it should be", wanted.get)
-        raise DataMissing(f"{wanted.name}: no source to fetch it from is known", wanted.get)
+            raise DataDamaged(f"{wanted.name}: no source has the expected files", wanted.get)
+        raise DataMissing(f"{wanted.name}: no source is known to fetch it from", wanted.get)
 
     def has(self, wanted: DataSet, text: str = ANY) -> bool:
         """Whether the folder holds a whole copy in that form. Reads every byte."""
@@ -94,14 +96,14 @@ class Fetcher:
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
     def _from(self, source: Source, wanted: DataSet) -> None:
-        """What the source has of the set (an archive: of all its sets) and is not here yet; all of it is checked before the first file
-        is moved to its place."""
+        """The files of the set (of an archive: of all its sets) that the source has and that are not here yet; all of them are
+        checked before the first one is moved to its place."""
         place, work = self.store / source.into, self.store / WORK / source.name
         try:
             work.mkdir(parents=True, exist_ok=True)
             with lock(work.with_suffix(".lock")):
                 if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
-                    return  # another process was faster, or it is there in another form
+                    return  # another process was faster
                 self.say(f"fetching {wanted.name} from {source.where} into {place}")
                 self._fetch(source, wanted, place, work)
                 shutil.rmtree(work, ignore_errors=True)
@@ -114,7 +116,9 @@ class Fetcher:
     def _fetch(self, source: Source, wanted: DataSet, place: Path, work: Path) -> None:
         earlier = read_receipt(receipt_path(place, source.name))
         known = earlier.downloads if earlier else {}
-        revision = earlier.revision if earlier else self._revision(source)
+        revision = earlier.revision if earlier else source.revision
+        if not earlier and source.site == "hub" and not source.pinned:
+            revision = str(self._listing(source, revision).sha)
         items = [
             Item(set_, file, self._named(source, revision, part))
             for set_ in ([data_set(name) for name in source.sets] if source.archive else [wanted])
@@ -126,19 +130,21 @@ class Fetcher:
         contents, downloads = get(source, revision, known, items, work)
         made, warnings = dict[str, Path](), dict[str, str]()
         for item in items:
-            path, name = item.file.path, item.wanted.name
+            path, expected = item.file.path, item.file.rows
             try:
                 made[path] = _made(source, item, contents, work)
             except DataDamaged as problem:
                 if not source.archive:
                     raise
-                self.say(f"{source.name} has another {path}: {problem.message}")
+                self.say(f"{source.name} has a different {path}: {problem.message}")
                 continue
             if item.file.first_use:
-                downloads[path] = file_sha256(made[path])  # what later copies are held against
-                if warning := _wrong_rows(item, made[path]):
-                    warnings[path] = warning
-                    self.say(f"warning: {name}: {path} has {warning}; it is used as it is")
+                downloads[path] = file_sha256(made[path])  # later copies are compared with it
+                if (rows := count_rows(item.wanted, item.file, made[path])) != expected:
+                    warnings[path] = f"{plural(rows, 'row')}, where {expected:,} were expected"
+                    self.say(
+                        f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as it is"
+                    )
         receipt = Receipt(
             source=source.name,
             url=" and ".join(source.urls),
@@ -152,17 +158,11 @@ class Fetcher:
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(file, place / path)
 
-    def _revision(self, source: Source) -> str:
-        """The commit that "main" names now, for a source whose commit nobody wrote down."""
-        if source.site != "hub" or source.pinned:
-            return source.revision
-        return str(self._listing(source, source.revision).sha)
-
     def _listing(self, source: Source, revision: str) -> Any:
         return repository_info(site("hub", source.repo, revision, ""), self.say)
 
     def _named(self, source: Source, revision: str, part: Part) -> Part:
-        """The part with the names of its files, where ``*`` stands in them."""
+        """The part with ``*`` in the names of its files replaced."""
         if "*" not in part.paths[0]:
             return part
         listing = self._listing(source, revision).siblings or []
@@ -179,7 +179,7 @@ class Fetcher:
         items: Sequence[Item],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """The source's files, one by one: path in the source -> where it is, and its sha256. What an earlier try got is not fetched again."""
+        """The source's files, one by one: path in the source -> our copy, and its sha256. Files of an interrupted try are used."""
         contents, downloads = dict[str, Path](), dict[str, str]()
         for _, file, part in items:
             form = file.forms.get(source.form) or file.forms[ANY]
@@ -205,7 +205,7 @@ class Fetcher:
         items: Sequence[Item],
         work: Path,
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """The same out of the source's archive, whose sha256 it is."""
+        """As :meth:`_download`, from the source's archive, whose sha256 is returned."""
         assert source.archive is not None
         packed = work / source.archive
         digest = download(
@@ -218,33 +218,27 @@ class Fetcher:
         places = {item.part.paths[0]: work / "unpacked" / item.file.path for item in items}
 
         def target(name: str) -> Path | None:
-            ends = (to for path, to in places.items() if f"/{name}".endswith(f"/{path}"))
-            return next(ends, None)
+            return next(
+                (to for path, to in places.items() if f"/{name}".endswith(f"/{path}")), None
+            )
 
         unpack(packed, target, most_bytes=source.most_bytes)
         return places, {source.archive: digest}
 
 
 def _made(source: Source, item: Item, contents: Mapping[str, Path], work: Path) -> Path:
-    """A file of ours out of the source's files, checked. Raises DataDamaged."""
+    """Our file, made of the source's files and checked. Raises DataDamaged."""
     wanted, file, part = item
     paths = [contents[path] for path in part.paths]
     if not all(path.is_file() for path in paths):
-        raise DataDamaged(f"{wanted.name}: there is none in the archive", None)
+        raise DataDamaged(f"{wanted.name}: it is not in the archive", None)
     arrived = paths[0]
     if part.conversion != "as is":
         arrived = work / f"converted-{file.name}"
-        write_whole(arrived, CONVERSIONS[part.conversion]([path.read_bytes() for path in paths]))
+        write_whole(arrived, CONVERSIONS[part.conversion](*(path.read_bytes() for path in paths)))
     if not file.first_use and recognise(wanted, file, arrived).form not in (ANY, source.form):
-        problem = f"{wanted.name}: {file.name} is not the {source.form} text that is known"
-        raise DataDamaged(problem, None)
+        raise DataDamaged(f"{wanted.name}: {file.name} is not the known {source.form} text", None)
     return arrived
-
-
-def _wrong_rows(item: Item, path: Path) -> str:
-    """How many rows a file has, where that is not what was expected; "" elsewhere. Raises DataDamaged."""
-    rows, expected = count_rows(item.wanted, item.file, path), item.file.rows
-    return "" if rows == expected else f"{plural(rows, 'row')}, where {expected:,} were expected"
 
 
 def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
@@ -254,64 +248,51 @@ def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
     return False
 
 
-# --- from a source's own files to the files that the harness reads; each is checked by the manifest's checksum afterwards ---
-# A conversion takes the contents of one or more source files and gives the content of one file of ours.
+# --- conversions: from the content of one or more files of a source to the content of our file, which is checked afterwards ---
 
 
-def labelled_lines(data: Sequence[bytes]) -> bytes:
+def labelled_lines(file: bytes) -> bytes:
     """Label, tab, text: LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank."""
-    (file,) = data
-    rows = []
-    for line in _lines(file):
-        label, _, text = line.rstrip("\t ").partition("\t")
-        rows.append(f"{label}\t{text.replace(chr(9), ' ')}")
-    return _joined(rows)
+    rows = [line.rstrip("\t ").partition("\t") for line in _lines(file)]
+    return _joined([f"{label}\t{text.replace(chr(9), ' ')}" for label, _, text in rows])
 
 
-def json_lines(data: Sequence[bytes]) -> bytes:
-    """JSON lines with ``text`` and ``cluster``, as the authors of GSDMM keep their sets: label, tab, text without outer blanks."""
-    (file,) = data
+def json_lines(file: bytes) -> bytes:
+    """JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab, text without outer blanks."""
     rows = [json.loads(line) for line in _lines(file)]
     return _joined([f"{row['cluster']}\t{row['text'].strip()}" for row in rows])
 
 
-def parquet_text(data: Sequence[bytes]) -> bytes:
-    """The column ``text`` of parquet files, a line each."""
+def parquet_text(*files: bytes) -> bytes:
+    """The column ``text`` of Parquet files, one line per row."""
     import pyarrow.parquet
 
     try:
-        tables = [pyarrow.parquet.read_table(io.BytesIO(file), columns=["text"]) for file in data]
+        tables = [pyarrow.parquet.read_table(io.BytesIO(file), columns=["text"]) for file in files]
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataDamaged(f"no parquet file with a column 'text' ({one_line(error)})") from None
+        raise DataDamaged(f"not a Parquet file with a column 'text' ({one_line(error)})") from None
     return _joined([text.rstrip("\r\n") for table in tables for text in table["text"].to_pylist()])
 
 
-def text_and_labels(data: Sequence[bytes]) -> bytes:
+def text_and_labels(texts: bytes, labels: bytes) -> bytes:
     """A file of texts and one of labels, joined line by line: label, tab, text without outer blanks, inner tabs made blanks.
 
-    Raises ValueError where the two have different numbers of lines.
+    Raises ValueError if the two have different numbers of lines.
     """
-    texts, labels = (_lines(file) for file in data)
-    rows = [
-        f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}"
-        for text, label in zip(texts, labels, strict=True)
-    ]
-    return _joined(rows)
-
-
-def first_columns(columns: int, data: Sequence[bytes]) -> bytes:
-    """The first so many columns of a table with tabs."""
-    (file,) = data
+    rows = zip(_lines(texts), _lines(labels), strict=True)
     return _joined(
-        [
-            "\t".join(line.split("\t")[:columns])
-            for line in file.decode("utf-8").removesuffix("\n").split("\n")
-        ]
+        [f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}" for text, label in rows]
     )
 
 
-def labelled_nli(data: Sequence[bytes]) -> bytes:
-    """CSV with sent0, sent1, label out of zip archives as SNLI and MultiNLI have them: the pairs of each one's ``*_train.jsonl``, in
+def first_columns(columns: int, file: bytes) -> bytes:
+    """The first columns of a table with tabs."""
+    lines = file.decode("utf-8").removesuffix("\n").split("\n")
+    return _joined(["\t".join(line.split("\t")[:columns]) for line in lines])
+
+
+def labelled_nli(*files: bytes) -> bytes:
+    """CSV with sent0, sent1, label from the zip archives of SNLI and MultiNLI: the pairs of each one's ``*_train.jsonl``, in
     their order. A pair without a gold label ("-") is left out, as SBERT and InferSent do.
 
     Raises DataDamaged for an archive without such a file.
@@ -319,7 +300,7 @@ def labelled_nli(data: Sequence[bytes]) -> bytes:
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(("sent0", "sent1", "label"))
-    for packed in data:
+    for packed in files:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             train = [
                 name
@@ -341,7 +322,7 @@ def labelled_nli(data: Sequence[bytes]) -> bytes:
     return table.getvalue().encode("utf-8")
 
 
-CONVERSIONS: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {
+CONVERSIONS: Mapping[str, Callable[..., bytes]] = {
     "labelled lines": labelled_lines,
     "JSON lines": json_lines,
     "parquet text": parquet_text,
@@ -353,8 +334,7 @@ CONVERSIONS: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {
 
 
 def _lines(data: bytes) -> list[str]:
-    text = data.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n")
-    return text.split("\n")
+    return data.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def _joined(rows: Sequence[str]) -> bytes:

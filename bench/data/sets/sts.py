@@ -7,20 +7,18 @@ split on white space and joined by single spaces; nothing is lower-cased here; S
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench.base.errors import DataDamaged, UnknownName
-from bench.data.sets.folder import Copy, DataFolder
-from bench.data.sets.manifest import DataFile, cells, data_set, single_spaced
+from bench.data.sets import Copy, DataFile, DataFolder, cells, data_set, single_spaced
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 ALL = "all"
@@ -65,21 +63,21 @@ def read_sts(
     within sentences as the file has it, which is how mteb hosts them.
     Raises DataMissing, DataDamaged; UnknownName for a task or split that does not exist.
     """
-    import numpy as np
-
     if task not in STS_TASKS:
         raise UnknownName("STS task", task, STS_TASKS)
     wanted = data_set(task)
     splits = list(dict.fromkeys(file.split for file in wanted.files))
     if split not in (*splits, ALL):
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
-    joined = split == ALL
-    copy = folder.open(wanted, wanted.split(*(splits if joined else [split])), text=text)
-    rows = (
-        _table_rows(copy, task, joined, keep_spaces)
-        if task in _COLUMNS
-        else _pair_rows(copy, keep_spaces)
-    )
+    copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
+    if task in _COLUMNS:
+        rows = [
+            (*row, file.file.split if split == ALL else task)
+            for file in copy.files
+            for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)
+        ]
+    else:
+        rows = list(_pair_rows(copy, keep_spaces))
     first, second, gold, subset = zip(*rows, strict=True)
     return SentencePairs(
         name=task,
@@ -93,52 +91,30 @@ def read_sts(
     )
 
 
-Row = tuple[str, str, float, str]
-
-
-def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
+def _pair_rows(copy: Copy, keep_spaces: bool) -> Iterator[tuple[str, str, float, str]]:
     """STS12-16: per sub-dataset a file of pairs and a file of gold scores, line by line."""
     texts = {(file.file.subset, file.file.role): file for file in copy.files}
-    rows: list[Row] = []
-    for (subset, role), pairs in texts.items():
+    for (subset, role), file in texts.items():
         if role == "pairs":
+            pairs = parse_pairs(file.text, file.file, keep_spaces)
             gold = texts[subset, "gold"]
-            scores = parse_gold(gold.text, gold.file)
-            for (first, second), score in zip(
-                parse_pairs(pairs.text, pairs.file, keep_spaces), scores, strict=True
-            ):
+            for pair, score in zip(pairs, parse_gold(gold.text, gold.file), strict=True):
                 if score is not None:
-                    rows.append((first, second, score, str(subset)))
-    return rows
-
-
-def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[Row]:
-    """STS-B and SICK-R: one table per split."""
-    rows: list[Row] = []
-    for file in copy.files:
-        subset = file.file.split if joined else task
-        rows += [
-            (*row, subset) for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)
-        ]
-    return rows
+                    yield *pair, score, str(subset)
 
 
 def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tuple[str, str]]:
-    """Two sentences a line, a tab between. Raises DataDamaged with the line's number where there are not two."""
-    pairs = []
-    for number, row in enumerate(cells(text, file), start=1 + file.header):
-        if len(row) != 2:
-            raise DataDamaged(f"{file.name}: line {number} has {len(row)} columns, 2 expected")
-        pairs.append((_sentence(row[0], keep_spaces), _sentence(row[1], keep_spaces)))
-    return pairs
+    """Two sentences per line, separated by a tab. Raises DataDamaged with the number of a line that has only one."""
+    return [
+        (_sentence(row[0], keep_spaces), _sentence(row[1], keep_spaces))
+        for _, row in _numbered(text, file, 2)
+    ]
 
 
 def parse_gold(text: str, file: DataFile) -> list[float | None]:
-    """One score a line; None for an empty line, a pair that nobody annotated."""
-    scores: list[float | None] = []
-    for number, (cell, *_) in enumerate(cells(text, file), start=1 + file.header):
-        scores.append(_score(cell, number, file) if cell.strip() else None)
-    return scores
+    """One score per line; None for an empty line, a pair that nobody annotated."""
+    rows = _numbered(text, file, 1)
+    return [_score(row[0], number, file) if row[0].strip() else None for number, row in rows]
 
 
 def parse_table(
@@ -146,15 +122,24 @@ def parse_table(
 ) -> list[tuple[str, str, float]]:
     """Rows of (first sentence, second sentence, score), taken from these columns. Quotes are text, as in SentEval."""
     first, second, gold = columns
-    rows = []
+    return [
+        (
+            _sentence(row[first], keep_spaces),
+            _sentence(row[second], keep_spaces),
+            _score(row[gold], number, file),
+        )
+        for number, row in _numbered(text, file, max(columns) + 1)
+    ]
+
+
+def _numbered(text: str, file: DataFile, width: int) -> Iterator[tuple[int, list[str]]]:
+    """(number of the line, its cells). Raises DataDamaged for a line with fewer than ``width`` cells."""
     for number, row in enumerate(cells(text, file), start=1 + file.header):
-        if len(row) <= max(columns):
+        if len(row) < width:
             raise DataDamaged(
-                f"{file.name}: line {number} has {len(row)} columns, {max(columns) + 1} expected"
+                f"{file.name}: line {number} has {len(row)} columns, {width} expected"
             )
-        pair = _sentence(row[first], keep_spaces), _sentence(row[second], keep_spaces)
-        rows.append((*pair, _score(row[gold], number, file)))
-    return rows
+        yield number, row
 
 
 def _sentence(cell: str, keep_spaces: bool) -> str:
@@ -165,7 +150,7 @@ def _score(cell: str, number: int, file: DataFile) -> float:
     try:
         score = float(cell)
     except ValueError:
-        raise DataDamaged(f"{file.name}: line {number}: '{cell[:40]}' is no score") from None
+        raise DataDamaged(f"{file.name}: line {number}: '{cell[:40]}' is not a score") from None
     if not 0 <= score <= 5:
         raise DataDamaged(
             f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5"
@@ -173,7 +158,7 @@ def _score(cell: str, number: int, file: DataFile) -> float:
     return score
 
 
-# --- which pairs of the seven STS sets share a sentence: a number for each sentence, the same wherever it stands ---
+# --- which pairs of the seven STS sets share a sentence: a number for each sentence, the same wherever it occurs ---
 # Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores in their order
 # (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in it). Sentences with the same letters
 # and digits are one; so both text forms have the same numbers.
@@ -189,16 +174,12 @@ def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
 
 def gold_hash(gold_N: NDArray[np.generic]) -> str:
     """Of the scores as 32-bit floats, in which some files store them."""
-    import numpy as np
-
     return hashlib.sha256(np.ascontiguousarray(gold_N, dtype="<f4").tobytes()).hexdigest()
 
 
 @cache
 def _stored() -> dict[str, tuple[str, Numbers]]:
     """Task -> (hash of its gold scores, (N, 2) numbers)."""
-    import numpy as np
-
     with np.load(STORED, allow_pickle=False) as stored:
         numbers, hashes = (
             np.array(_appearing(stored["back"].tolist()), dtype=np.int64),

@@ -7,16 +7,21 @@ text is split on white space. Blank lines of CR and MPQA stay, as empty sentence
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bench.base.errors import DataDamaged, UnknownName
-from bench.data.sets.folder import DataFolder, other_form
-from bench.data.sets.manifest import ANY, Found, cells, data_set, data_sets, single_spaced
-
-if TYPE_CHECKING:
-    import numpy as np
+from bench.data.sets import (
+    ANY,
+    DataFolder,
+    Found,
+    cells,
+    data_set,
+    data_sets,
+    other_form,
+    single_spaced,
+)
 
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
@@ -56,8 +61,6 @@ class LabelledTexts:
 
     def rows(self, split: str) -> np.ndarray:
         """Rows of a split in SentEval's order: by number of tokens (of the first, then the second sentence), then by label."""
-        import numpy as np
-
         lengths = [np.array([len(text.split()) for text in texts]) for texts in self.texts]
         order = np.lexsort((self.labels, *reversed(lengths)))
         return order[self.split[order] == split]
@@ -65,17 +68,14 @@ class LabelledTexts:
 
 def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> LabelledTexts:
     """A transfer set, checked against what is known of its files. Raises DataMissing, DataDamaged, UnknownName."""
-    import numpy as np
-
     if task not in TRANSFER_TASKS:
         raise UnknownName("transfer task", task, TRANSFER_TASKS)
     wanted = data_set(task)
     copy = folder.open(wanted, text=text)
-    parse = _PARSERS.get(task, _parse_one_class)
     rows: list[Row] = []
     split: list[str] = []
     for file in copy.files:
-        parsed = parse(file)
+        parsed = parse_texts(task, file)
         rows += parsed
         split += [file.file.split] * len(parsed)
     if any(split.count(name) != n for name, n in wanted.items.items()):
@@ -89,12 +89,6 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
         form=copy.form if copy.form.startswith("other") else None,
         sha256=copy.sha256,
     )
-
-
-def _parse_one_class(copy: Found) -> list[Row]:
-    """MR, CR, SUBJ, MPQA: a file holds one class, its role says which."""
-    label = int(copy.file.role == "positive")
-    return [((single_spaced(line),), label) for line in _unix(copy).splitlines()]
 
 
 def _parse_sst(line: str) -> Row:
@@ -112,32 +106,25 @@ def _parse_mrpc(line: str) -> Row:
     return (single_spaced(first), single_spaced(second)), ("0", "1").index(label)
 
 
-def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
-    def parse_file(copy: Found) -> list[Row]:
-        rows = []
-        lines = _unix(copy).removesuffix("\n").split("\n")[copy.file.header :]
-        for number, line in enumerate(lines, start=1 + copy.file.header):
-            try:
-                rows.append(parse(line.strip()))
-            except (ValueError, IndexError):
-                raise DataDamaged(
-                    f"{copy.file.name}: line {number} is not what SentEval reads: '{line[:40]}'"
-                ) from None
-        return rows
-
-    return parse_file
+_PARSERS = {"SST-2": _parse_sst, "TREC": _parse_trec, "MRPC": _parse_mrpc}
 
 
-_PARSERS = {
-    "SST-2": _by_line(_parse_sst),
-    "TREC": _by_line(_parse_trec),
-    "MRPC": _by_line(_parse_mrpc),
-}
-
-
-def _unix(copy: Found) -> str:
-    """Line ends as Python's text mode gives them."""
-    return copy.text.replace("\r\n", "\n").replace("\r", "\n")
+def parse_texts(task: str, copy: Found) -> list[Row]:
+    """The rows of a file. Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged."""
+    text = copy.text.replace("\r\n", "\n").replace("\r", "\n")  # as Python's text mode
+    if task not in _PARSERS:
+        label = int(copy.file.role == "positive")
+        return [((single_spaced(line),), label) for line in text.splitlines()]
+    rows = []
+    lines = text.removesuffix("\n").split("\n")[copy.file.header :]
+    for number, line in enumerate(lines, start=1 + copy.file.header):
+        try:
+            rows.append(_PARSERS[task](line.strip()))
+        except (ValueError, IndexError):
+            raise DataDamaged(
+                f"{copy.file.name}: line {number} is not in SentEval's format: '{line[:40]}'"
+            ) from None
+    return rows
 
 
 # --- the clustering sets: ``DIR/clustering/NAME.tsv``, a label, a tab and a text per line ---
@@ -186,8 +173,6 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -
     """
     if task not in CLUSTERING_TASKS:
         raise UnknownName("clustering set", task, CLUSTERING_TASKS)
-    import numpy as np
-
     requested, original = ROLES.get(text, text), f"{task}-{ORIGINAL}"
     form = ORIGINAL if requested == ORIGINAL and original in data_sets() else SCCL
     wanted = data_set(original if form == ORIGINAL else task)

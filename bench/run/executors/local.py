@@ -26,13 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from bench.base import devices
+from bench.base import __version__, devices
 from bench.base.contract import located
+from bench.base.devices import stop_signals
 from bench.base.errors import BenchError, DeviceLost, Interrupted, PluginFailed, RunFailed
 from bench.base.files import folder_sha256
-from bench.base.package import __version__
-from bench.base.signals import stop_signals
-from bench.data.sets.manifest import fetch_warning
+from bench.data.sets import fetch_warning
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter
 from bench.run.config import RunConfig

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from bench.base.errors import CorpusError, Interrupted, RunFailed
-from bench.data.overlap import ScoredSentences, count_overlaps, scored_sentences
-from bench.data.overlap_counts import merge_overlaps
+from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter, task_prompt
 from bench.runs import CorpusUsed, Score
 from bench.runs.record import AVERAGE

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bench.base import __version__
 from bench.base.contract import place_of
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
-from bench.base.package import __version__
 from bench.method import Method, Recipe, prompted
 from bench.run.plugins import Plugin
 from bench.runs.record import public_name

@@ -37,7 +37,7 @@ from optuna.trial import FrozenTrial, TrialState
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA
+from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method import seed_for
 from bench.method.budget import STEPS, budget_of

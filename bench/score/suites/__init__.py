@@ -25,7 +25,6 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.base.average import average_of
 from bench.base.contract import check_files, import_file, located, place_of_code, plugin_code
 from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, UnknownName
 from bench.base.files import CacheEntry, file_sha256, is_settled, values_sha256

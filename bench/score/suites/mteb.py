@@ -25,8 +25,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataMissing, RunFailed, UnknownName, one_line
 from bench.data.fetching import endpoint, offline_now
-from bench.data.sets import DataFolder, NotFetchedYet, Pending, data_set
-from bench.data.sets.sources import ON_ITS_PAGE
+from bench.data.sets import ON_ITS_PAGE, DataFolder, NotFetchedYet, Pending, data_set
 from bench.data.sets.sts import SentencePairs, read_sts
 from bench.score.suites import (
     LoadedTask,
