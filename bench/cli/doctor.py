@@ -14,7 +14,7 @@ import click
 
 from bench.backbones import KNOWN, load, resolve, transformer_folder
 from bench.backbones import fetch as fetch_backbone
-from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
+from bench.backbones.folder import FAMILIES, check_mlm_head, own_dropout, read_config
 from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -307,6 +309,115 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise BenchError(f"{path}: expected a JSON object, found {type(content).__name__}")
     return content
+
+
+# --- how long a training may be: the recipe's epochs, or a budget by which methods can be compared, ``--budget 10m`` ---
+# A budget replaces the recipe's epochs. It is a recipe value, stored as :func:`canonical` text, so that one budget has one
+# fingerprint however it was written.
+
+STEPS, SENTENCES, TOKENS, SECONDS, GPU_SECONDS = "steps", "sentences", "tokens", "s", "gpu-s"
+COUNTED = (STEPS, SENTENCES, TOKENS)
+EXAMPLES = "--budget 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, or 2gpu-h"
+
+# as it is written -> (unit, how many of it)
+_WRITTEN = {
+    **{name: (unit, 1) for unit in COUNTED for name in (unit, unit[:-1])},
+    **{
+        prefix + name: (unit, seconds)
+        for prefix, unit in (("", SECONDS), ("gpu-", GPU_SECONDS))
+        for name, seconds in (("s", 1), ("m", 60), ("min", 60), ("h", 3600), ("d", 86400))
+    },
+}
+_PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e\+?[0-9]{1,2})?)\s*([a-z-]+)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``amount`` of ``unit``: optimiser steps, rows of the corpus, tokens without padding, seconds of training (dev scores
+    not counted), or seconds of training times GPUs."""
+
+    amount: float
+    unit: str
+
+    @property
+    def timed(self) -> bool:
+        """Measured by a clock, so that two runs of it do not end at the same step."""
+        return self.unit not in COUNTED
+
+    def share(
+        self, *, steps: int, sentences: int, tokens: int, seconds: float, device_seconds: float
+    ) -> float:
+        """How much of it is spent: 0 at the start, 1 and more when it is used up."""
+        spent = {
+            STEPS: steps,
+            SENTENCES: sentences,
+            TOKENS: tokens,
+            SECONDS: seconds,
+            GPU_SECONDS: device_seconds,
+        }
+        return spent[self.unit] / self.amount
+
+    def __str__(self) -> str:
+        number = int(self.amount) if self.amount == int(self.amount) else self.amount
+        return f"{number}{self.unit}"
+
+
+def parse(text: str) -> Budget:
+    """``"10m"`` -> 600 seconds. Raises BenchError for what is no amount of a known unit."""
+    match = _PATTERN.fullmatch(text)
+    written = match[2].lower() if match else ""
+    if match is None or written not in _WRITTEN:
+        raise BenchError(
+            f"--budget {text}: expected a number and steps, epochs, sentences, tokens, s, m, h, d, or gpu-h",
+            EXAMPLES,
+        )
+    unit, times = _WRITTEN[written]
+    amount = float(match[1]) * times
+    if amount <= 0 or not math.isfinite(amount) or (unit in COUNTED and amount != int(amount)):
+        raise BenchError(
+            f"--budget {text}: expected {'a whole number of ' + unit if unit in COUNTED else 'a time'} above 0",
+            EXAMPLES,
+        )
+    return Budget(amount, unit)
+
+
+def canonical(text: str) -> str:
+    """``"10m"``, ``"600s"`` and ``"10 min"`` are all ``"600s"``."""
+    return str(parse(text))
+
+
+def budget_of(recipe: Mapping[str, Any]) -> Budget | None:
+    """The budget that a recipe has, if it has one."""
+    text = recipe.get("budget")
+    return None if text is None else parse(str(text))
+
+
+def batches_per_epoch(recipe: Recipe, rows: int) -> int:
+    """The last short batch of an epoch counts, unless the recipe drops it (and there is a whole one)."""
+    whole, left = divmod(rows, recipe.batch_size)
+    return whole + bool(left and not (recipe.drop_last and whole))
+
+
+def total_steps(recipe: Recipe, rows: int) -> int | None:
+    """Optimiser steps of the whole run; None where tokens or a clock decide."""
+    given = budget_of(recipe)
+    if given is None:
+        steps = math.ceil(recipe.epochs * batches_per_epoch(recipe, rows))
+    elif given.unit == STEPS:
+        steps = int(given.amount)
+    elif given.unit == SENTENCES:
+        steps = steps_for_rows(recipe, rows, int(given.amount))
+    else:
+        return None
+    return min(steps, recipe.max_steps) if recipe.max_steps else steps
+
+
+def steps_for_rows(recipe: Recipe, rows: int, wanted: int) -> int:
+    """Steps until ``wanted`` rows were seen: the last step is the one that reaches it."""
+    per_epoch = batches_per_epoch(recipe, rows)
+    seen = min(rows, per_epoch * recipe.batch_size)  # of one epoch
+    epochs, rest = divmod(wanted, seen)
+    return epochs * per_epoch + math.ceil(rest / recipe.batch_size)
 
 
 # --- what computes a method's vectors, said in parts that other libraries know: ``portable()`` gives it to ``bench export`` ---

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 
 from bench.method import seed_for
-from bench.method.features import Features, of_rows, widened
-from bench.method.torch_method import Batch, TorchMethod
+from bench.method.torch_method import Batch, Features, TorchMethod, of_rows, widened
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus

@@ -20,9 +20,8 @@ from torch import Tensor
 
 from bench.base.errors import BenchError
 from bench.method import Method, seed_for
-from bench.method.features import widened
 from bench.method.ranks import Alone, Ranks
-from bench.method.torch_method import Batch, TorchMethod, checked_loss
+from bench.method.torch_method import Batch, TorchMethod, checked_loss, widened
 
 
 def backward(

@@ -13,7 +13,7 @@ import torch
 from models import Columns, built, sentences
 
 from bench.training.batches import batch_of
-from bench.training.compiled import compile_encoder
+from bench.training.loop import compile_encoder
 from methods.simcse import SimCSE
 
 

@@ -15,9 +15,8 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
 from bench.runs.intact import read_curve
-from bench.training.loop import run_loop
+from bench.training.loop import Trainer, run_loop
 from bench.training.state import Checkpoints, save_state, saved_states
-from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}

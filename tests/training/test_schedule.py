@@ -13,9 +13,9 @@ import torch
 from models import TOY_ROWS, Columns, toy, toy_recipe
 
 from bench.method import UncorrectedAdamW, adamw
+from bench.method.contract import total_steps
 from bench.method.torch_method import learning_rate_at
 from bench.training.batches import row_order
-from bench.training.horizon import total_steps
 from bench.training.loop import run_loop
 
 
