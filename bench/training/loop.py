@@ -26,7 +26,13 @@ from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.base.files import write_whole
 from bench.data.corpora import NUMBERS
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for
-from bench.method.contract import budget_of, total_steps
+from bench.method.contract import (
+    GPU_SECONDS,
+    SECONDS,
+    TOKENS,
+    budget_of,
+    total_steps,
+)
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod, attention, float32_products
 from bench.runs.intact import CURVE, FAILED_BATCH, read_curve
@@ -79,14 +85,14 @@ class Horizon:
         return max(p.step + 1, min(expected, self.most))
 
     def _share(self, p: Progress) -> float:
+        """How much of the budget is spent: 0 at the start, 1 and more when it is used up."""
         assert self.budget is not None
-        return self.budget.share(
-            steps=p.step,
-            sentences=p.rows,
-            tokens=p.tokens,
-            seconds=p.train_seconds,
-            device_seconds=p.device_seconds,
-        )
+        spent = {
+            TOKENS: p.tokens,
+            SECONDS: p.train_seconds,
+            GPU_SECONDS: p.device_seconds,
+        }
+        return spent[self.budget.unit] / self.budget.amount
 
 
 # --- What trains a method: a step, what is counted and logged, a dev score ---
