@@ -2,8 +2,8 @@
 
 The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and nothing is tokenised here. On a
 CPU a batch is made when the loop asks for it. For a GPU a thread makes the next ones meanwhile, pads them to lengths that
-repeat (kernels are chosen, and graphs compiled, once a shape) and pins them, so that the copy does not hold up the host.
-Neither changes which rows a batch has, nor what stands in them.
+repeat (kernels are chosen, and graphs compiled, once for each shape) and pins them, so that the host need not wait for the copy.
+Neither changes which rows a batch has, or their content.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bench.method import seed_for
 from bench.method.torch_method import Batch, Features, TorchMethod, of_rows, widened
@@ -33,8 +34,7 @@ AHEAD = 4  # batches that wait for a GPU
 def row_order(
     seed: int, rows: int, batch_size: int, drop_last: bool = False, first: int = 0
 ) -> Iterator[tuple[int, Rows]]:
-    """Endless (epoch, row numbers of a batch) from batch ``first`` on, each epoch in an order of its own that is the same
-    for every method."""
+    """Endless (epoch, row numbers of a batch) from batch ``first`` on; each epoch has another order, the same for every method."""
     end = rows - rows % batch_size if drop_last and rows >= batch_size else rows
     starts = range(0, end, batch_size)
     begun, within = divmod(first, len(starts))
@@ -57,31 +57,32 @@ def batches(
 ) -> Generator[Batch]:
     """The batch of every step from ``first_step`` on, on ``device``. Close it when there is nothing more to train.
 
-    ``share`` picks a rank's part of the positions in a batch, which is made whole: what a method makes of a row may depend on the
-    others, as CT's pairs do. ``ahead`` batches are made on a thread before they are asked for (None:
-    some for a GPU, none on a CPU, where they would take the processor from the step that is being computed). What making
-    one raises, such as a corpus that has vanished, is raised when its turn comes.
+    ``share`` picks a rank's part of the positions in a batch, which is made whole: a row's features may depend on the
+    others, as CT's pairs do. ``ahead`` batches are made on a thread in advance (None: some for a GPU, none on a CPU, where
+    they would slow down the current step). An error while making one, such as a deleted corpus, is raised when its turn comes.
     """
     for_gpu = device.type == "cuda"
     longest = longest_input(method) if for_gpu and not method.padding_counts else 0
 
     def ready() -> Generator[Batch]:
-        if (
-            for_gpu and device.index is not None
-        ):  # of this thread: pinning would wake the first GPU otherwise, from every process
-            torch.cuda.set_device(device)
+        if for_gpu and device.index is not None:
+            torch.cuda.set_device(
+                device
+            )  # of this thread: else every process pins on the first GPU
         for step, (epoch, rows) in enumerate(order, first_step):
             whole = batch_of(method, corpus, epoch, rows, step)
             batch = part_of(whole, share(np.arange(len(rows)))) if share else whole
             batch.whole, batch.tokens = len(rows), whole.tokens
-            yield pin(lengthen(batch, method.pad_id, longest)) if for_gpu else batch
+            if for_gpu:  # in page-locked memory, from which a GPU copies while the host goes on
+                batch = changed(lengthen(batch, method.pad_id, longest), Tensor.pin_memory)
+            yield batch
 
     if ahead is None:
         ahead = AHEAD if for_gpu else 0
     source = prefetch(ready(), ahead) if ahead else ready()
     try:
         for batch in source:
-            yield move(batch, device)
+            yield changed(batch, lambda value: value.to(device, non_blocking=True))
     finally:
         source.close()
 
@@ -97,7 +98,7 @@ def batch_of(
 
 
 def part_of(batch: Batch, positions: Rows) -> Batch:
-    """Some rows of a batch, as they stand in the whole one: padded to its longest."""
+    """Some rows of a batch, padded as in the whole one."""
     if batch.rows is None or len(positions) == len(batch.rows):
         return batch
     at = torch.from_numpy(positions)
@@ -106,50 +107,40 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
 
 
 def longest_input(method: TorchMethod) -> int:
-    """How many tokens an input of the method may have: what it makes of a sentence that is far too long."""
-    return int(
-        method.assemble([[method.pad_id] * (method.backbone.max_tokens + 1)])["input_ids"].shape[1]
-    )
+    """How many tokens an input of the method may have: those of a sentence that is far too long."""
+    too_long = [method.pad_id] * (method.backbone.max_tokens + 1)
+    return int(method.assemble([too_long])["input_ids"].shape[1])
 
 
 def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) -> Batch:
-    """The batch with every view as long as the next ``multiple``, where ``longest`` allows that. Masks say 0 there."""
+    """The batch with every view as long as the next ``multiple``, where ``longest`` allows that. Masks are 0 there."""
 
     def longer(view: Features) -> Features:
         if "input_ids" not in view:
             return view
         length = view["input_ids"].shape[1]
         length = max(length, min(-(-length // multiple) * multiple, longest))
-        fills = {"input_ids": pad_id}
         return {
-            key: value if value.ndim < 2 else widened(value, length, fills.get(key, 0))
+            key: value
+            if value.ndim < 2
+            else widened(value, length, pad_id if key == "input_ids" else 0)
             for key, value in view.items()
         }
 
-    return _each(batch, longer)
+    batch.columns = tuple(longer(view) for view in batch.columns)
+    return batch
 
 
-def pin(batch: Batch) -> Batch:
-    """The batch in page-locked memory, from which a GPU copies while the host goes on."""
-    return _each(batch, lambda view: of_rows(view, lambda value: value.pin_memory()))
-
-
-def move(batch: Batch, device: torch.device) -> Batch:
-    """Every tensor that has rows on the device."""
-    return _each(
-        batch, lambda view: of_rows(view, lambda value: value.to(device, non_blocking=True))
-    )
-
-
-def _each(batch: Batch, change: Callable[[Features], Features]) -> Batch:
-    batch.columns = tuple(change(view) for view in batch.columns)
+def changed(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
+    """The batch, every tensor with rows changed."""
+    batch.columns = tuple(of_rows(view, change) for view in batch.columns)
     return batch
 
 
 def prefetch(source: Generator[T], ahead: int) -> Generator[T]:
-    """The same items in the same order, made on a thread of their own; at most ``ahead`` of them wait.
+    """The same items in the same order, made on another thread; at most ``ahead`` of them wait.
 
-    What ``source`` raises is raised here, after the items before it. Closing this ends the thread, and closes ``source``.
+    An error of ``source`` is raised here, after the items before it. Closing this ends the thread, and closes ``source``.
     """
     end: Any = object()
     with ThreadPoolExecutor(1, "batches") as thread:

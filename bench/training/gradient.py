@@ -2,11 +2,11 @@
 
 A contrastive loss needs the vectors of the whole batch, but not all their activations at once. Gradient caching (Gao, Zhang,
 Han and Callan 2021, "Scaling deep contrastive learning batch size under memory limited setup") computes the vectors slice by
-slice and keeps nothing else, takes the loss over all of them, and computes each slice again when its gradient is wanted. The
-second pass of a slice draws the very dropout masks of the first: torch's checkpointing keeps the state of the generators.
+slice and keeps nothing else, takes the loss over all of them, and computes each slice again for its gradient. The second pass
+of a slice draws the same dropout masks as the first: torch's checkpointing keeps the state of the generators.
 
-The gradient is that of one pass over the same masks. Which masks are drawn depends on the size of the slices, as it depends on
-the device. Memory: the activations of one slice, and what the loss itself holds, which has no layers.
+The gradient is that of one pass over the same masks. Which masks are drawn depends on the size of the slices and on the device.
+Memory: the activations of one slice, and those of the loss, which has no layers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def backward(
 ) -> dict[str, Tensor]:
     """Adds the gradient of a batch's loss to what trains; returns the loss, under "loss", and its parts, all detached.
 
-    ``chunk``: hold the activations of so many rows at once, None for all. Raises BenchError where that is not possible.
+    ``chunk``: hold the activations of this many rows at once, None for all. Raises BenchError where that is not possible.
     """
     views: tuple[Tensor, ...] = ()
     leaves: tuple[Tensor, ...] = ()
@@ -73,27 +73,27 @@ def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
 
 
 def check_chunk(method: Method | type[Method], chunk: int) -> None:
-    """Raises BenchError for a size that is none, and for a method whose batch cannot be cut."""
+    """Raises BenchError for a size below 1, and for a method whose batch cannot be cut."""
     if chunk < 1:
         raise BenchError(f"a chunk of {chunk} rows", "--chunk 1 or more")
     if not method.is_split():
         raise BenchError(
-            f"{method.name} defines its loss as a whole, in forward(batch), so that no batch of it can be cut into chunks",
-            "leave --chunk out, or define views(batch) and loss(views, batch) instead: docs/add-a-method.md",
+            f"{method.name} defines its loss as a whole, in forward(batch), so its batches cannot be cut into chunks",
+            "omit --chunk, or define views(batch) and loss(views, batch) instead: docs/add-a-method.md",
         )
 
 
 # --- A batch whose rows are spread over ranks, with the gradient of one process ---
-# W ranks, n rows on each, N rows in all. Each rank computes the views of its own rows; all are gathered, and every rank computes
-# the whole loss over them. Of the gradient of the views a rank keeps that of its own rows, times W; what the loss itself uses, such
-# as a head with batch normalisation, has its whole gradient on every rank. The mean over the ranks is then, for both, the gradient
-# of one process with the whole batch: exactly, for any loss and any numbers of rows. No loss knows of this.
+# W ranks, n rows on each, N rows in all. Each rank computes the views of its rows; all are gathered, and every rank computes the
+# whole loss over them. A rank keeps the gradient of the views of its rows, times W; what the loss itself uses, such as a head with
+# batch normalisation, has its whole gradient on every rank. The mean over the ranks is then, for both, the gradient of one process
+# with the whole batch: exactly, for any loss and any numbers of rows. No loss has to be written for this.
 
 
 def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tensor, ...]:
     """The views of the whole batch, as leaves that collect a gradient where the views have one.
 
-    ``views`` are those of this rank's rows. What is padded to the longest row is padded to the longest of all ranks.
+    ``views`` are those of this rank's rows. Views padded to its longest row are padded to the longest of all ranks.
     """
     whole: Sequence[Tensor] = [view.detach() for view in views]
     if isinstance(ranks, Ranks):
@@ -114,7 +114,7 @@ def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tens
 def own_gradients(
     leaves: Sequence[Tensor], views: Sequence[Tensor], ranks: Alone
 ) -> list[Tensor | None]:
-    """Of the gradients of the whole batch's views those of this rank's rows, times W."""
+    """The gradients of the views of this rank's rows, times W, from those of the whole batch."""
     if not isinstance(ranks, Ranks):
         return [leaf.grad for leaf in leaves]
     return [
@@ -133,18 +133,16 @@ def _own(whole: Tensor, view: Tensor, ranks: Ranks) -> Tensor:
 
 @contextmanager
 def same_draws(method: TorchMethod, step: int) -> Iterator[None]:
-    """While open, what a loss draws, as DCLR its noise, is the same on all ranks: else each would have a loss of its own."""
-    if method.ranks.count == 1:
-        yield
-        return
-    device = torch.device(method.context.device)
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed_for(method.context.seed, "loss", step))
+    """While open, random draws in a loss, such as DCLR's noise, are the same on all ranks: else each would have another loss."""
+    several, device = method.ranks.count > 1, torch.device(method.context.device)
+    with torch.random.fork_rng([device] if device.type == "cuda" else [], enabled=several):
+        if several:
+            torch.manual_seed(seed_for(method.context.seed, "loss", step))
         yield
 
 
 def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
-    """What to say of a method whose batches are spread over ranks; None for nothing. ``rows`` are those of the corpus.
+    """A note about a method whose batches are spread over ranks, None for nothing. ``rows`` are those of the corpus.
 
     Raises BenchError where the mean over the ranks would not be the mean over the batch: the loss is not split into ``views`` and
     ``loss``, and the ranks would have different numbers of rows.

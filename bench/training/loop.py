@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 # --- Where a training ends: after the recipe's epochs or steps, or when its budget is spent ---
 
-ENDLESS = 10**9  # steps that a schedule is laid over until something of the budget is spent
+ENDLESS = 10**9  # steps of a schedule until something of the budget is spent
 
 
 class Horizon:
@@ -66,18 +66,14 @@ class Horizon:
         self.budget, self.steps = budget_of(recipe), total_steps(recipe, rows)
         self.most = recipe.max_steps or ENDLESS
 
-    @property
-    def timed(self) -> bool:
-        return self.budget is not None and self.budget.timed
-
     def reached(self, p: Progress) -> bool:
         if self.steps is not None:
             return p.step >= self.steps
         return p.step >= self.most or self._share(p) >= 1
 
     def steps_at(self, p: Progress) -> int:
-        """Steps that the schedule is laid over. Where tokens or a clock decide: as many as there will be at the pace so far,
-        so that a rate which falls with the share of steps falls with the share of the budget, and ends where that ends."""
+        """The number of steps of the schedule. Where tokens or a clock decide, it is estimated from the pace so far, so that a
+        rate which falls with the share of steps falls with the share of the budget, and ends where that ends."""
         if self.steps is not None:
             return self.steps
         share = self._share(p)
@@ -87,19 +83,15 @@ class Horizon:
     def _share(self, p: Progress) -> float:
         """How much of the budget is spent: 0 at the start, 1 and more when it is used up."""
         assert self.budget is not None
-        spent = {
-            TOKENS: p.tokens,
-            SECONDS: p.train_seconds,
-            GPU_SECONDS: p.device_seconds,
-        }
+        spent = {TOKENS: p.tokens, SECONDS: p.train_seconds, GPU_SECONDS: p.device_seconds}
         return spent[self.budget.unit] / self.budget.amount
 
 
 # --- What trains a method: a step, what is counted and logged, a dev score ---
 
 KEPT = "what was saved before that step is kept"
-NOT_FINITE = "look at these rows, if it is the first step; else a lower --set learning_rate=, or --precision fp32"
-LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for
+NOT_FINITE = "look at these rows if it is the first step; otherwise lower --set learning_rate=, or use --precision fp32"
+LOG_EVERY = 25  # steps between two lines of curve.jsonl; also between two waits for the device
 
 
 class Trainer:
@@ -109,18 +101,14 @@ class Trainer:
         self.method, self.corpus, self.context, self.recipe = method, corpus, context, method.recipe
         self.ranks = context.ranks or ALONE
         self.device = torch.device(context.device)
-        self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(context.precision)
         self.horizon = Horizon(self.recipe, len(corpus))
         self.progress = Progress(chunk=context.chunk)
         self.window: list[dict[str, torch.Tensor]] = []  # losses since the last line of the curve
         self.entry: dict[str, Any] = {}  # the next line of the curve
         self.latest: dict[str, Any] = {}  # the newest value of everything that was ever logged
-        self.states, self.checkpoints = context.folder / "state", Checkpoints(context.folder)
-        self.curve = TrainingCurve(context.folder)
-        self.saved, self.save_took = (
-            time.monotonic(),
-            0.0,
-        )  # when the last state was written, and how long that took
+        self.checkpoints, self.curve = Checkpoints(context.folder), TrainingCurve(context.folder)
+        # when the last state was written, and how long that took
+        self.saved, self.save_took = time.monotonic(), 0.0
         rank = (self.ranks.rank,) if self.ranks.rank else ()
         torch.manual_seed(seed_for(context.seed, "dropout", *rank))
         method.to(self.device)
@@ -147,9 +135,8 @@ class Trainer:
             self.check_sound()
         self.ranks.first(self._settle_checkpoint)
         method.load(self.context.folder / "checkpoint")
-        ranks: Any = p.ranks[0] if len(p.ranks) == 1 else p.ranks
-        execution = {
-            "ranks": None if ranks == 1 else ranks,
+        execution: dict[str, Any] = {
+            "ranks": None if p.ranks == [1] else p.ranks[0] if len(p.ranks) == 1 else p.ranks,
             "chunk": p.chunk,
             "compiled": self.is_compiled() or None,
         }
@@ -165,7 +152,7 @@ class Trainer:
         )
 
     def _settle_checkpoint(self) -> None:
-        """Put the best checkpoint in its place: the last step where nothing was scored, else checked against its hashes."""
+        """Make the best checkpoint the run's: the last step's where nothing was scored, else checked against its hashes."""
         p = self.progress
         try:
             if p.best_score is None:
@@ -192,13 +179,16 @@ class Trainer:
     # one step
 
     def step(self, feed: Iterator[Batch]) -> None:
-        """One update with the next batch. Making the batch is part of what it takes."""
+        """One update with the next batch. Its time includes making the batch."""
         began = time.perf_counter()
         batch, p = next(feed), self.progress
         rate = float(self.method.learning_rate(p.step, self.horizon.steps_at(p)))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.window.append(self.backward(batch))
+        half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.context.precision)
+        autocast = torch.autocast(self.device.type, half, enabled=half is not None)
+        losses = backward(self.method, batch, chunk=p.chunk, autocast=autocast, scaler=self.scaler)
+        self.window.append(losses)
         self.ranks.mean_gradients(self.trained)
         self.scaler.unscale_(self.optimizer)
         if self.recipe.max_grad_norm:
@@ -212,21 +202,12 @@ class Trainer:
         if len(self.window) >= LOG_EVERY:
             self._summarise(rate)
         taken = time.perf_counter() - began
-        if self.horizon.timed:
+        if self.horizon.budget and self.horizon.budget.timed:
             taken = self.ranks.share(taken)
         p.train_seconds += taken
         p.device_seconds += taken * self.ranks.count
         if self.window and self.horizon.reached(p):
             self._summarise(rate)
-
-    def backward(self, batch: Batch) -> dict[str, torch.Tensor]:
-        return backward(
-            self.method,
-            batch,
-            chunk=self.progress.chunk,
-            autocast=torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None),
-            scaler=self.scaler,
-        )
 
     # the curve
 
@@ -241,7 +222,7 @@ class Trainer:
         self.entry = {"step": self.progress.step, **means, "learning_rate": rate}
 
     def check_finite(self) -> None:
-        """Raises RunFailed for the first loss of the window that is no number: before it is averaged, scored or saved."""
+        """Raises RunFailed for the first loss of the window that is not finite: before it is averaged, scored or saved."""
         losses = torch.stack([w["loss"] for w in self.window]).tolist() if self.window else []
         for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
             if not math.isfinite(loss):
@@ -252,14 +233,14 @@ class Trainer:
                 )
 
     def check_sound(self) -> None:
-        """Raises RunFailed for a loss or a weight that is no number: nothing is kept or scored of such weights."""
+        """Raises RunFailed for a loss or a weight that is not finite: such weights are not stored or scored."""
         self.check_finite()
         if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
-            step = self.progress.step  # a gradient has made them so although the loss was a number
+            step = self.progress.step  # from a gradient that was not finite although the loss was
             raise RunFailed(f"weights became NaN or infinite by step {step}; {KEPT}", NOT_FINITE)
 
     def order(self, done: int) -> Iterator[tuple[int, Rows]]:
-        """(epoch, row numbers) of every step after ``done`` of them: of the whole batch, over all ranks."""
+        """(epoch, row numbers) of every step after the first ``done``: of the whole batch, over all ranks."""
         return row_order(
             self.context.seed,
             len(self.corpus),
@@ -269,32 +250,30 @@ class Trainer:
         )
 
     def write_batch(self, rows: Rows) -> Path:
-        """A file beside the curve, one line a row: its number in the corpus, from 1, then its columns as the method saw them."""
-        path, corpus = self.context.folder / FAILED_BATCH, self.corpus
-        columns = [corpus.column(i).rows(rows) for i in range(len(corpus.columns))]
-        lines = ["\t".join(("row", *corpus.columns))]
-        for i, row in enumerate(rows):
-            texts = [
-                self._text(column[i], name)
-                for name, column in zip(corpus.columns, columns, strict=True)
-            ]
-            lines.append(
-                "\t".join((str(int(row) + 1), *(" ".join(text.split()) for text in texts)))
-            )
-        with contextlib.suppress(OSError):  # a full disk must not hide what happened
+        """A file next to the curve with a line for each row: its number in the corpus, from 1, then its columns as the method saw them."""
+        path, names = self.context.folder / FAILED_BATCH, self.corpus.columns
+        columns = [self.corpus.column(i).rows(rows) for i in range(len(names))]
+        cells = [
+            [self._text(value, name) for value in column]
+            for name, column in zip(names, columns, strict=True)
+        ]
+        numbers = [str(row + 1) for row in rows.tolist()]
+        lines = [
+            "\t".join(line) + "\n" for line in [("row", *names), *zip(numbers, *cells, strict=True)]
+        ]
+        with contextlib.suppress(OSError):  # a full disk must not hide the first error
             if self.ranks.lead:
-                write_whole(path, ("\n".join(lines) + "\n").encode())
+                write_whole(path, "".join(lines).encode())
         return path
 
     def _text(self, value: Any, name: str) -> str:
-        """A cell as text: ids go back through the tokenizer, where there is one."""
-        if isinstance(value, str):
-            return value
+        """A cell as text without line ends and tabs: ids are decoded where the tokenizer can."""
         if name in NUMBERS:
             return str(value[0])
-        ids = [int(number) for number in value]
-        decode = getattr(self.method.backbone.tokenizer, "decode", None)
-        return " ".join(map(str, ids)) if decode is None else str(decode(ids))
+        if not isinstance(value, str):
+            decode = getattr(self.method.backbone.tokenizer, "decode", str)
+            value = str(decode([int(number) for number in value]))
+        return " ".join(value.split())
 
     def log(self) -> None:
         """The next line of the curve, where there is one, and the progress."""
@@ -308,22 +287,19 @@ class Trainer:
             p.logged, self.entry = p.step, {}
         expected = self.horizon.steps_at(
             p
-        )  # of a budget in tokens or time this changes with the pace
-        known_end = (
-            {} if self.horizon.steps is not None or expected >= ENDLESS else {"total": expected}
-        )
-        self.context.reporter.advance(p.step, **self.latest, **known_end)
+        )  # for a budget in tokens or time it changes with the pace
+        changes = self.horizon.steps is None and expected < ENDLESS
+        total = {"total": expected} if changes else {}
+        self.context.reporter.advance(p.step, **self.latest, **total)
 
     # dev scores
 
     def score_is_due(self) -> bool:
         """Every ``eval_steps`` steps; and at the end, where that is before the first score."""
         p = self.progress
-        if self.context.dev_score is None or not p.step or p.scored == p.step:
-            return False
-        return p.step % self.recipe.eval_steps == 0 or (
-            p.best_step == 0 and self.horizon.reached(p)
-        )
+        to_score = self.context.dev_score is not None and p.step and p.scored != p.step
+        at_the_end = p.best_step == 0 and self.horizon.reached(p)
+        return bool(to_score and (p.step % self.recipe.eval_steps == 0 or at_the_end))
 
     def evaluate(self) -> None:
         """Score, and keep the checkpoint if it is strictly better."""
@@ -345,7 +321,7 @@ class Trainer:
         self.context.reporter.phase("train", self.horizon.steps)
 
 
-# --- ``curve.jsonl`` as it is written: a line added at a time, and taken back to a step when a training goes on from there ---
+# --- ``curve.jsonl``: lines are added one by one, and removed back to a step when a training resumes from there ---
 
 
 class TrainingCurve:
@@ -353,12 +329,10 @@ class TrainingCurve:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / CURVE
-        self._file: IO[str] | None = (
-            None  # kept open: who takes the run over puts another file in its place
-        )
+        self._file: IO[str] | None = None  # kept open: a process that takes over replaces the file
 
     def go_back_to(self, step: int) -> None:
-        """Leave out what came after ``step``, and a line that a crash cut short. Whole or not at all."""
+        """Remove what came after ``step``, and a line that a crash truncated. Whole or not at all."""
         self._file = None
         lines = [json.dumps(entry) for entry in read_curve(self.folder) if entry["step"] <= step]
         with self._writing():
@@ -371,7 +345,7 @@ class TrainingCurve:
             self._file.flush()
 
     def sync(self) -> None:
-        """Wait until it is on the disk: a state must not remember a line that a power cut takes away."""
+        """Wait until it is on the disk: a state must not refer to a line that a power cut can delete."""
         with self._writing(), self.path.open("a") as file:
             os.fsync(file.fileno())
 
@@ -386,13 +360,13 @@ class TrainingCurve:
             ) from None
 
 
-# --- ``--set compile=true``: torch compiles the encoder's forward while training. Vectors that are scored come from the encoder as it is ---
+# --- ``--set compile=true``: torch compiles the encoder's forward while training. Scored vectors come from the uncompiled encoder ---
 
 
 def compile_encoder(encoder: nn.Module, note: Callable[[str], None]) -> Callable[[], bool]:
     """Compile the encoder's forward. If the compiler fails, ``note`` gets one line with its error and the forward is eager from then on.
 
-    Returns a function that says whether the forward is compiled still.
+    Returns a function that says whether the forward is still compiled.
     """
     vars(encoder).pop("forward", None)
     eager = encoder.forward
@@ -405,16 +379,13 @@ def compile_encoder(encoder: nn.Module, note: Callable[[str], None]) -> Callable
             return compiled(*args, **kwargs)
         except torch.OutOfMemoryError:
             raise
-        except (
-            Exception
-        ) as error:  # a compiler fails in many ways, and none of them ends a training
-            if compiled is not eager:
-                compiled = eager
-                note(
-                    f"compile: the encoder is not compiled ({(str(error).strip().splitlines() or [type(error).__name__])[0][:120]})"
-                )
-                return eager(*args, **kwargs)
-            raise
+        except Exception as error:  # a compiler can raise anything, and must not end a training
+            if compiled is eager:
+                raise
+            compiled = eager
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            note(f"compile: the encoder is not compiled ({first[:120]})")
+            return eager(*args, **kwargs)
 
     encoder.forward = forward  # an attribute of this one object: names of weights stay
     return lambda: compiled is not eager
@@ -428,10 +399,7 @@ SIGNS = (
     "not enough memory",
     "cublas_status_alloc_failed",
 )
-MEMORY_ERRORS = (
-    RuntimeError,
-    MemoryError,
-)  # what a lack of memory is raised as, among other things; torch's own is a RuntimeError
+MEMORY_ERRORS = (RuntimeError, MemoryError)  # among others, lack of memory; torch's is the first
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -441,24 +409,25 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def explain_out_of_memory(error: BaseException, where: str, device: str) -> None:
-    """Raises RunFailed that says where and what helps, if that is what ``error`` means; returns otherwise."""
+    """Raises RunFailed with the place and a hint if ``error`` means lack of memory; returns otherwise."""
     if is_out_of_memory(error):
-        on_cpu = "end other programs that hold memory, or take a smaller backbone"
         raise RunFailed(
             f"out of memory: {where}",
-            on_cpu if device == "cpu" else "free memory on the device, or --device cpu",
+            "close other programs that use memory, or take a smaller backbone"
+            if device == "cpu"
+            else "free memory on the device, or --device cpu",
         ) from None
 
 
 def release() -> None:
-    """Give back what the step that failed had taken."""
+    """Free the memory of the failed step."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def hold_fewer_rows(trainer: Trainer) -> None:
-    """After a step that did not fit: halve the rows that are held at a time, where that was asked for and the batch can be cut.
+    """After a step that did not fit: halve the rows that are held at a time, with --chunk auto and a batch that can be cut.
 
     Raises OutOfMemory otherwise.
     """
@@ -480,9 +449,8 @@ def hold_fewer_rows(trainer: Trainer) -> None:
 
 
 def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
-    """What the method does itself with the corpus, and the loop, unless that was all. Raises what :func:`run_loop` raises."""
-    report = method.fit(corpus, context)
-    if report is not None:
+    """The method's ``fit``, then the loop, unless ``fit`` was all. Raises what :func:`run_loop` raises."""
+    if (report := method.fit(corpus, context)) is not None:
         return report
     bf16_on_cpu = context.device == "cpu" and context.precision == "bf16"
     # eager saves 10 to 20 % of a bf16 step; in float32 the two are equally fast
@@ -496,16 +464,15 @@ def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Tra
 def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
     """The loop: train ``method``; its best checkpoint is in ``context.folder / "checkpoint"`` and loaded when this returns.
 
-    Raises Interrupted when ``context.should_stop()`` says so (a state to go on from is kept), RunFailed for a loss that is
-    not finite or a disk that is full, OutOfMemory for a batch that does not fit.
+    Raises Interrupted when ``context.should_stop()`` is true (a state to resume from is saved), RunFailed for a loss that is
+    not finite or a full disk, OutOfMemory for a batch that does not fit.
     """
     check_choice(method.recipe, "schedule", ("linear", "constant"))
     trainer = Trainer(method, corpus, context)
-    note = check_spread(method, trainer.ranks, len(corpus))
-    if note:
+    if note := check_spread(method, trainer.ranks, len(corpus)):
         context.reporter.note(note)
     if not resume(trainer) and context.auto_batch:
-        save(trainer)  # what a step that does not fit leaves behind is undone from here
+        save(trainer)  # from which to resume after a step that does not fit
     while not train_to_end(trainer):
         hold_fewer_rows(trainer)  # or raises OutOfMemory
         resume(trainer)
@@ -513,7 +480,7 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
 
 
 def train_to_end(trainer: Trainer) -> bool:
-    """All steps that are left, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
+    """All remaining steps, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
     context, ranks, step = trainer.context, trainer.ranks, trainer.progress.step
     feed = batches(
         trainer.method,
@@ -529,7 +496,9 @@ def train_to_end(trainer: Trainer) -> bool:
                 _score(trainer)
             trainer.log()
             stop = ranks.any(context.should_stop())
-            if stop or ranks.share(save_is_due(trainer)):
+            wait = max(context.save_seconds, trainer.save_took / SAVING)
+            due = context.save_seconds <= 0 or time.monotonic() - trainer.saved > wait
+            if stop or ranks.share(due):
                 save(trainer)
             if trainer.is_done():
                 return True
@@ -543,12 +512,12 @@ def train_to_end(trainer: Trainer) -> bool:
                 break
     finally:
         feed.close()
-    release()  # not while the error is handled: it holds on to the tensors of the step
+    release()  # not while the error is handled: it refers to the tensors of the step
     return False
 
 
 def _score(trainer: Trainer) -> None:
-    """A stop while scoring keeps a state in which the score is still due."""
+    """A stop while scoring saves a state in which the score is still due."""
     try:
         trainer.evaluate()
     except Interrupted:
@@ -563,20 +532,15 @@ def interruption(trainer: Trainer) -> Interrupted:
     return Interrupted(f"stopped at {trainer.where()}; the same command goes on from there")
 
 
-# --- Keeping all that a training needs to go on, and going on from there as if nothing had happened ---
+# --- Saving everything that a training needs to resume, and resuming as if nothing had happened ---
 
-SAVING = 0.1  # share of the time that may go into saving states, where a disk is slow
-
-
-def save_is_due(trainer: Trainer) -> bool:
-    wait = trainer.context.save_seconds
-    return wait <= 0 or time.monotonic() - trainer.saved > max(wait, trainer.save_took / SAVING)
+SAVING = 0.1  # the largest share of the time for saving states, where a disk is slow
 
 
 def save(trainer: Trainer) -> None:
-    """Keep weights, optimiser, random generators of every rank, counts, and what the curve still lacks.
+    """Save weights, optimiser, random generators of every rank, counts, and what the curve does not have yet.
 
-    Raises RunFailed where it cannot be written, or where the loss is no number: a training that is lost is not kept.
+    Raises RunFailed where it cannot be written, or where the loss is not finite: a training that is lost is not saved.
     """
     trainer.check_sound()
     began = time.monotonic()
@@ -590,7 +554,7 @@ def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
     if trainer.progress.logged:
         trainer.curve.sync()
     steps = save_state(
-        trainer.states,
+        trainer.checkpoints.state,
         trainer.progress.step,
         {
             "trained": trainer.method.training_state(),
@@ -606,21 +570,21 @@ def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
 
 
 def resume(trainer: Trainer) -> bool:
-    """Put the trainer where the newest good state was; False where there is none. What came after that state is taken back."""
+    """Restore the trainer from the newest good state; False where there is none. Undoes what came after that state."""
     note, chunk = trainer.context.reporter.note, trainer.progress.chunk
+    states = trainer.checkpoints.state
 
     def take_back() -> None:
         trainer.checkpoints.forget_after(trainer.progress.step)
         trainer.curve.go_back_to(trainer.progress.logged)
 
     state = trainer.ranks.first(
-        lambda: newest_good(trainer.states, lambda state: _check(state, trainer), note)
+        lambda: newest_good(states, lambda state: _check(state, trainer), note)
     )
     if state is not None:
         _restore(read_state(state), trainer)
-        trainer.progress.chunk = (
-            chunk or trainer.progress.chunk
-        )  # what the command says, or what was found to fit, holds
+        # what the command sets, or what did fit
+        trainer.progress.chunk = chunk or trainer.progress.chunk
         note(f"goes on from {trainer.where()}")
     if trainer.progress.ranks[-1:] != [trainer.ranks.count]:
         trainer.progress.ranks.append(trainer.ranks.count)
@@ -638,7 +602,7 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
     except (KeyError, TypeError, AttributeError):
         same = False
     if not same:
-        raise Damaged("it is of another version of this training")
+        raise Damaged("it is from another version of this training")
     if progress.best_score is not None:
         trainer.checkpoints.check(progress.best_step, progress.best_files)
 
@@ -650,7 +614,7 @@ def _restore(state: dict[str, Any], trainer: Trainer) -> None:
     ]
     trainer.method.load_state_dict(state["trained"], strict=False)
     trainer.optimizer.load_state_dict(state["optimizer"])
-    trainer.scaler = trainer.new_scaler()  # one that a step has left half-way refuses the next
+    trainer.scaler = trainer.new_scaler()  # after an unfinished step it refuses the next
     trainer.scaler.load_state_dict(state["scaler"])
     ranks, rng, step = trainer.ranks, state["rng"], trainer.progress.step
     same_kind = (rng[0]["device"] is None) == (rng_state(trainer.device)["device"] is None)

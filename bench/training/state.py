@@ -1,8 +1,8 @@
-"""What a training keeps on the disk: its best checkpoint, and the states from which it goes on.
+"""What a training keeps on the disk: its best checkpoint, and the states from which it resumes.
 
-A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under another name, synced and renamed. Its name
-holds the hash of its content, so that a file that was cut short or altered is noticed, and the state before it is used. It is read with
-``weights_only=True``: nothing in it is executed.
+A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under another name, synced and renamed.
+Its name has the hash of its content, so that a truncated or altered file is noticed, and the state before it is used. It is read
+with ``weights_only=True``: nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from bench.base.errors import RunFailed
 from bench.base.files import file_sha256, folder_sha256
 
 # --- the checkpoint with the best dev score ---
-# While a training goes on it lies in ``state/best-00000125/``; at the end it becomes ``checkpoint/``. A state names the step and the
-# hashes of its best checkpoint. Two exist at most, the newest and the one that the newest state names: they may take gigabytes each. Where that
-# state is damaged and the one before names a checkpoint that is gone, training starts anew.
-
+# During a training it is ``state/best-00000125/``; at the end it becomes ``checkpoint/``. A state names the step and the hashes of
+# its best checkpoint. At most two exist, the newest and the one that the newest state names: each may take gigabytes. Where that
+# state is damaged and the one before names a checkpoint that is gone, training starts again from the beginning.
 
 NO_SPACE = "free disk space, or another --runs"
 
 
 class Damaged(Exception):
-    """What a state names is not what lies there."""
+    """A state cannot be used, or the checkpoint that it names."""
 
 
 class Checkpoints:
@@ -43,9 +42,9 @@ class Checkpoints:
         self.used, self.state = folder / "checkpoint", folder / "state"
 
     def keep(self, step: int, write: Callable[[Path], object]) -> dict[str, str]:
-        """A new best checkpoint, as ``write`` makes it in a folder. Returns the hash of each file.
+        """A new best checkpoint, which ``write`` puts into a folder. Returns the hash of each file.
 
-        Two exist at most: this one, and the one that the newest state names. Raises RunFailed where it cannot be written.
+        At most two exist: this one, and the one that the newest state names. Raises RunFailed where it cannot be written.
         """
         folder = self._best(step)
         replace_folder(folder, write)
@@ -53,23 +52,23 @@ class Checkpoints:
         return folder_sha256(folder)
 
     def check(self, step: int, files: Mapping[str, str]) -> None:
-        """Raises Damaged where the best checkpoint, of ``step``, has not the hashes that its state names."""
+        """Raises Damaged where the best checkpoint, of ``step``, does not have the hashes that its state names."""
         if folder_sha256(self._best(step)) != files:
-            raise Damaged(f"the best checkpoint, of step {step}, was cut short or altered")
+            raise Damaged(f"the best checkpoint, of step {step}, is truncated or altered")
 
     def finish(self, step: int) -> None:
-        """Make the best checkpoint, of ``step``, the run's."""
+        """Make the best checkpoint, of ``step``, the run's checkpoint."""
         copy = partial(shutil.copytree, self._best(step), copy_function=link_or_copy)
         replace_folder(self.used, copy)
 
     def forget_after(self, step: int) -> None:
-        """Remove those of later steps, which are trained again from here, and what a crash left half-written."""
+        """Remove those of later steps, which are trained again, and unfinished ones that a crash left."""
         for of_step, folder in self._all():
             if of_step > step or folder.suffix:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget_all_but(self, states: Iterable[int]) -> None:
-        """Keep those that states of these steps name: of each, the newest that is not newer than itself."""
+        """Keep those that states of these steps name: for each, the newest that is not newer than the state."""
         every = self._all()
         needed = {max((best for best, _ in every if best <= step), default=None) for step in states}
         for of_step, folder in every:
@@ -86,7 +85,7 @@ class Checkpoints:
 
 
 def link_or_copy(source: str, to: str) -> None:
-    """A second name for a file, where the disk has such; a checkpoint's files are never changed."""
+    """A hard link where the disk supports it: a checkpoint's files are never changed."""
     try:
         os.link(source, to)
     except OSError:
@@ -94,7 +93,7 @@ def link_or_copy(source: str, to: str) -> None:
 
 
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a folder aside, then put it in the place of ``folder``: readers see the old one or the new one."""
+    """Let ``write`` fill another folder, then replace ``folder`` by it: readers see the old one or the new one."""
     new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
     shutil.rmtree(new, ignore_errors=True)
     try:
@@ -109,7 +108,7 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
-    except (OSError, SafetensorError) as error:  # the second, too, is how a full disk is told
+    except (OSError, SafetensorError) as error:  # a full disk can raise either
         shutil.rmtree(new, ignore_errors=True)
         if old.exists() and not folder.exists():
             old.rename(folder)
@@ -118,11 +117,10 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-# --- what resume needs, in one file a state: ``state/step-00000120-<hash>.pt``. The last two are kept ---
-
+# --- what resume needs, one file for each state ---
 
 STATES = 2  # that are kept: the newest, and the one before in case that is damaged
-HASH = 32  # digits of it in a name
+HASH = 32  # digits in a name
 
 
 @dataclass
@@ -134,47 +132,40 @@ class Progress:
     tokens: int = 0  # of these rows, without padding
     best_step: int = 0
     best_score: float | None = None
-    best_files: dict[str, str] = field(
-        default_factory=dict
-    )  # of the best checkpoint: file -> sha256
+    best_files: dict[str, str] = field(default_factory=dict)  # of the best checkpoint: its sha256
     worse: int = 0  # dev scores in a row that were not better
     scored: int = 0  # step of the last dev score
     logged: int = 0  # step of the last line of the curve
     chunk: int | None = None  # rows whose activations are held at once
-    ranks: list[int] = field(
-        default_factory=list
-    )  # how many processes worked on it, one number after the other
+    ranks: list[int] = field(default_factory=list)  # how many processes worked on it, in turn
     train_seconds: float = 0.0
-    device_seconds: float = 0.0  # the same times the processes that worked
+    device_seconds: float = 0.0  # these times the number of processes
     dev_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class SavedState:
-    """A state that lies on the disk."""
+    """A state on the disk."""
 
     step: int
-    sha256: str  # the beginning of it
+    sha256: str  # its beginning
     path: Path
 
 
 def saved_states(folder: Path) -> list[SavedState]:
     """The states in ``folder``, newest first."""
-    pattern = rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt"
     states = [
         SavedState(int(name[1]), name[2], path)
         for path in folder.glob("step-*.pt")
-        if (name := re.fullmatch(pattern, path.name))
+        if (name := re.fullmatch(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt", path.name))
     ]
-    return sorted(
-        states, key=lambda state: (state.step, state.path.stat().st_mtime_ns), reverse=True
-    )
+    return sorted(states, key=lambda s: (s.step, s.path.stat().st_mtime_ns), reverse=True)
 
 
 def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
-    """Write the state of ``step``, and remove all but the last two. Returns the steps of which one is kept.
+    """Write the state of ``step``, and remove all but the last two. Returns the steps of those that are kept.
 
-    Raises RunFailed where it cannot be written; then the states before are as they were.
+    Raises RunFailed where it cannot be written; the states before it are unchanged then.
     """
     new = folder / "state.pt.new"
     try:
@@ -184,7 +175,7 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
             file.flush()
             os.fsync(file.fileno())
         new.replace(folder / f"step-{step:08d}-{file_sha256(new)[:HASH]}.pt")
-    except (OSError, RuntimeError) as error:  # torch wraps what a write raises
+    except (OSError, RuntimeError) as error:  # torch wraps a write's error
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
         why = getattr(error, "strerror", None) or error
@@ -203,20 +194,21 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
 def newest_good(
     folder: Path, check: Callable[[dict[str, Any]], None], say: Callable[[str], None]
 ) -> Path | None:
-    """The newest state that is whole and passes ``check``; None where there is none, and training starts anew.
+    """The newest state that is undamaged and passes ``check``; None without one: training starts from the beginning.
 
-    One that is damaged, or with which ``check`` raises Damaged, is removed, ``say`` gets a line, and the one before is tried.
+    One that is damaged, or for which ``check`` raises Damaged, is removed, ``say`` gets a line, and the one before is tried.
     """
     for state in saved_states(folder):
         try:
             if not file_sha256(state.path).startswith(state.sha256):
-                raise Damaged("it was cut short or altered")
+                raise Damaged("it is truncated or altered")
             check(read_state(state.path))
             return state.path
         except (Damaged, OSError) as problem:
             state.path.unlink(missing_ok=True)
             say(
-                f"the training state of step {state.step} cannot be used, {problem}; training goes on from the one before, or anew"
+                f"the training state of step {state.step} cannot be used: {problem}; "
+                "training goes on from the one before, or starts again"
             )
     return None
 
@@ -224,27 +216,19 @@ def newest_good(
 def read_state(path: Path) -> dict[str, Any]:
     """Raises Damaged where it cannot be read."""
     try:
-        content: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
-    except (
-        Exception
-    ) as error:  # whatever its bytes lead to; an older state loses time, never correctness
+        return torch.load(path, weights_only=True, map_location="cpu")  # type: ignore[no-any-return]
+    except Exception as error:  # damaged bytes can raise anything; an older state only costs time
         raise Damaged(f"it cannot be read ({' '.join(str(error).split())[:80]})") from None
-    return content
 
 
 def rng_state(device: torch.device) -> dict[str, Any]:
-    """Torch's generators, of this process and its device."""
-    of_device = None
-    if device.type == "cuda":
-        of_device = torch.cuda.get_rng_state(device)
-    elif device.type == "mps":
-        of_device = torch.mps.get_rng_state()
+    """The states of torch's generators, of the CPU and the device."""
+    backend = getattr(torch, device.type)  # torch.cuda or torch.mps
+    of_device = None if device.type == "cpu" else backend.get_rng_state(device)
     return {"cpu": torch.get_rng_state(), "device": of_device}
 
 
 def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
     torch.set_rng_state(state["cpu"])
-    if state["device"] is not None and device.type == "cuda":
-        torch.cuda.set_rng_state(state["device"], device)
-    elif state["device"] is not None and device.type == "mps":
-        torch.mps.set_rng_state(state["device"])
+    if state["device"] is not None and device.type != "cpu":
+        getattr(torch, device.type).set_rng_state(state["device"], device)

@@ -216,10 +216,10 @@ def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
     assert last.outcome() == whole.outcome() and last.same_optimizer(whole)
     problem, *goes_on = last.notes
     if before:
-        assert problem.endswith("goes on from the one before, or anew")
+        assert problem.endswith("goes on from the one before, or starts again")
         assert goes_on[0] == "goes on from step 12 of 37"
     else:
-        assert problem.endswith("goes on from the one before, or anew") and not goes_on
+        assert problem.endswith("goes on from the one before, or starts again") and not goes_on
 
 
 @pytest.mark.slow
