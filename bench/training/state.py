@@ -54,7 +54,7 @@ class Checkpoints:
     def check(self, step: int, files: Mapping[str, str]) -> None:
         """Raises Damaged where the best checkpoint, of ``step``, does not have the hashes that its state names."""
         if folder_sha256(self._best(step)) != files:
-            raise Damaged(f"the best checkpoint, of step {step}, is truncated or altered")
+            raise Damaged(f"the best checkpoint, of step {step}, was cut short or altered")
 
     def finish(self, step: int) -> None:
         """Make the best checkpoint, of ``step``, the run's checkpoint."""
@@ -201,7 +201,7 @@ def newest_good(
     for state in saved_states(folder):
         try:
             if not file_sha256(state.path).startswith(state.sha256):
-                raise Damaged("it is truncated or altered")
+                raise Damaged("it was cut short or altered")
             check(read_state(state.path))
             return state.path
         except (Damaged, OSError) as problem:
