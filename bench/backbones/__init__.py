@@ -463,8 +463,6 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
     return sorted(filter_repo_objects(files, allow_patterns=patterns, ignore_patterns=list(NOT)))
 
 
-LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
-"""Of the models with short names, as their pages state it."""
 PARAMETERS = {
     "bert-base-uncased": 110_104_890,
     "bert-large-uncased": 336_224_058,
@@ -479,11 +477,12 @@ def describe_pending(name: str) -> Pending:
     model, revision = split(name)
     repo = repositories(model)[0]
     commit = revision or PINNED.get(repo)
+    licences = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}  # as the models' pages state
     return Pending(
         name=name,
         kind="backbone",
         where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
         urls=(site("model", repo, commit or "main", "").url,),
         bytes=4 * PARAMETERS.get(model.rpartition("/")[2], 0) or None,
-        licence=LICENCES[CANONICAL[model]] if model in CANONICAL else ON_ITS_PAGE,
+        licence=licences.get(CANONICAL.get(model, ""), ON_ITS_PAGE),
     )

@@ -29,9 +29,6 @@ VOCABULARIES = (
     "spm.model",
     "sentencepiece.bpe.model",
 )
-GENERATED = "SentenceTransformer"
-"""How the name in a generated model card begins."""
-LONGEST_TITLE = 80  # characters
 SETTINGS = {".json", ".txt", ".model"}  # suffixes of configs and vocabularies
 ABOUT = {
     "card.json",
@@ -52,7 +49,8 @@ def card_title(path: Path) -> str:
 
     with contextlib.suppress(Exception):  # a card is free text: its metadata may have any form
         title = str((metadata_load(card) or {})["model-index"][0]["name"]).strip()
-        if title.isprintable() and len(title) <= LONGEST_TITLE and not title.startswith(GENERATED):
+        generated = title.startswith("SentenceTransformer")
+        if title.isprintable() and len(title) <= 80 and not generated:
             return title
     return ""
 
@@ -132,15 +130,11 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
 def _parts(folder: Path, weights: Sequence[str]) -> list[Path]:
     """The files that hold the weights: a single one, or those that the index names. Raises NotAModel."""
     single, index = (folder / name for name in weights)
-    names = sorted(set(_weight_map(index).values())) if index.is_file() else [single.name]
-    return [folder / name for name in names]
-
-
-def _weight_map(index: Path) -> dict[str, str]:
-    """The name of every tensor -> the file that holds it, from the index of sharded weights. Raises NotAModel."""
+    if not index.is_file():
+        return [single]
     with readable(index):
-        names = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-    return {name: str(part) for name, part in names.items()}
+        parts = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"]).values()
+        return [folder / part for part in sorted(set(parts))]
 
 
 # --- what a safetensors checkpoint holds, read from its header; and the encoder weights of a run that replace pretrained ones ---
@@ -157,8 +151,7 @@ def tensor_names(file: Path) -> list[str]:
 
 def checkpoint_names(folder: Path) -> list[str]:
     """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it is damaged."""
-    single, index = (folder / name for name in WEIGHTS)
-    return list(_weight_map(index)) if index.exists() else tensor_names(single)
+    return [name for file in _parts(folder, WEIGHTS) for name in tensor_names(file)]
 
 
 def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
@@ -322,10 +315,6 @@ FAMILIES: Mapping[str, Family] = {
         note="its own dropout is 0; every second or third layer sees 64 tokens to each side only",
     ),
 }
-ANY_HEAD = tuple(
-    {prefix for family in FAMILIES.values() for prefix in family.head}
-    | {"cls.predictions.", "lm_head."}
-)
 DROPOUTS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
@@ -431,7 +420,8 @@ def check_mlm_head(path: Path | None) -> None:
         return
     folder = transformer_folder(path)
     family = family_of(folder)
-    wanted = family.head if family else ANY_HEAD
+    known = {prefix for one in FAMILIES.values() for prefix in one.head}
+    wanted = family.head if family else (*known, "cls.predictions.", "lm_head.")
     if not any(name.startswith(wanted) for name in checkpoint_names(folder)):
         why = f" ({family.note})" if family and "MLM head" in family.note else ""
         raise NotAModel(

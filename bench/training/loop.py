@@ -288,9 +288,8 @@ class Trainer:
         expected = self.horizon.steps_at(
             p
         )  # for a budget in tokens or time it changes with the pace
-        changes = self.horizon.steps is None and expected < ENDLESS
-        total = {"total": expected} if changes else {}
-        self.context.reporter.advance(p.step, **self.latest, **total)
+        total = expected if expected < ENDLESS else None
+        self.context.reporter.advance(p.step, **self.latest, total=total)
 
     # dev scores
 
