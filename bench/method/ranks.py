@@ -41,7 +41,7 @@ class Alone:
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is true on any rank; the same answer on all."""
-        return flag
+        return any(self.gather(flag))
 
     def share(self, value: T) -> T:
         """Rank 0's value, on every rank."""
@@ -57,7 +57,7 @@ class Alone:
 
     def total(self, number: int) -> int:
         """The sum over the ranks."""
-        return number
+        return sum(self.gather(number))
 
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Replace each rank's gradients by their mean over all ranks."""
@@ -119,12 +119,6 @@ class Ranks(Alone):
             self.broken = True
             raise
 
-    def any(self, flag: bool) -> bool:
-        return bool(self._reduced([int(flag)], dist.ReduceOp.MAX)[0])
-
-    def total(self, number: int) -> int:
-        return self._reduced([number], dist.ReduceOp.SUM)[0]
-
     def share(self, value: T) -> T:
         box = [value if self.lead else None]
         with self._heard():
@@ -155,15 +149,7 @@ class Ranks(Alone):
 
     def largest(self, numbers: Sequence[int]) -> list[int]:
         """The largest over the ranks, number by number."""
-        return self._reduced(numbers, dist.ReduceOp.MAX)
-
-    def _reduced(self, numbers: Sequence[int], how: Any) -> list[int]:
-        if not numbers:
-            return []
-        sent = torch.tensor(list(numbers), dtype=torch.int64)
-        with self._heard():
-            dist.all_reduce(sent, how, group=self.control)
-        return [int(number) for number in sent]
+        return [max(column) for column in zip(*self.gather(list(numbers)), strict=True)]
 
     # tensors
 

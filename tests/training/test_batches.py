@@ -12,7 +12,7 @@ import torch
 from models import TOY_ROWS, Columns, built, sentences, toy
 
 from bench.method.torch_method import Batch, pad
-from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
+from bench.training.gradient import batch_of, batches, lengthen, longest_input, row_order
 from methods.consert import ConSERT
 from methods.promcse import PromCSE
 from methods.promptbert import PromptBERT

@@ -14,7 +14,7 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
-import bench.training.batches
+import bench.training.gradient
 import bench.training.loop
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
@@ -22,7 +22,7 @@ from bench.method.contract import Budget, canonical, parse, total_steps
 from bench.run.recipe_file import Entry
 from bench.run.recipes import merge
 from bench.runs.intact import read_curve
-from bench.training.batches import row_order
+from bench.training.gradient import row_order
 from bench.training.loop import run_loop
 
 TOKENS = [len(row) for row in TOY_ROWS]

@@ -15,8 +15,7 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
 from bench.runs.intact import read_curve
-from bench.training.loop import Trainer, run_loop
-from bench.training.state import Checkpoints, save_state, saved_states
+from bench.training.loop import Checkpoints, Trainer, run_loop, save_state, saved_states
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
