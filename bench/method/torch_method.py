@@ -138,15 +138,14 @@ def by_length(mask: Tensor) -> list[Tensor]:
 @contextmanager
 def attention(encoder: Any, name: str) -> Iterator[None]:
     """While open, an encoder with transformers' fused attention uses the implementation ``name``: equal except for rounding."""
-    before = getattr(encoder.config, "_attn_implementation", None)
-    if before != "sdpa":  # chosen by the user
-        yield
-        return
-    encoder.set_attn_implementation(name)
+    fused = getattr(encoder.config, "_attn_implementation", None) == "sdpa"
+    if fused:  # else chosen by the user
+        encoder.set_attn_implementation(name)
     try:
         yield
     finally:
-        encoder.set_attn_implementation(before)
+        if fused:
+            encoder.set_attn_implementation("sdpa")
 
 
 @contextmanager
@@ -342,9 +341,8 @@ class TorchMethod(Method, nn.Module):
 
     def states(self, features: Features) -> Tensor:
         """(n, T, H): one pass through the encoder, with those of ``features`` that it takes."""
-        inputs = {key: value for key, value in features.items() if key in ENCODER_INPUTS}
-        if "inputs_embeds" in inputs:
-            inputs.pop("input_ids", None)
+        unused = "input_ids" if "inputs_embeds" in features else ""
+        inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
         return self.encoder(**inputs).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
@@ -504,10 +502,10 @@ class TorchMethod(Method, nn.Module):
             "method": self.name,
             "backbone": self.backbone.name,
             "revision": self.backbone.revision,
+            "recipe": dict(self.recipe),
+            "tensors": len(state),
         }
-        write_json(
-            folder / "method.json", {**about, "recipe": dict(self.recipe), "tensors": len(state)}
-        )
+        write_json(folder / "method.json", about)
 
     def load(self, folder: Path) -> None:
         from safetensors import SafetensorError
