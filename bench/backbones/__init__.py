@@ -93,7 +93,7 @@ class Reference:
 
     @property
     def short(self) -> str:
-        """The part of the name that stands in a run's id."""
+        """The part of the name in a run's id."""
         name = Path(self.name).name or "model"
         return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60]
 
@@ -364,7 +364,7 @@ PINNED = {
     "FacebookAI/roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
 }
 """The commits that a name without a revision means: those that other people's published work names for these models."""
-FILES = ("*.json", "*.txt", "*.model", "merges.txt", "vocab.*")  # beside the weights
+FILES = ("*.json", "*.txt", "*.model", "merges.txt", "vocab.*")  # besides the weights
 NOT = (
     "onnx/*",
     "openvino/*",
@@ -384,7 +384,7 @@ def split(name: str) -> tuple[str, str | None]:
 
 
 def repositories(model: str) -> list[str]:
-    """Where the hub keeps a model: its owner's, and the short name that older caches have."""
+    """The model's names on the hub: with its owner, and the short name that older caches have."""
     return [f"{CANONICAL[model]}/{model}", model] if model in CANONICAL else [model]
 
 
@@ -424,10 +424,15 @@ def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], N
         say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {size}, licence {licence}")
         if not sys.stderr.isatty():
             disable_progress_bars()
-        options: dict[str, Any] = {"allow_patterns": wanted, "etag_timeout": TIMEOUT}
         return Path(
             on_hub(
-                lambda token: snapshot_download(repo, revision=revision, token=token, **options),
+                lambda token: snapshot_download(
+                    repo,
+                    revision=revision,
+                    allow_patterns=wanted,
+                    etag_timeout=TIMEOUT,
+                    token=token,
+                ),
                 where,
                 say,
             )

@@ -262,9 +262,9 @@ def _pickled_tensors(file: Path) -> dict[str, Any]:
 class Family:
     """One of transformers' model types.
 
-    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt needs. ``placed``: position ids alone say where a
-    token stands; elsewhere the distance between two tokens is counted along the sequence, whatever ids are given.
-    ``head``: how the tensors of its masked-language-modelling head are called. ``offset``: its first token stands at position
+    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt needs. ``placed``: position ids
+    alone determine a token's position; without it, the distance of two tokens is counted along the sequence, whatever the ids.
+    ``head``: how the names of the tensors of its masked-language-modelling head begin. ``offset``: its first token has position
     padding_idx + 1.
     """
 
@@ -404,12 +404,12 @@ def check_layers(
 
 
 def check_placed(folder: Path | None, what: str, hint: str) -> None:
-    """Raises BenchError where position ids do not decide where a token stands, which ``what`` needs. None: it is not here yet."""
+    """Raises BenchError where position ids do not determine a token's position, which ``what`` needs. None: it is not here yet."""
     family = family_of(folder)
     if family is not None and not family.placed:
         raise BenchError(
-            f"{what} does not work on {family.title}: it counts the distance of two tokens along the sequence, "
-            "whatever positions they are given",
+            f"{what} does not work on {family.title}, which counts the distance of two tokens along the sequence, "
+            "whatever their position ids",
             hint,
         )
 

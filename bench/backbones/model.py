@@ -53,7 +53,7 @@ class Backbone:
 
     @property
     def embedding_size(self) -> int:
-        """The width of word embeddings: the hidden size, but for small ELECTRA models."""
+        """The width of word embeddings: the hidden size, except for small ELECTRA models."""
         return int(self.encoder.get_input_embeddings().embedding_dim)
 
     @property

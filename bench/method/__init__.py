@@ -7,7 +7,7 @@ A method is anything that turns sentences into vectors. Two layers:
   ``loss(views, batch)`` the loss of one batch, and ``embed(features)`` the vectors that are scored; training, precision, large
   batches on small devices, checkpoints, resume and progress come with it.
 
-Importing this module does not import torch; naming ``TorchMethod`` does. What needs no torch lies in :mod:`bench.method.contract`.
+Importing this module does not import torch; naming ``TorchMethod`` does. What needs no torch is in :mod:`bench.method.contract`.
 """
 
 from __future__ import annotations

@@ -309,7 +309,7 @@ _WRITTEN = {
         for name, seconds in (("s", 1), ("m", 60), ("min", 60), ("h", 3600), ("d", 86400))
     },
 }
-_PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e\+?[0-9]{1,2})?)\s*([a-z-]+)\s*", re.IGNORECASE)
+_PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e\+?[0-9]{1,2})?)\s*([a-z-]+)\s*")
 
 
 @dataclass(frozen=True)
@@ -326,20 +326,18 @@ class Budget:
         return self.unit not in COUNTED
 
     def __str__(self) -> str:
-        number = int(self.amount) if self.amount == int(self.amount) else self.amount
-        return f"{number}{self.unit}"
+        return f"{int(self.amount) if self.amount == int(self.amount) else self.amount}{self.unit}"
 
 
 def parse(text: str) -> Budget:
     """``"10m"`` -> 600 seconds. Raises BenchError for anything but an amount of a known unit."""
-    match = _PATTERN.fullmatch(text)
-    written = match[2].lower() if match else ""
-    if match is None or written not in _WRITTEN:
+    match = _PATTERN.fullmatch(text.lower())
+    if match is None or match[2] not in _WRITTEN:
         raise BenchError(
             f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, or gpu-h",
             EXAMPLES,
         )
-    unit, times = _WRITTEN[written]
+    unit, times = _WRITTEN[match[2]]
     amount = float(match[1]) * times
     if amount <= 0 or not math.isfinite(amount) or (unit in COUNTED and amount != int(amount)):
         raise BenchError(

@@ -539,7 +539,7 @@ class TorchMethod(Method, nn.Module):
 
 
 class UncorrectedAdamW(torch.optim.AdamW):
-    """AdamW without bias correction, as in BERT's own code: p -= rate * (m / (sqrt(v) + eps) + decay * p).
+    """AdamW without bias correction, as in BERT's code: p -= rate * (m / (sqrt(v) + eps) + decay * p).
 
     The first updates are larger than corrected ones, the very first 3.2 times as large. Source: google-research/bert
     optimization.py; ``correct_bias=False`` of transformers' former AdamW, which decays what is already updated: a difference of
@@ -556,7 +556,7 @@ class UncorrectedAdamW(torch.optim.AdamW):
     def step(self, closure: Any = None) -> Any:
         """torch's own update, with a rate, an eps and a decay that undo its corrections by 1 - beta^t."""
         if self.done is None or getattr(self, "found_inf", None) is not None:
-            # in fp16 the scaler leaves updates out, and the device alone knows which
+            # in fp16 the scaler skips updates, and only the device knows which
             steps = (int(state["step"]) for state in self.state.values() if "step" in state)
             self.done = next(steps, 0)
         done, self.done = self.done, self.done + 1

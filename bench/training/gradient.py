@@ -304,7 +304,7 @@ def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
             f"(batch_size {size}, the last one {last or size})",
             f"--set drop_last=true and a batch_size that {ranks.count} divides, or one process",
         )
-    return f"{method.name} defines forward(batch) as a whole: a row meets the {size // ranks.count} rows of its own rank, not all {size}"
+    return f"{method.name} defines forward(batch) as a whole: a row meets only the {size // ranks.count} rows of its rank, not all {size}"
 
 
 # --- ``--set compile=true``: torch compiles the encoder's forward while training. Scored vectors come from the uncompiled encoder ---

@@ -1,7 +1,7 @@
 """The training loop that every method runs in: from a tokenised corpus to the checkpoint with the best dev score.
 
 What the papers' scripts do, which descend from SimCSE's: AdamW, linear decay to 0, gradients clipped at a global norm, a dev
-score every ``eval_steps`` optimiser steps, and the one checkpoint kept whose score is strictly better than all before.
+score every ``eval_steps`` optimiser steps, and the checkpoint kept whose score is strictly better than all before.
 The seed fixes order, initial weights and dropout; a run that was interrupted ends with the same weights as one that was not.
 """
 
@@ -271,7 +271,7 @@ ENDLESS = 10**9  # steps of a schedule until something of the budget is spent
 
 
 class Horizon:
-    """The end of one training, asked before and after every step."""
+    """The end of one training."""
 
     def __init__(self, recipe: Recipe, rows: int) -> None:
         self.budget, self.steps = budget_of(recipe), total_steps(recipe, rows)
