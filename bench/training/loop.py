@@ -482,8 +482,10 @@ class Trainer:
         if name in NUMBERS:
             return str(value[0])
         if not isinstance(value, str):
-            decode = getattr(self.method.backbone.tokenizer, "decode", str)
-            value = str(decode([int(number) for number in value]))
+            ids, tokenizer = [int(number) for number in value], self.method.backbone.tokenizer
+            value = (
+                tokenizer.decode(ids) if hasattr(tokenizer, "decode") else " ".join(map(str, ids))
+            )
         return " ".join(value.split())
 
     def log(self) -> None:
