@@ -229,7 +229,7 @@ class Method:
         Raises BenchError with the reason where that is not possible; here: the method does not define it.
         """
         raise BenchError(
-            f"{self.name} does not describe how to compute its vectors without its own code",
+            f"{self.name} does not say what computes its vectors without its own code",
             f"define {type(self).__name__}.portable(); docs/evaluate.md shows how",
         )
 
