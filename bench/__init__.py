@@ -7,7 +7,7 @@
     bench.compare_runs([result, "runs/simcse-..."], baseline="simcse")
     bench.frame()  # every run of ./runs as a data frame
 
-The functions are those of :mod:`bench.library`, which is imported when one of them is first named: ``import bench`` alone loads nothing.
+The functions are in :mod:`bench.library`, which is imported when one of them is first named: ``import bench`` alone loads nothing.
 """
 
 from __future__ import annotations

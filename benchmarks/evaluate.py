@@ -82,7 +82,7 @@ def main() -> None:
     import sentence_transformers  # noqa: F401  # what importing takes is nobody's
 
     import bench.cli.evaluate
-    import bench.training.trainer  # noqa: F401
+    import bench.training.loop  # noqa: F401
 
     print(describe_machine(), flush=True)
     names, scores = args.sides.split(","), {}

@@ -241,7 +241,6 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
 
 TORCH_ONLY = (
     "bench.backbones.model",
-    "bench.method.features",
     "bench.method.ranks",
     "bench.method.torch_method",
     "bench.training",

@@ -47,8 +47,7 @@ sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
 from factories import record
 
-from bench.backbones.families import read_config
-from bench.backbones.folder import _modules, checkpoint_names, tensor_names
+from bench.backbones.folder import _modules, checkpoint_names, read_config, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import HubName, open_corpus, read_rows

@@ -114,9 +114,9 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
 
 
 def losses(report: Callable[[str], None] = lambda line: None) -> dict[str, list[float]]:
-    from bench.training import trainer
+    from bench.training import loop
 
-    trainer.LOG_EVERY = 1  # type: ignore[misc]
+    loop.LOG_EVERY = 1  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
         return {key: value for key, value in _losses(Path(folder), report)}
 

@@ -10,31 +10,37 @@ import contextlib
 import difflib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones import families
-from bench.backbones import hub as models_of_hub
 from bench.backbones.folder import (
+    BUFFERS,
+    DROPOUTS,
+    HEADS,
     PICKLES,
     VOCABULARIES,
     WEIGHTS,
     card_title,
-    check_folder,
     checkpoint_names,
     convert_pickles,
-    has_pickle,
+    is_whole,
+    read_config,
+    readable_model,
     take_trained,
     tensor_names,
+    title,
     transformer_folder,
     weights_hash,
+    without_base,
 )
-from bench.base.errors import BenchError, NotAModel, UnknownName, one_line
-from bench.data.fetching import offline_now
+from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
+from bench.data.fetching import TIMEOUT, offline_now, on_hub, repository_info, site
+from bench.data.sets.sources import ON_ITS_PAGE, Pending
 
 if TYPE_CHECKING:
     from bench.backbones.model import Backbone
@@ -47,27 +53,21 @@ KNOWN = {
     "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
 }
 SHAPES: Mapping[str, Mapping[str, int]] = {
-    name: dict(
-        zip(
-            (
-                "num_hidden_layers",
-                "hidden_size",
-                "intermediate_size",
-                "vocab_size",
-                "max_position_embeddings",
-            ),
-            sizes,
-            strict=True,
-        )
-    )
-    for name, sizes in {
-        "bert-base-uncased": (12, 768, 3072, 30522, 512),
-        "bert-large-uncased": (24, 1024, 4096, 30522, 512),
-        "roberta-base": (12, 768, 3072, 50265, 514),
-        "roberta-large": (24, 1024, 4096, 50265, 514),
+    name: {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "intermediate_size": 4 * hidden,
+        "vocab_size": vocabulary,
+        "max_position_embeddings": positions,
+    }
+    for name, (layers, hidden, vocabulary, positions) in {
+        "bert-base-uncased": (12, 768, 30522, 512),
+        "bert-large-uncased": (24, 1024, 30522, 512),
+        "roberta-base": (12, 768, 50265, 514),
+        "roberta-large": (24, 1024, 50265, 514),
     }.items()
 }
-"""What the configs of these models say, for plans on a machine that does not have them."""
+"""The sizes in the configs of these models, for plans on a machine that does not have them."""
 
 
 @dataclass(frozen=True)
@@ -79,30 +79,30 @@ class Reference:
     path: Path | None
     hub: bool = False
     trained: Path | None = (
-        None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
+        None  # the checkpoint of the run that fine-tuned it: replaces the weights
     )
-    title: str = ""  # what tables call it, where that is not its name: as its model card says, or NAME=FOLDER
+    title: str = ""  # its name in tables, where another: from its model card, or NAME=FOLDER
     source: str | None = (
-        None  # what to ask the hub for, where it is not ``name``: the base of a run, the revision of a record
+        None  # its name on the hub, where another: a run's base, a record's revision
     )
 
     @property
     def model(self) -> str:
         """The name without a revision: what recipes are written for."""
-        return models_of_hub.split(self.name)[0] if self.hub else self.name
+        return split(self.name)[0] if self.hub else self.name
 
     @property
     def short(self) -> str:
-        """The part of the name that stands in a run's id."""
+        """The part of the name in a run's id."""
         name = Path(self.name).name or "model"
         return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60]
 
     def config(self) -> dict[str, Any]:
         """The model's config with BERT's names for its sizes; empty where the files are not here yet."""
-        return families.read_config(transformer_folder(self.path)) if self.path is not None else {}
+        return read_config(transformer_folder(self.path)) if self.path is not None else {}
 
     def sizes(self) -> Mapping[str, Any]:
-        """As ``config``; of a well-known model that is not here yet its sizes alone."""
+        """The config; for a well-known model that is not here yet only its sizes."""
         return self.config() or SHAPES.get(self.model.rpartition("/")[2], {})
 
 
@@ -113,8 +113,8 @@ def builtin_folder() -> Path:
 def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     """What ``name`` means on this machine; of a hub name, ``owner/name@revision`` names the commit.
 
-    ``allow_pickle``: a folder whose weights are a pickle is converted now; once it was, nobody need ask again.
-    Raises NotAModel for a folder without a model, UnknownName for no name at all.
+    ``allow_pickle``: a folder whose weights are a pickle is converted now; once converted, it is not needed again.
+    Raises NotAModel for a folder without a model, UnknownName for what cannot be a name.
     """
     if name == "builtin":
         return Reference("builtin", weights_hash(builtin_folder()), builtin_folder())
@@ -122,8 +122,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     if name and (path / "run.json").is_file():
         return run_folder(path)
     if name and path.is_dir():
-        folder = _as_safetensors(path, allow_pickle)
-        check_folder(folder)
+        folder = readable_model(path, allow_pickle=allow_pickle)
         return Reference(name, weights_hash(folder), folder, title=card_title(path))
     if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise NotAModel(
@@ -138,39 +137,20 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
         or name[-1] == "@"
     ):
         raise UnknownName("backbone", name, KNOWN)
-    cached = models_of_hub.in_cache(name)
-    if cached is not None:
+    if cached := in_cache(name):
         return Reference(name, cached.name, cached, hub=True)
-    pickled = models_of_hub.in_cache(name, PICKLES)
+    pickled = in_cache(name, PICKLES)
     twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
     return Reference(name, pickled.name if pickled and twin else "unknown", twin, hub=True)
 
 
 def resolve_recorded(name: str, revision: str | None) -> Reference:
-    """The backbone that a record names: of a hub model the very revision, whichever is the newest by now."""
+    """The backbone that a record names: of a hub model exactly that revision, not the newest."""
     newest = resolve(name)
     if newest.hub and revision not in (None, "unknown", newest.revision):
         source = f"{newest.model}@{revision}"
         return replace(resolve(source), name=name, source=source)
     return newest
-
-
-def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
-    """The folder, or its converted twin where its weights are a pickle and that is allowed or was done already."""
-    inner = transformer_folder(path)
-    if (
-        not (inner / "config.json").exists()
-        or any((inner / name).exists() for name in WEIGHTS)
-        or not has_pickle(inner)
-    ):
-        return path
-    return convert_pickles(inner, make=allow_pickle) or path
-
-
-def check_mlm_head(path: Path | None) -> None:
-    """Raises NotAModel where the checkpoint in a folder carries no masked-language-modelling head. None: it is not here yet."""
-    if path is not None:
-        families.check_mlm_head(transformer_folder(path))
 
 
 def run_folder(path: Path) -> Reference:
@@ -181,22 +161,22 @@ def run_folder(path: Path) -> Reference:
         revision = backbone["revision"]
         base = resolve_recorded(backbone["name"], revision)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
+        raise NotAModel(f"{path}: run.json is damaged ({error})", "give another run") from None
     trained = path / "checkpoint" / "trained.safetensors"
     if status != "finished" or not trained.is_file():
         raise NotAModel(
             f"{path} is a run without a finished checkpoint (status {status})",
-            f"run its command again, with --fresh where it had finished; of a run that trained nothing: --backbone {base.name}",
+            f"run its command again, with --fresh if it had finished; if it trained nothing: --backbone {base.name}",
         )
     if not any(name.startswith("encoder.") for name in tensor_names(trained)):
         raise NotAModel(
-            f"{path} trained no encoder, only what stands beside a frozen one",
-            "a prompt method's run is no backbone; take one that fine-tuned all of it",
+            f"{path} did not train its encoder, only parameters added to a frozen one",
+            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole encoder",
         )
     if base.path is not None and base.revision != revision:
         raise NotAModel(
             f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",
-            "the run's own backbone is needed beside its checkpoint",
+            "bring the revision that the run was trained on to this machine",
         )
     digest = hashlib.sha256(f"{revision}\0".encode() + trained.read_bytes()).hexdigest()
     return Reference(str(path), digest, base.path, base.hub, trained, base.source or base.name)
@@ -209,34 +189,26 @@ def fetch(
     allow_pickle: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Reference:
-    """The reference with its files on this machine; ``say`` is told, in one line, what is fetched.
-
-    Raises NotAModel where they cannot be had.
-    """
+    """The reference with its files on this machine; ``say`` gets one line about what is fetched. Raises NotAModel without them."""
     if reference.path is not None:
         return reference
     name = reference.source or reference.name
-    near = _nearest(models_of_hub.split(name)[0])
+    model = split(name)[0]
+    near = [] if model in KNOWN else difflib.get_close_matches(model, KNOWN, n=1, cutoff=0.8)
+    hint = f"did you mean {near[0]}? else " if near else ""
     if offline or offline_now():
-        reason = "--offline" if offline else "HF_HUB_OFFLINE"
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        folder = "models--" + repositories(model)[0].replace("/", "--")
         raise NotAModel(
-            f"backbone '{name}' is not on this machine and {reason} forbids fetching it",
-            near + models_of_hub.bring_over(name),
+            f"backbone '{name}' is not on this machine and {'--offline' if offline else 'HF_HUB_OFFLINE'} forbids fetching it",
+            f"{hint}where there is a network: bench doctor --backbone {name} --fetch; "
+            f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
-    snapshot = models_of_hub.download(name, allow_pickle=allow_pickle, near=near, say=say)
-    path = _as_safetensors(snapshot, allow_pickle)
-    check_folder(path)
-    return replace(
-        reference,
-        revision=reference.revision if reference.trained else snapshot.name,
-        path=path,
-        hub=True,
-    )
-
-
-def _nearest(name: str) -> str:
-    near = [] if name in KNOWN else difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.8)
-    return f"did you mean {near[0]}? else " if near else ""
+    snapshot = download(name, allow_pickle=allow_pickle, near=hint, say=say)
+    path = readable_model(snapshot, allow_pickle=allow_pickle)
+    revision = reference.revision if reference.trained else snapshot.name
+    return replace(reference, revision=revision, path=path, hub=True)
 
 
 def load(
@@ -248,89 +220,91 @@ def load(
     reads: tuple[str, ...] = (),
 ) -> Backbone:
     """Encoder and tokenizer on the CPU. ``dropout`` replaces the config's hidden and attention dropout; ``dtype``: fp32, bf16 or fp16;
-    ``reads``: how the names of tensors begin that are no part of the encoder, and that the caller reads.
+    ``reads``: how the names of tensors begin that are not part of the encoder, and that the caller reads.
 
     Raises NotAModel where the folder cannot be read as a transformers encoder, has weights missing, or has weights that would be
     left out although they change what the encoder computes.
     """
+    import torch
     import transformers
 
     from bench.backbones.model import Backbone
 
     reference = fetch(reference, offline=offline)
     assert reference.path is not None
-    folder = transformer_folder(reference.path)
+    name, folder = reference.name, transformer_folder(reference.path)
+    vocabularies = [file for file in VOCABULARIES if (folder / file).exists()]
+    if not vocabularies:  # transformers would make up an empty one
+        raise NotAModel(
+            f"{name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
+            "save the tokenizer into the folder",
+        )
+    missing = [library for library in SENTENCEPIECE if not any(distributions(name=library))]
+    if missing and all(file.endswith(".model") for file in vocabularies):
+        raise NotAModel(
+            f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), which needs {' and '.join(missing)}",
+            "pip install 'sentence-bench[sentencepiece]'",
+        )
     quiet()
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        if dropout is not None:
-            for key in families.DROPOUTS:
-                if hasattr(config, key):
-                    setattr(config, key, dropout)
-        if not any(
-            (folder / name).exists() for name in VOCABULARIES
-        ):  # transformers would make up an empty one
-            raise NotAModel(
-                f"{reference.name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
-                "save the tokenizer into the folder",
-            )
-        _check_sentencepiece(reference.name, folder)
+        for key in DROPOUTS:
+            if dropout is not None and hasattr(config, key):
+                setattr(config, key, dropout)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        encoder, missing, unused = _encoder(folder, config, dtype)
-    except BenchError:
-        raise
+        options: dict[str, Any] = {
+            "config": config,
+            "dtype": {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[dtype],
+            "output_loading_info": True,
+            "trust_remote_code": False,
+        }
+        read = transformers.AutoModel.from_pretrained
+        try:
+            encoder, info = read(folder, add_pooling_layer=False, **options)
+        except TypeError:  # families without a pooling layer do not know the argument
+            encoder, info = read(folder, **options)
     except Exception as error:  # transformers raises many kinds for a damaged folder
         if "trust_remote_code" in str(error):
             raise NotAModel(
-                f"{reference.name} needs code from its own repository, which bench does not run",
+                f"{name} needs code from its own repository, which bench does not run",
                 "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md",
             ) from None
-        raise NotAModel(
-            f"{reference.name} cannot be loaded as an encoder: {one_line(error)}"
-        ) from None
+        raise NotAModel(f"{name} cannot be loaded as an encoder: {one_line(error)}") from None
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
         raise NotAModel(
-            f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",
+            f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
             "the tokenizer belongs to another model",
         )
-    missing = [name for name in missing if "pooler" not in name and "position_ids" not in name]
+    missing = sorted(
+        n for n in info["missing_keys"] if "pooler" not in n and "position_ids" not in n
+    )
     if missing:
         raise NotAModel(
-            f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
+            f"{name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
             "the file is damaged, or its weights are for another architecture",
         )
-    _check_unused(reference.name, folder, config.model_type, families.not_read(unused, reads))
+    unused = sorted(n for n in info["unexpected_keys"] if n.split(".")[-1] not in BUFFERS)
+    strange = [n for n in unused if not without_base(n).startswith((*HEADS, *reads))]
+    _check_unused(name, folder, config.model_type, strange)
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
     return Backbone(
-        reference.name,
+        name,
         reference.revision,
         config.model_type,
-        encoder,
+        encoder.eval(),
         tokenizer,
         reference.path,
         folder,
         reference.trained,
-        unused,
+        tuple(unused),
     )
-
-
-def _check_sentencepiece(name: str, folder: Path) -> None:
-    """Raises NotAModel where the only vocabulary is a SentencePiece model (DeBERTa-v3), and no library reads it."""
-    here = [vocabulary for vocabulary in VOCABULARIES if (folder / vocabulary).exists()]
-    if all(vocabulary.endswith(".model") for vocabulary in here):
-        lacking = [name for name in SENTENCEPIECE if not any(distributions(name=name))]
-        if lacking:
-            raise NotAModel(
-                f"{name} has a SentencePiece vocabulary ({here[0]}), which needs {' and '.join(lacking)}",
-                "pip install 'sentence-bench[sentencepiece]'",
-            )
 
 
 SENTENCEPIECE = ("sentencepiece", "protobuf")
 """What transformers needs to read a SentencePiece vocabulary."""
 PREFIX = "prefix_encoder."
-"""How PromCSE's and DCPCSE's class calls the prompt that its checkpoints hold beside the encoder."""
+"""How the names of the prompt begin that checkpoints of PromCSE's and DCPCSE's class hold next to the encoder."""
 MOST_NAMES = 3
 
 
@@ -342,13 +316,11 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
         f" and {len(strange) - MOST_NAMES} more" if len(strange) > MOST_NAMES else ""
     )
     file = next(folder / weights for weights in WEIGHTS if (folder / weights).exists())
-    if any(tensor.startswith(PREFIX) for tensor in strange):
-        hint = f"a PromCSE or DCPCSE checkpoint: bench run --method stored-prefix --backbone {name}"
-    else:
-        hint = "take the config.json that belongs to these weights, or save the file without these tensors if no score needs them"
     raise NotAModel(
-        f"{file} holds tensors that a {families.title(model_type)} encoder does not read: {shown}",
-        hint,
+        f"{file} holds tensors that a {title(model_type)} encoder does not read: {shown}",
+        f"a PromCSE or DCPCSE checkpoint: bench run --method stored-prefix --backbone {name}"
+        if any(tensor.startswith(PREFIX) for tensor in strange)
+        else "take the config.json that belongs to these weights, or save the file without these tensors if no score needs them",
     )
 
 
@@ -368,28 +340,154 @@ def load_backbone(name: str, *, offline: bool = False) -> Backbone:
 
 
 def quiet() -> None:
-    """No progress bars and no advice from transformers: the harness says itself what it does."""
+    """No progress bars and no advice from transformers: the harness reports what it does."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
 
-def _encoder(folder: Path, config: Any, dtype: str) -> tuple[Any, list[str], tuple[str, ...]]:
-    import torch
-    import transformers
+# --- models of the hub: what is in its cache on this machine, and fetching what is not ---
+# A revision is part of every name: the one written behind it (``owner/name@revision``), else the one that this project pins,
+# else the newest at the first fetch. A model that the cache holds whole is not fetched again.
 
-    number = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[dtype]
-    options: dict[str, Any] = {
-        "config": config,
-        "dtype": number,
-        "output_loading_info": True,
-        "trust_remote_code": False,
-    }
+CANONICAL = {
+    "bert-base-uncased": "google-bert",
+    "bert-large-uncased": "google-bert",
+    "roberta-base": "FacebookAI",
+    "roberta-large": "FacebookAI",
+}
+PINNED = {
+    "google-bert/bert-base-uncased": "86b5e0934494bd15c9632b12f734a8a67f723594",
+    "google-bert/bert-large-uncased": "6da4b6a26a1877e173fca3225479512db81a5e5b",
+    "FacebookAI/roberta-base": "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
+    "FacebookAI/roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
+}
+"""The commits that a name without a revision means: those that other people's published work names for these models."""
+FILES = ("*.json", "*.txt", "*.model", "merges.txt", "vocab.*")  # besides the weights
+NOT = (
+    "onnx/*",
+    "openvino/*",
+    "coreml/*",
+    "*.ot",
+    "flax_model*",
+    "tf_model*",
+    "training_args.bin",
+    "optimizer*",
+)
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """ "owner/name@revision" -> the name, and the revision or None."""
+    model, _, revision = name.partition("@")
+    return model, revision or None
+
+
+def repositories(model: str) -> list[str]:
+    """The model's names on the hub: with its owner, and the short name that older caches have."""
+    return [f"{CANONICAL[model]}/{model}", model] if model in CANONICAL else [model]
+
+
+def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
+    """The snapshot folder of a model that the hub's cache holds whole (``weights``, tokenizer, config), else None."""
+    from huggingface_hub import try_to_load_from_cache
+
+    model, revision = split(name)
+    for repo in repositories(model):
+        for wanted in [revision] if revision else [PINNED.get(repo, "main"), "main"]:
+            for file in ("config.json", "modules.json"):
+                path = try_to_load_from_cache(repo, file, revision=wanted)
+                if isinstance(path, str) and is_whole(Path(path).parent, weights):
+                    return Path(path).parent
+    return None
+
+
+def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
+    """Fetch a model; returns its snapshot folder, whose name is the commit. The hub's client resumes interrupted downloads.
+
+    Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors, no space. ``near``: a hint at a
+    name that may be meant instead; ``say`` gets one line about what is fetched.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import disable_progress_bars
+
+    model, revision = split(name)
+    repo = repositories(model)[0]
+    revision = revision or PINNED.get(repo, "main")
+    where = site("model", repo, revision, "")
     try:
-        encoder, info = transformers.AutoModel.from_pretrained(
-            folder, add_pooling_layer=False, **options
+        info = repository_info(where, say)
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
+        wanted = _wanted(name, repo, sizes, allow_pickle)
+        licence = getattr(info.card_data, "license", None) or "not stated"
+        size = f"{sum(sizes[file] for file in wanted) / 1e6:,.0f} MB"
+        say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {size}, licence {licence}")
+        if not sys.stderr.isatty():
+            disable_progress_bars()
+        return Path(
+            on_hub(
+                lambda token: snapshot_download(
+                    repo,
+                    revision=revision,
+                    allow_patterns=wanted,
+                    etag_timeout=TIMEOUT,
+                    token=token,
+                ),
+                where,
+                say,
+            )
         )
-    except TypeError:  # families without a pooling layer do not know the argument
-        encoder, info = transformers.AutoModel.from_pretrained(folder, **options)
-    return encoder.eval(), sorted(info["missing_keys"]), tuple(sorted(info["unexpected_keys"]))
+    except (FetchFailed, OSError) as failure:
+        hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
+        raise NotAModel(f"backbone '{name}': {failure}", near + hint) from None
+
+
+def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> list[str]:
+    """Which files are fetched: of several copies of the weights only those that transformers takes.
+
+    Raises NotAModel where there are none, or only a pickle without ``allow_pickle``.
+    """
+    from huggingface_hub.utils import filter_repo_objects
+
+    names = {Path(file).name for file in files}
+    if not names.isdisjoint(WEIGHTS):
+        weights = ("model.safetensors", "model-*-of-*.safetensors")
+    elif names.isdisjoint(PICKLES):
+        raise NotAModel(
+            f"'{name}' cannot be read here: {repo} has no model.safetensors",
+            "give the name of a model of transformers or sentence-transformers",
+        )
+    elif allow_pickle:
+        weights = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
+    else:
+        raise NotAModel(
+            f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
+            "--allow-pickle reads only the tensors in it and stores them as safetensors",
+        )
+    patterns = [*FILES, *weights, *(f"*/{pattern}" for pattern in weights)]
+    return sorted(filter_repo_objects(files, allow_patterns=patterns, ignore_patterns=list(NOT)))
+
+
+PARAMETERS = {
+    "bert-base-uncased": 110_104_890,
+    "bert-large-uncased": 336_224_058,
+    "roberta-base": 125_288_793,
+    "roberta-large": 356_462_681,
+}
+"""What the checkpoints of these models hold, with the dense layer of the MLM head; each number has four bytes."""
+
+
+def describe_pending(name: str) -> Pending:
+    """What fetching a model would bring, without asking the hub: size and licence where they are known."""
+    model, revision = split(name)
+    repo = repositories(model)[0]
+    commit = revision or PINNED.get(repo)
+    licences = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}  # as the models' pages state
+    return Pending(
+        name=name,
+        kind="backbone",
+        where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
+        urls=(site("model", repo, commit or "main", "").url,),
+        bytes=4 * PARAMETERS.get(model.rpartition("/")[2], 0) or None,
+        licence=licences.get(CANONICAL.get(model, ""), ON_ITS_PAGE),
+    )

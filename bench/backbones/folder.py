@@ -1,6 +1,7 @@
-"""A folder with a model in it: whether it is one, whether it is all there, what names its content, which tensors it holds.
+"""A folder with a model in it: whether it is complete, what names its content, which tensors it holds, what its family can do.
 
-Also: the encoder weights of a run put in the place of pretrained ones, and pickles made into safetensors.
+Also: the encoder weights of a run that replace pretrained ones, and pickles converted to safetensors. Nothing here needs torch
+until a tensor is read. A family that is not listed is not refused: what it cannot do shows when the method is built.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.base.errors import NotAModel
+from bench.base.errors import BenchError, NotAModel
 from bench.base.files import build_folder, default_cache, files_sha256
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
@@ -27,15 +29,7 @@ VOCABULARIES = (
     "spm.model",
     "sentencepiece.bpe.model",
 )
-GENERATED = "SentenceTransformer"
-"""How a model card begins the name of a model that nobody named."""
-LONGEST_TITLE = 80  # characters
-DETERMINES = {
-    ".json",
-    ".txt",
-    ".model",
-    ".safetensors",
-}  # files of a model folder that decide what it computes ...
+SETTINGS = {".json", ".txt", ".model"}  # suffixes of configs and vocabularies
 ABOUT = {
     "card.json",
     "trainer_state.json",
@@ -43,43 +37,46 @@ ABOUT = {
     "train_results.json",
     "eval_results.json",
     "README.txt",
-}  # ... and not
+}  # files that do not change what a model computes
 
 
 def card_title(path: Path) -> str:
-    """What the model card of a folder calls the model (model-index); "" where it has no card, or one that was only generated."""
+    """The model's name in the folder's model card (model-index); "" without a card, or with a generated one."""
     card = path / "README.md"
     if not card.is_file():
         return ""
     from huggingface_hub.repocard import metadata_load
 
-    with contextlib.suppress(
-        Exception
-    ):  # no or damaged metadata, another form: a card is free text
+    with contextlib.suppress(Exception):  # a card is free text: its metadata may have any form
         title = str((metadata_load(card) or {})["model-index"][0]["name"]).strip()
-        if title.isprintable() and len(title) <= LONGEST_TITLE and not title.startswith(GENERATED):
+        generated = title.startswith("SentenceTransformer")
+        if title.isprintable() and len(title) <= 80 and not generated:
             return title
     return ""
 
 
-def has_pickle(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in PICKLES)
+def readable_model(path: Path, *, allow_pickle: bool) -> Path:
+    """The folder, or its safetensors twin where the weights are a pickle and a conversion is allowed or already done.
 
-
-def check_folder(path: Path) -> None:
+    Raises NotAModel where it holds no model that can be read.
+    """
     folder = transformer_folder(path)
     if not (folder / "config.json").exists():
         raise NotAModel(
-            f"{path} is no model folder: it has no config.json",
+            f"{path} is not a model folder: it has no config.json",
             "give a folder that save_pretrained wrote",
         )
-    if not any((folder / name).exists() for name in WEIGHTS):
-        if has_pickle(folder):
-            raise NotAModel(
-                f"{path} has no model.safetensors: its weights are a pickle, which could run code",
-                "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors",
-            )
+    if any((folder / name).exists() for name in WEIGHTS):
+        return path
+    if not any((folder / name).is_file() for name in PICKLES):
         raise NotAModel(f"{path} has no model.safetensors", "save the model with save_pretrained")
+    twin = convert_pickles(folder, make=allow_pickle)
+    if twin is None:
+        raise NotAModel(
+            f"{path} has no model.safetensors: its weights are a pickle, which could run code",
+            "--allow-pickle reads only the tensors in it and stores them as safetensors",
+        )
+    return twin
 
 
 def transformer_folder(path: Path) -> Path:
@@ -110,119 +107,83 @@ def readable(file: Path, problem: str = "is damaged") -> Iterator[None]:
 
 @cache
 def weights_hash(path: Path) -> str:
-    """sha256 over weights, configs and tokenizer: what names the revision of a local folder.
+    """sha256 over weights, configs and tokenizer: the revision of a local folder.
 
-    Of a sentence-transformers folder also what its modules say about pooling, normalisation and length.
+    For a sentence-transformers folder also over what its modules say about pooling, normalisation and length.
     """
-    files = [
-        file
-        for folder in {path, *_modules(path)}
-        if folder.is_dir()
-        for file in folder.iterdir()
-        if file.is_file()
-    ]
-    return files_sha256(
-        (file for file in files if file.suffix in DETERMINES and file.name not in ABOUT), path
-    )
+    folders = [folder for folder in {path, *_modules(path)} if folder.is_dir()]
+    files = [file for folder in folders for file in folder.iterdir() if file.is_file()]
+    kinds = {*SETTINGS, ".safetensors"}
+    return files_sha256((f for f in files if f.suffix in kinds and f.name not in ABOUT), path)
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
-    """Whether a model folder has its config, all parts of its weights and a vocabulary: a cut download has not."""
-    inner = folder
+    """Whether a model folder has its config, all parts of its weights and a vocabulary: an interrupted download has not."""
     with contextlib.suppress(NotAModel):
         inner = transformer_folder(folder)
-    if not (inner / "config.json").exists() or not any(
-        (at / file).exists() for at in (inner, folder) for file in VOCABULARIES
-    ):
-        return False
-    single, index = (inner / file for file in weights)
-    if index.exists():
-        with contextlib.suppress(NotAModel):
-            return all((inner / part).exists() for part in set(_weight_map(index).values()))
-    return single.exists()
+        vocabularies = [at / file for at in (inner, folder) for file in VOCABULARIES]
+        needed = [inner / "config.json", *_parts(inner, weights)]
+        return any(f.exists() for f in vocabularies) and all(f.exists() for f in needed)
+    return False
 
 
-def _weight_map(index: Path) -> dict[str, str]:
-    """The name of every tensor -> the file that holds it, as the index of weights in several files says. Raises NotAModel."""
+def _parts(folder: Path, weights: Sequence[str]) -> list[Path]:
+    """The files that hold the weights: a single one, or those that the index names. Raises NotAModel."""
+    single, index = (folder / name for name in weights)
+    if not index.is_file():
+        return [single]
     with readable(index):
-        names = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-    return {name: str(part) for name, part in names.items()}
+        parts = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"]).values()
+        return [folder / part for part in sorted(set(parts))]
 
 
-# --- what a safetensors checkpoint holds, read from its header; and the encoder weights of a run in the place of pretrained ones ---
+# --- what a safetensors checkpoint holds, read from its header; and the encoder weights of a run that replace pretrained ones ---
 
 
 def tensor_names(file: Path) -> list[str]:
-    """The names in a safetensors file, from its header alone. Raises NotAModel where it is none."""
-    with readable(file, "is no safetensors file"), file.open("rb") as stream:
+    """The names in a safetensors file, from its header alone. Raises NotAModel for any other file."""
+    with readable(file, "is not a safetensors file"), file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if not 2 <= length <= 1 << 27:
             raise ValueError(f"a header of {length} bytes")
-        header = dict(json.loads(stream.read(length)))
-    return [name for name in header if name != "__metadata__"]
+        return [name for name in dict(json.loads(stream.read(length))) if name != "__metadata__"]
 
 
 def checkpoint_names(folder: Path) -> list[str]:
     """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it is damaged."""
-    single, index = (folder / name for name in WEIGHTS)
-    return list(_weight_map(index)) if index.exists() else tensor_names(single)
+    return [name for file in _parts(folder, WEIGHTS) for name in tensor_names(file)]
 
 
-def _tensors_of(file: Path, beginning: str) -> dict[str, Any]:
-    """The tensors of a safetensors file whose names begin so, by the rest of the name. Raises NotAModel."""
+def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
+    """The tensors of a safetensors file whose names begin with this, keyed by the rest of the name. Raises NotAModel."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, "pt") as tensors:
             return {
                 name.removeprefix(beginning): tensors.get_tensor(name)
-                for name in tensors.keys()  # noqa: SIM118 (it is no mapping)
+                for name in tensors.keys()  # noqa: SIM118 (it is not a mapping)
                 if name.startswith(beginning)
             }
     except (OSError, SafetensorError) as error:
         raise NotAModel(f"{file} cannot be read: {error}") from None
 
 
-def pooling_layer(folder: Path, trained: Path | None = None) -> tuple[Any, Any] | None:
-    """Weight (H, H) and bias (H) of the dense layer with a tanh that a checkpoint keeps for its first token: the pooling layer of a
-    model folder (in a published SimCSE model, its trained head), or the head in the checkpoint ``trained`` of a run. None: it keeps none.
-    """
-    layer = "head.dense." if trained else "pooler.dense."
-    for file in [trained] if trained else sorted(folder.glob("model*.safetensors")):
-        for name in tensor_names(file):
-            if f".{name}".endswith(f".{layer}weight"):
-                tensors = _tensors_of(file, name.removesuffix("weight"))
-                return tensors["weight"].float(), tensors["bias"].float()
-    return None
-
-
-def stored_tensors(folder: Path, beginning: str) -> dict[str, Any]:
-    """The tensors of a model folder whose names begin so, float32, by the rest of the name: "mlp." of a SimCSE class gives
-    "dense.weight" and "dense.bias". Empty where there are none. Raises NotAModel where the folder is damaged."""
-    return {
-        name: tensor.float()
-        for file in sorted(folder.glob("model*.safetensors"))
-        for name, tensor in _tensors_of(file, beginning).items()
-    }
-
-
 def take_trained(encoder: Any, file: Path) -> None:
-    """The ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is lacking."""
-    state = _tensors_of(file, "encoder.")
-    lacking = sorted(dict(encoder.named_parameters()).keys() - state.keys())
-    if lacking:
+    """Load the ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is missing."""
+    state = tensors_of(file, "encoder.")
+    missing = sorted(dict(encoder.named_parameters()).keys() - state.keys())
+    if missing:
         raise NotAModel(
-            f"{file.parent.parent} did not train the whole encoder ({lacking[0]} is not in its checkpoint)",
-            "a prompt method's run is no backbone; take one that fine-tuned all of it",
+            f"{file.parent.parent} did not train the whole encoder ({missing[0]} is not in its checkpoint)",
+            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole encoder",
         )
     encoder.load_state_dict(state, strict=False)
 
 
-# --- weights that were saved as a pickle, made into safetensors once: ``--allow-pickle`` ---
+# --- weights that were saved as a pickle, converted to safetensors once: ``--allow-pickle`` ---
 # A pickle can hold code that runs when it is read. Only its tensors are taken (torch's reader for weights alone, which
-# executes nothing); whoever did not ask for that never opens one.
-
-COPIED = {".json", ".txt", ".model"}  # what a converted folder takes over beside the weights
+# executes nothing), and without --allow-pickle none is opened.
 
 
 def convert_pickles(folder: Path, *, make: bool) -> Path | None:
@@ -247,42 +208,34 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
 @cache
 def _content(folder: Path) -> str:
     """sha256 over everything that the twin is made from."""
-    return files_sha256([*_pickles(folder), *_other_files(folder)], folder)
+    return files_sha256([*_parts(folder, PICKLES), *_settings(folder)], folder)
 
 
-def _pickles(folder: Path) -> list[Path]:
-    """The files that hold the weights: one, or those that an index names."""
-    single, index = (folder / name for name in PICKLES)
-    if not index.is_file():
-        return [single]
-    return [folder / part for part in sorted(set(_weight_map(index).values()))]
-
-
-def _other_files(folder: Path) -> list[Path]:
-    return [file for file in folder.iterdir() if file.is_file() and file.suffix in COPIED]
+def _settings(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if file.is_file() and file.suffix in SETTINGS]
 
 
 def _convert(folder: Path, to: Path) -> None:
     from safetensors.torch import save_file
 
-    for file in _other_files(folder):
+    for file in _settings(folder):
         if file.name not in PICKLES:
             shutil.copyfile(file, to / file.name)
     tensors = {
         name: tensor.clone().contiguous()
-        for file in _pickles(folder)
-        for name, tensor in _tensors(file).items()
+        for file in _parts(folder, PICKLES)
+        for name, tensor in _pickled_tensors(file).items()
     }
     save_file(tensors, to / WEIGHTS[0], metadata={"format": "pt"})
 
 
-def _tensors(file: Path) -> dict[str, Any]:
+def _pickled_tensors(file: Path) -> dict[str, Any]:
     import torch
 
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
         raise NotAModel(
-            f"{file} is not read: torch {torch.__version__} can be made to corrupt memory by a pickle (CVE-2026-24747)",
-            "pip install 'torch>=2.10', or ask its owner for safetensors",
+            f"{file} is not read: a pickle can corrupt the memory of torch {torch.__version__} (CVE-2026-24747)",
+            "pip install 'torch>=2.10', or ask the model's owner for safetensors",
         )
     try:
         state = torch.load(file, weights_only=True, map_location="cpu")
@@ -291,12 +244,203 @@ def _tensors(file: Path) -> dict[str, Any]:
         tensors = {
             str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)
         }
-    except Exception as error:  # whatever the bytes of a damaged or hostile file lead to
+    except Exception as error:  # the bytes of a damaged or hostile file can raise anything
         reason = " ".join(str(error).split())[:120]
         raise NotAModel(
             f"{file} is not read: it holds more than tensors, or is damaged ({type(error).__name__}: {reason})",
-            "ask its owner for safetensors",
+            "ask the model's owner for safetensors",
         ) from None
     if not tensors:
         raise NotAModel(f"{file} holds no tensors")
     return tensors
+
+
+# --- what is known of each family of encoders, and what a method may check before anything is started ---
+
+
+@dataclass(frozen=True)
+class Family:
+    """One of transformers' model types.
+
+    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt needs. ``placed``: position ids
+    alone determine a token's position; without it, the distance of two tokens is counted along the sequence, whatever the ids.
+    ``head``: how the names of the tensors of its masked-language-modelling head begin. ``offset``: its first token has position
+    padding_idx + 1.
+    """
+
+    title: str
+    example: str
+    prefix: bool = False
+    placed: bool = True
+    head: tuple[str, ...] = ()
+    offset: bool = False
+    note: str = ""
+
+
+FAMILIES: Mapping[str, Family] = {
+    "bert": Family("BERT", "bert-base-uncased", prefix=True, head=("cls.predictions.transform.",)),
+    "roberta": Family(
+        "RoBERTa", "roberta-large", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "xlm-roberta": Family(
+        "XLM-R", "FacebookAI/xlm-roberta-base", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "camembert": Family(
+        "CamemBERT", "almanach/camembert-base", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "electra": Family(
+        "ELECTRA",
+        "google/electra-base-discriminator",
+        prefix=True,
+        head=("generator_predictions.dense.",),
+        note="the discriminator has no MLM head; the generator has one",
+    ),
+    "distilbert": Family(
+        "DistilBERT", "distilbert/distilbert-base-uncased", head=("vocab_transform.",)
+    ),
+    "mpnet": Family(
+        "MPNet", "microsoft/mpnet-base", placed=False, head=("lm_head.dense.",), offset=True
+    ),
+    "deberta-v2": Family(
+        "DeBERTa-v3",
+        "microsoft/deberta-v3-base",
+        placed=False,
+        head=("cls.predictions.transform.",),
+        note="version 3 was trained as a discriminator: it has no MLM head",
+    ),
+    "modernbert": Family(
+        "ModernBERT",
+        "answerdotai/ModernBERT-base",
+        head=("decoder.",),
+        note="its own dropout is 0; every second or third layer sees 64 tokens to each side only",
+    ),
+}
+DROPOUTS = (
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "dropout",
+    "attention_dropout",
+    "embedding_dropout",
+    "mlp_dropout",
+)
+"""The keys of the encoder's own dropout in the configs of the families."""
+HEADS = (
+    "cls.",
+    "lm_head.",
+    "classifier.",
+    "pooler.",
+    "vocab_",
+    "generator_",
+    "discriminator_",
+    "mask_predictions.",
+    "lm_predictions.",
+    "head.",
+    "decoder.",
+    "qa_outputs.",
+    "pre_classifier.",
+    "score.",
+    "mlp.",
+    "aux_bert.",
+    "generator.",
+    "discriminator.",
+    "electra_head.",
+)
+"""How the names of tensors begin that belong to heads (or the pooling layer), not to the encoder; the last four are the networks
+that DiffCSE trains with it."""
+BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
+"""The last part of the names of tensors that older versions of transformers stored and every version computes."""
+BASES = {"bert", "roberta", "electra", "distilbert", "mpnet", "deberta", "model", "encoder_model"}
+ALIASES = {
+    "dim": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "hidden_dim": "intermediate_size",
+}
+
+
+def without_base(tensor: str) -> str:
+    """The name inside the model: "bert.pooler.dense.weight" -> "pooler.dense.weight"."""
+    first, _, rest = tensor.partition(".")
+    return rest if first in BASES and rest else tensor
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The config of a model folder, with BERT's names for DistilBERT's sizes. Raises NotAModel where it is damaged."""
+    file = folder / "config.json"
+    with readable(file):
+        config = dict(json.loads(file.read_text(encoding="utf-8")))
+    return {alias: config[key] for key, alias in ALIASES.items() if key in config} | config
+
+
+def family_of(folder: Path | None) -> Family | None:
+    """The family of the model in a folder; None where it is not listed, or not here yet."""
+    if folder is None or not (folder / "config.json").is_file():
+        return None
+    return FAMILIES.get(str(read_config(folder).get("model_type", "")))
+
+
+def title(model_type: str) -> str:
+    return FAMILIES[model_type].title if model_type in FAMILIES else model_type
+
+
+def check_prefix(folder: Path | None) -> None:
+    """Raises BenchError where the layers of this backbone take no keys and values from outside. None: it is not here yet."""
+    check_layers(folder, "a deep prompt", "take no keys and values from outside")
+
+
+def check_layers(
+    folder: Path | None,
+    what: str,
+    why: str = "are not attention, intermediate and output as BERT's are",
+) -> None:
+    """Raises BenchError where ``what`` cannot go through the layers one by one because they are not BERT's. None: it is not here yet."""
+    family = family_of(folder)
+    if family is not None and not family.prefix:
+        able = ", ".join(known.title for known in FAMILIES.values() if known.prefix)
+        raise BenchError(
+            f"{what} does not work on {family.title}: its layers {why}",
+            f"take a backbone of one of these families: {able}",
+        )
+
+
+def check_placed(folder: Path | None, what: str, hint: str) -> None:
+    """Raises BenchError where position ids do not determine a token's position, which ``what`` needs. None: it is not here yet."""
+    family = family_of(folder)
+    if family is not None and not family.placed:
+        raise BenchError(
+            f"{what} does not work on {family.title}, which counts the distance of two tokens along the sequence, "
+            "whatever their position ids",
+            hint,
+        )
+
+
+def check_mlm_head(path: Path | None) -> None:
+    """Raises NotAModel where the checkpoint in a folder has no masked-language-modelling head. None: it is not here yet."""
+    if path is None:
+        return
+    folder = transformer_folder(path)
+    family = family_of(folder)
+    known = {prefix for one in FAMILIES.values() for prefix in one.head}
+    wanted = family.head if family else (*known, "cls.predictions.", "lm_head.")
+    if not any(name.startswith(wanted) for name in checkpoint_names(folder)):
+        why = f" ({family.note})" if family and "MLM head" in family.note else ""
+        raise NotAModel(
+            f"{folder} has no MLM head, which this method needs{why}",
+            "take a backbone as it was pretrained, with its MLM head, or builtin",
+        )
+
+
+def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
+    """("bert" or "roberta", whichever the family takes after; hidden size), where a config says both."""
+    family, hidden = FAMILIES.get(str(config.get("model_type"))), config.get("hidden_size")
+    if family is None or not isinstance(hidden, int):
+        return None
+    return ("roberta" if family.offset else "bert"), hidden
+
+
+def own_dropout(config: Mapping[str, Any]) -> float | None:
+    """The largest dropout that a config sets between and in the layers; None where it says nothing."""
+    return max(
+        (float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)),
+        default=None,
+    )

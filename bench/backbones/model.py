@@ -6,6 +6,7 @@ Shapes: n rows, T tokens, H hidden size, V vocabulary.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.backbones.families import FAMILIES, check_mlm_head, head_name, is_buffer, title
-from bench.backbones.folder import pooling_layer, stored_tensors
+from bench.backbones.folder import (
+    FAMILIES,
+    check_mlm_head,
+    tensor_names,
+    tensors_of,
+    title,
+    without_base,
+)
 from bench.base.errors import BenchError, NotAModel
 
 TOKENIZING = threading.Lock()
@@ -38,7 +45,7 @@ class Backbone:
         None  # where transformers finds the checkpoint, if it is not ``path`` itself
     )
     trained: Path | None = None  # the checkpoint of the run that fine-tuned it
-    unused: tuple[str, ...] = ()  # tensors of the checkpoint that are not read: heads
+    unused: tuple[str, ...] = ()  # tensors of the checkpoint's heads, which are not read
 
     @property
     def hidden_size(self) -> int:
@@ -46,7 +53,7 @@ class Backbone:
 
     @property
     def embedding_size(self) -> int:
-        """The width of word embeddings: the hidden size, but for small ELECTRA models."""
+        """The width of word embeddings: the hidden size, except for small ELECTRA models."""
         return int(self.encoder.get_input_embeddings().embedding_dim)
 
     @property
@@ -68,7 +75,7 @@ class Backbone:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
         count = sum(p.numel() for p in self.encoder.parameters())
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        heads = sorted({head_name(name) for name in self.unused if not is_buffer(name)})
+        heads = sorted({without_base(name).split(".")[0] for name in self.unused})
         return f"{line}; not used: {', '.join(heads)}" if heads else line
 
     @property
@@ -99,14 +106,12 @@ class Backbone:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
-        return (
-            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-            if texts
-            else []
-        )  # type: ignore[no-any-return]
+        if not texts:
+            return []
+        return self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]  # type: ignore[no-any-return]
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
-        """More than twice as fast (benchmarks/tokenising.py): transformers wraps every sentence's ids, offsets and masks before it hands the ids on."""
+        """More than twice as fast (benchmarks/tokenising.py): transformers also wraps the offsets and masks of every sentence."""
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()  # which a tokenizer.json may ask for
         backend.no_padding()
@@ -115,51 +120,59 @@ class Backbone:
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether the tokenizer adds nothing of its own to what lies beneath it; a few families' do."""
+        """Whether transformers' tokenizer gives the ids of its backend unchanged; those of a few families do not."""
         return self._backend_ids(PROBE) == self._tokenizer_ids(PROBE)
 
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
-        """Weight (H, H) and bias (H,) of what the checkpoint keeps for the first token, see :func:`bench.backbones.folder.pooling_layer`."""
-        return pooling_layer(self.weights or self.path, self.trained)
+        """Weight (H, H) and bias (H,) of the dense layer with a tanh that the checkpoint stores for the first token: the pooling
+        layer of a model folder (in a published SimCSE model, its trained head), or the head that a run trained. None without one.
+        """
+        layer = ".head.dense.weight" if self.trained else ".pooler.dense.weight"
+        for file in [self.trained] if self.trained else self._weight_files():
+            for name in tensor_names(file):
+                if f".{name}".endswith(layer):
+                    tensors = tensors_of(file, name.removesuffix("weight"))
+                    return tensors["weight"].float(), tensors["bias"].float()
+        return None
 
     def stored(self, beginning: str) -> dict[str, Tensor]:
-        """Tensors of the checkpoint that are no part of the encoder, see :func:`bench.backbones.folder.stored_tensors`."""
-        return stored_tensors(self.weights or self.path, beginning)
+        """The tensors of the checkpoint whose names begin with this, float32, keyed by the rest of the name: "mlp." of a SimCSE
+        class gives "dense.weight" and "dense.bias". Empty without any. Raises NotAModel where the checkpoint is damaged."""
+        return {
+            name: tensor.float()
+            for file in self._weight_files()
+            for name, tensor in tensors_of(file, beginning).items()
+        }
+
+    def _weight_files(self) -> list[Path]:
+        return sorted((self.weights or self.path).glob("model*.safetensors"))
 
     def mlm_head(self) -> nn.Module:
         """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.
 
-        Its decoder matrix is a parameter of its own, which starts as the word embeddings (as in SimCSE's code, where nothing
-        ties the two). Raises BenchError where the checkpoint carries no head, or for a family whose head is not known here.
+        Its decoder matrix is a separate parameter, which starts as the word embeddings (as in SimCSE's code, where nothing
+        ties the two). Raises BenchError where the checkpoint has no head, or for a family whose head is not known here.
         """
-        head: Any = head_of(self._masked_lm(), self.family)
-        if head is None:
-            raise BenchError(
-                f"the MLM head of the family '{self.family}' is not known",
-                "take a BERT or RoBERTa backbone",
-            )
-        head.decoder.weight = nn.Parameter(
-            self.encoder.get_input_embeddings().weight.detach().clone().float()
-        )
+        head = head_of(self._masked_lm(), self.family)
+        embeddings = self.encoder.get_input_embeddings().weight
+        head.decoder.weight = nn.Parameter(embeddings.detach().clone().float())
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
         """The whole pretrained masked language model, frozen: this one, or that of another backbone.
 
-        Raises BenchError where there is none, or where the other one has another vocabulary than this.
+        Raises BenchError where there is none, or where the two have different vocabularies.
         """
         other = other or self
-        if len(other.tokenizer) != len(self.tokenizer) or other.ids(
-            ["A word, or two."]
-        ) != self.ids(["A word, or two."]):
+        if len(other.tokenizer) != len(self.tokenizer) or other.ids(PROBE) != self.ids(PROBE):
             raise BenchError(
                 f"{other.name} and {self.name} have different vocabularies",
-                "take one whose tokenizer is the same, or none: its own",
+                f"name a model with the tokenizer of {self.name}, or none: then its own MLM is used",
             )
         return MaskedLM(other._masked_lm())
 
     def _masked_lm(self) -> Any:
-        """transformers' model, float32. Raises NotAModel where the checkpoint carries no head."""
+        """transformers' model, float32. Raises NotAModel where the checkpoint has no head."""
         from transformers import AutoModelForMaskedLM
 
         folder = self.weights or self.path
@@ -172,10 +185,9 @@ class Backbone:
             raise NotAModel(
                 f"{self.name} cannot be loaded as a masked language model: {error}"
             ) from None
-        missing = sorted(key for key in info["missing_keys"] if "decoder" not in key)
-        if missing:
+        if missing := sorted(key for key in info["missing_keys"] if "decoder" not in key):
             raise NotAModel(
-                f"{self.name} carries no MLM head ({missing[0]} is missing)",
+                f"{self.name} has no MLM head ({missing[0]} is missing)",
                 "take a pretrained BERT or RoBERTa, or builtin",
             )
         return model
@@ -193,30 +205,28 @@ class MaskedLM(nn.Module):
         return logits
 
 
-# --- the masked-language-modelling head of a pretrained model, cut out: one face for the heads of all families ---
-# Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H but for small ELECTRA models), V vocabulary.
+# --- the masked-language-modelling head of a pretrained model, cut out: one interface for the heads of all families ---
+# Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H except for small ELECTRA models), V vocabulary.
 
 
-class MLMHead(nn.Module):
-    """States (..., H) -> logits (..., V): ``transform`` (dense, activation, layer norm) and ``decoder``."""
+def head_of(model: Any, family: str) -> Any:
+    """The head of transformers' masked language model of a family: states (..., H) -> logits (..., V), with a linear ``decoder``.
 
-    def __init__(self, transform: nn.Module, decoder: nn.Linear) -> None:
-        super().__init__()
-        self.transform, self.decoder = transform, decoder
-
-    def forward(self, states: Tensor) -> Tensor:
-        logits: Tensor = self.decoder(self.transform(states))
-        return logits
-
-
-def head_of(model: Any, family: str) -> nn.Module | None:
-    """The head of transformers' masked language model of a family; None for one that is not known here."""
+    Raises BenchError where it is not known.
+    """
     if family == "distilbert":
-        dense = nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm)
-        return MLMHead(dense, model.vocab_projector)
-    if family == "modernbert":
-        return MLMHead(model.head, model.decoder)
-    if family == "electra":
-        return MLMHead(model.generator_predictions, model.generator_lm_head)
-    head = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
-    return head if isinstance(getattr(head, "decoder", None), nn.Linear) else None
+        transform = nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm)
+        parts = transform, model.vocab_projector
+    elif family == "modernbert":
+        parts = model.head, model.decoder
+    elif family == "electra":
+        parts = model.generator_predictions, model.generator_lm_head
+    else:
+        head = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
+        if isinstance(getattr(head, "decoder", None), nn.Linear):
+            return head
+        raise BenchError(
+            f"the MLM head of the family '{family}' is not known",
+            "take a BERT or RoBERTa backbone",
+        )
+    return nn.Sequential(OrderedDict(zip(("transform", "decoder"), parts, strict=True)))

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.backbones import fetch
-from bench.backbones.hub import describe_pending
+from bench.backbones import describe_pending, fetch
 from bench.base.devices import device_line
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size

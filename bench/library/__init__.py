@@ -1,7 +1,7 @@
 """What ``import bench`` offers: evaluate, train, compare_runs, load_runs, load_run, frame.
 
-Each does what the verb of its name does on the command line, with the same code, the same records and the same messages: what a user
-did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, with what to do in its ``hint``.
+Each does what the verb of the same name does on the command line, with the same code, records and messages: a user's mistake is a
+:class:`bench.base.errors.BenchError` whose text is one line, with a fix in its ``hint``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bench.compare.tables import TableOptions
 from bench.compare.tables import compare_runs as judged_tables
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
-from bench.method import SilentReporter
+from bench.method import Method, SilentReporter
 from bench.run import trained_run
 from bench.run.config import Plan, RunConfig, from_table
 from bench.run.executors.local import execute
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from bench.method import Method
     from bench.run.plan import PlannedRun
 
 __all__ = [
@@ -83,18 +82,18 @@ def evaluate(
     plugins: Sequence[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> Result:
-    """Score a finished encoder; the record stands in the runs folder, as that of ``bench run``.
+    """Score a finished encoder; its record goes to the runs folder, as with ``bench run``.
 
     ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so, a mapping of sentences to vectors, or
     what ``bench evaluate`` takes: a hub name, a folder, a run, ``vectors:FILE``, a server's address. ``suites``: names, as
-    ``bench suites`` lists them. ``data``: the folder with evaluation data; $BENCH_DATA, or fetched, where it is None. ``prefix`` stands
-    before every sentence, or around it where it has "[X]"; ``prompts`` has others by task or suite. ``settings`` are recipe values of
+    ``bench suites`` lists them. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched. ``prefix`` is put before
+    every sentence, or around it with "[X]"; ``prompts`` has others by task or suite. ``settings`` are recipe values of
     a folder or hub model ({"pooling": "mean"}); ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ...}.
     ``plugins``: Python files with suites, or with the method of a run. ``options``: other fields of
     :class:`bench.run.config.RunConfig`: ``text``, ``device``, ``fresh``, ``offline``, ``allow_pickle``.
 
-    The same call again repeats nothing: an object is known by its weights (a SentenceTransformer) or by its answers to fixed sentences.
-    Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
+    The same call again repeats nothing: an object is identified by its weights (a SentenceTransformer) or by its vectors of fixed
+    sentences. Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), missing data.
     """
     config, store = _config(options, suites, data, plugins), RunsFolder(_path(runs))
     try:
@@ -113,15 +112,17 @@ def evaluate(
         values={key: str(value) for key, value in (settings or {}).items()},
         server=of_server,
     )
-    device, names = devices.choose_device(config.device), (name,) if name else ()
-    config = replace(config, device=device, names=names)
+    label = encoder.label if isinstance(model, str | os.PathLike) else type(model).__name__
+    named = f", name={name!r}" if name else ""
+    config = replace(
+        config,
+        device=devices.choose_device(config.device),
+        names=(name,) if name else (),
+        command=f"bench.evaluate({label}, suites={list(config.suites)}{named})",
+    )
     (run,) = prepare(partial(plan_model, encoder, config), config).runs
     if note := check_model(run):
         run = replace(run, notes=(note, *run.notes))
-    label = encoder.label if isinstance(model, str | os.PathLike) else type(model).__name__
-    named = f", name={name!r}" if name else ""
-    command = f"bench.evaluate({label}, suites={list(config.suites)}{named})"
-    config = replace(config, command=command)
     return _execute([run], encoder.store(store), config, progress)[0]
 
 
@@ -139,11 +140,11 @@ def train(
     progress: bool = True,
     **options: Any,
 ) -> Results:
-    """Train a method, one run a seed, and score each: what ``bench run`` does. ``settings`` are recipe values ({"batch_size": 128}).
+    """Train a method, one run for each seed, and score each: what ``bench run`` does. ``settings`` are recipe values ({"batch_size": 128}).
 
     ``options``: other fields of :class:`bench.run.config.RunConfig`, such as ``variant``, ``setting``, ``precision``, ``budget``,
-    ``chunk``, ``text``, ``device``, ``fresh``, ``offline``. What is finished is not repeated, what was interrupted goes on.
-    Raises BenchError, for the first run that fails.
+    ``chunk``, ``text``, ``device``, ``fresh``, ``offline``. Finished runs are not repeated, interrupted ones resume.
+    Raises BenchError for the first run that fails.
     """
     backbone, corpus = os.fspath(backbone), None if corpus is None else os.fspath(corpus)
     options |= {
@@ -165,7 +166,7 @@ def _config(
     data: PathLike,
     plugins: Sequence[str | os.PathLike[str]],
 ) -> RunConfig:
-    """Raises BenchError for an option that there is not or that is of another kind, and for a folder without data."""
+    """Raises BenchError for an unknown option or one of the wrong type, and for a folder without data."""
     folder = _path(data or os.environ.get("BENCH_DATA") or None)
     DataFolder(folder).check_root()
     table = {
@@ -178,7 +179,7 @@ def _config(
     try:
         return from_table(table)
     except ValueError as error:
-        raise BenchError(f"an option is of another kind: {error}") from None
+        raise BenchError(f"an option has the wrong type: {error}") from None
 
 
 def compare_runs(
@@ -191,14 +192,14 @@ def compare_runs(
     """Runs side by side: means over seeds, intervals, which rows are better than the baseline, and which may be the best.
 
     ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of these, or several. ``baseline``: a
-    method, a model's name, or one of the results. The rest is as ``bench compare`` has it (docs/statistics.md). Raises BenchError for a
-    run that is not there or not finished, UnknownName for a baseline that is none.
+    method, a model's name, or one of the results. Everything else is as in ``bench compare`` (docs/statistics.md). Raises BenchError for
+    a run that is missing or not finished, UnknownName for an unknown baseline.
     """
     results = {result.run_id: result for result in _results(what, RunsFolder(_path(runs)))}
     unfinished = [run for run, result in results.items() if result.record.status != "finished"]
     if unfinished or not results:
         problem = f"not finished: {', '.join(unfinished)}" if unfinished else "no run was named"
-        raise BenchError(problem, "finished runs")
+        raise BenchError(problem, "name finished runs")
     if isinstance(baseline, Result):
         here = baseline.run_id in results
         baseline = baseline.run_id if here else baseline.record.label
@@ -207,7 +208,7 @@ def compare_runs(
 
 
 def load_runs(folder: PathLike = None) -> Results:
-    """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a damaged record is a warning and left out."""
+    """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a damaged record is omitted with a warning."""
     store = RunsFolder(_path(folder))
     records, damaged = store.records()
     for error in damaged:
@@ -230,7 +231,7 @@ def load_run(
 ) -> LoadedRun:
     """The model of a finished run, by id, folder or result: ``load_run(...).encode([...])`` is (n, d) float32.
 
-    Raises BenchError where there is no such run, or it kept no model (an object, vectors or a server were scored).
+    Raises BenchError where there is no such run, or it has no model (it scored an object, vectors or a server).
     """
     reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
     trained = trained_run.find_run(reference, RunsFolder(_path(runs)), _files(plugins))
@@ -243,7 +244,7 @@ def load_run(
 def _execute(
     planned: Sequence[PlannedRun], store: RunsFolder, config: RunConfig, progress: bool
 ) -> list[Result]:
-    """Every run in turn; the first that fails is raised, and what was done before it stays."""
+    """Every run in turn; the error of the first that fails is raised, and the runs before it are kept."""
     for message in dict.fromkeys(error.message for run in planned for error in run.missing):
         warnings.warn(f"left out: {message}", stacklevel=3)
     results = []
@@ -263,7 +264,7 @@ def _execute(
 
 
 def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The plugin files; their suites are known from now on."""
+    """The plugin files, after registering their suites."""
     files = [Path(plugin) for plugin in plugins]
     if files:
         use_files(files)
@@ -283,15 +284,15 @@ def _results(what: Any, store: RunsFolder) -> list[Result]:
     return [result for one in what for result in _results(one, store)]
 
 
-# --- what the public functions return: scores with a table, an HTML form and a pandas frame. All of it is read from records ---
+# --- what the public functions return: scores with a table, an HTML form and a pandas frame, all read from records ---
 
-WIDTH = 120  # characters of a table where nobody says how wide the terminal is
+WIDTH = 120  # characters of a table where the terminal's width is unknown
 STYLE = "<style>th, td { text-align: left } th.number, td.number { text-align: right }</style>"
 
 
 @dataclass(frozen=True, repr=False)
 class Tables:
-    """Score tables to look at: drawn by rich in a terminal, HTML in a notebook, text by ``print``."""
+    """Score tables: drawn by rich in a terminal, HTML in a notebook, text by ``print``."""
 
     tables: tuple[Table, ...]
 
@@ -311,14 +312,14 @@ class Tables:
         return render(self.tables, "md")
 
     def frame(self) -> pd.DataFrame:
-        """One row a cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``. Needs pandas."""
+        """One row for each cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``. Needs pandas."""
         import pandas as pd
 
         return pd.DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
 
 
 class Results(tuple["Result", ...]):
-    """Several runs, in their order. ``results[0]`` is the first, ``results["RUN"]`` the one whose id, or name, that is."""
+    """Several runs, in order. ``results[0]`` is the first, ``results["RUN"]`` the one with this id or name."""
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
@@ -331,12 +332,12 @@ class Results(tuple["Result", ...]):
         raise UnknownName("run", which, [result.run_id for result in self], "among these")
 
     def table(self) -> Tables:
-        """The tables that these runs make, as the papers print them: a row is a method, its value the mean over seeds. In a script
+        """The tables of these runs, in the papers' form: a row is a method, its value the mean over seeds. In a script
         ``print(results.table())`` shows them."""
         return Tables(summarise([result.record for result in self]))
 
     def frame(self) -> pd.DataFrame:
-        """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and what it cost. Needs pandas."""
+        """One row for each score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and costs. Needs pandas."""
         import pandas as pd
 
         rows = tidy_rows(result.run for result in self)
@@ -366,7 +367,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        """What tables call the model."""
+        """The model's name in tables."""
         return self.record.backbone_name
 
     @property
@@ -375,13 +376,12 @@ class Result:
 
     @property
     def model(self) -> dict[str, Any]:
-        """What the record says of the model that was scored: kind, dimension, normalisation, pooling, prompts, dtype. Empty of a method."""
+        """What the record says about a scored model: kind, dimension, normalisation, pooling, prompts, dtype. Empty for a method."""
         return dict(self.record.provenance.backbone.model)
 
     def __getitem__(self, task: str) -> Score:
-        """The score of a task: "STS-B", or "sts/Avg." where several suites have one of that name; "STS-B@raw" in that text form.
-
-        "stsb" is "STS-B", too: case and punctuation may be left out. The first text form where none is named. Raises UnknownName.
+        """The score of a task: "STS-B", or "sts/Avg." where several suites have one of that name; "STS-B@raw" for a text form, else
+        the first. "stsb" is "STS-B", too: case and punctuation may be omitted. Raises UnknownName.
         """
         name, _, text = task.partition("@")
         named = [
@@ -390,7 +390,7 @@ class Result:
             if text in ("", score.text)
             for label in (score.task, f"{score.suite}/{score.task}")
         ]
-        for same in (str, plain_key):  # a name as it is before one that is only written differently
+        for same in (str, plain_key):  # exact names first
             for label, score in named:
                 if same(name) == same(label):
                     return score
@@ -398,19 +398,21 @@ class Result:
         raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
     def predictions(self, task: str) -> dict[str, np.ndarray]:
-        """What the run said of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and what
-        else the suite keeps, in the data's order. Raises UnknownName; DataMissing for an average, or where the file is gone."""
+        """The predictions of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and other
+        arrays of the suite, in the data's order. Raises UnknownName; DataMissing for an average, or where the file is missing."""
         score = self[task]
         if score.task == AVERAGE:
-            raise DataMissing(f"{AVERAGE} is a mean over tasks and has no predictions", "a task")
+            raise DataMissing(
+                f"{AVERAGE} is a mean over tasks: it has no predictions", "name a task"
+            )
         return self.run.predictions(score.key)
 
     def table(self) -> Tables:
-        """Its scores, one table a suite, protocol and text form. In a script ``print(result.table())`` shows it."""
+        """Its scores, one table for each suite, protocol and text form. In a script ``print(result.table())`` shows it."""
         return Results([self]).table()
 
     def frame(self) -> pd.DataFrame:
-        """One row a score, see :meth:`Results.frame`."""
+        """One row for each score, see :meth:`Results.frame`."""
         return Results([self]).frame()
 
     def __repr__(self) -> str:
@@ -428,7 +430,7 @@ class LoadedRun:
     method: Method
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """(n, d) float32, row i for sentence i: the vectors that the run was scored with."""
+        """(n, d) float32, row i for sentence i: the vectors by which the run was scored."""
         if isinstance(sentences, str) or not len(sentences):
             raise BenchError("encode takes a list of sentences, at least one", 'encode(["..."])')
         texts = list(sentences)

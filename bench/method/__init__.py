@@ -7,7 +7,7 @@ A method is anything that turns sentences into vectors. Two layers:
   ``loss(views, batch)`` the loss of one batch, and ``embed(features)`` the vectors that are scored; training, precision, large
   batches on small devices, checkpoints, resume and progress come with it.
 
-Importing this module does not import torch; naming ``TorchMethod`` does. What needs no torch lies in :mod:`bench.method.contract`.
+Importing this module does not import torch; naming ``TorchMethod`` does. What needs no torch is in :mod:`bench.method.contract`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,22 @@ from bench.method.contract import (
 from bench.method.contract import SilentReporter as SilentReporter
 
 if TYPE_CHECKING:
-    from bench.backbones import check_mlm_head, load_backbone
-    from bench.backbones.families import check_layers, check_placed, check_prefix
+    from bench.backbones import load_backbone
+    from bench.backbones.folder import check_layers, check_mlm_head, check_placed, check_prefix
     from bench.backbones.model import Backbone
-    from bench.method.features import Features, Ids, constant, join, pad, widened
-    from bench.method.torch_method import Batch, Loss, TorchMethod, UncorrectedAdamW, adamw
+    from bench.method.torch_method import (
+        Batch,
+        Features,
+        Ids,
+        Loss,
+        TorchMethod,
+        UncorrectedAdamW,
+        adamw,
+        constant,
+        join,
+        pad,
+        widened,
+    )
 
 __all__ = [
     "PLACE",
@@ -87,10 +98,12 @@ __all__ = [
 
 LAZY = {
     "bench.backbones.model": ("Backbone",),
-    "bench.backbones": ("check_mlm_head", "load_backbone"),
-    "bench.backbones.families": ("check_layers", "check_placed", "check_prefix"),
-    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "UncorrectedAdamW", "adamw"),
-    "bench.method.features": ("Features", "Ids", "constant", "join", "pad", "widened"),
+    "bench.backbones": ("load_backbone",),
+    "bench.backbones.folder": ("check_layers", "check_mlm_head", "check_placed", "check_prefix"),
+    "bench.method.torch_method": (
+        *("Batch", "Features", "Ids", "Loss", "TorchMethod", "UncorrectedAdamW"),
+        *("adamw", "constant", "join", "pad", "widened"),
+    ),
 }
 
 

@@ -1,9 +1,12 @@
-"""The contract of a method, in the parts that need no torch: what plugins import from :mod:`bench.method`."""
+"""The contract of a method, in the parts that need no torch, and how long a training may be. Plugins import these names from
+:mod:`bench.method`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,18 +21,11 @@ if TYPE_CHECKING:
     from bench.method.ranks import Alone
 
 SETTINGS = ("unsupervised", "supervised", "none")
-CORPORA = (
-    "sentences",
-    "pairs",
-    "triplets",
-    "labelled",
-    "graded",
-)  # kinds of corpus, by their columns; see bench.data.corpora
 
 
 @dataclass(frozen=True)
 class Value:
-    """One recipe value with the place it comes from; ``note`` keeps what another source says."""
+    """One recipe value and its source; ``note`` holds what another source says."""
 
     value: Any
     source: str
@@ -37,7 +33,7 @@ class Value:
 
 
 class Recipe(Mapping[str, Any]):
-    """Every hyperparameter of one run. ``recipe.temperature`` is the value, ``recipe.values_with_source()`` the whole story."""
+    """Every hyperparameter of one run. ``recipe.temperature`` is a value, ``recipe.values_with_source()`` has the sources too."""
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = dict(values)
@@ -66,55 +62,50 @@ class Recipe(Mapping[str, Any]):
 
 
 class Reporter(Protocol):
-    """Where a long step says how far it is."""
+    """Shows the progress of a long step."""
 
-    def phase(self, name: str, total: int | None = None) -> None: ...
+    def phase(self, name: str, total: int | None = None) -> None:
+        """A phase begins, of ``total`` steps where that is known."""
 
-    def advance(self, done: int, **fields: Any) -> None: ...
+    def advance(self, done: int, **fields: Any) -> None:
+        """So many steps of the phase are done; ``fields`` are shown with it."""
 
-    def note(self, text: str) -> None: ...
+    def note(self, text: str) -> None:
+        """One line for the user."""
 
 
 class SilentReporter:
-    def phase(self, name: str, total: int | None = None) -> None:
-        pass
+    """Shows nothing."""
 
-    def advance(self, done: int, **fields: Any) -> None:
-        pass
+    def phase(self, *what: Any, **fields: Any) -> None:
+        """Nothing, as ``advance`` and ``note``."""
 
-    def note(self, text: str) -> None:
-        pass
+    advance = note = phase
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the harness hands to a method besides its recipe. It stays as it is; what changes while a method trains is the trainer's
-    (:class:`bench.training.state.Progress`)."""
+    """What the harness hands to a method besides its recipe. It does not change; what changes while a method trains is in
+    :class:`bench.training.loop.Progress`."""
 
     device: str = "cpu"
-    precision: str = (
-        "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
-    )
+    precision: str = "fp32"  # while training: fp32, tf32, bf16 or fp16; scoring is always float32
     seed: int = 42
     folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
-    dev_score: Callable[[Method], float] | None = (
-        None  # Spearman x 100 of the selection set; None: the last step is kept
-    )
+    dev_score: Callable[[Method], float] | None = None  # Spearman x 100; None: keep the last step
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
     offline: bool = False  # open no connection
-    chunk: int | None = (
-        None  # rows of a batch whose activations are held at once; None: all of them
-    )
+    chunk: int | None = None  # rows of a batch whose activations are held at once; None: all
     ranks: Alone | None = None  # the processes that train together; None: this one alone
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
     compiled: bool = False  # torch compiles the encoder's forward while training
-    save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
+    save_seconds: float = 60.0  # between two saved states; work after the last one is repeated
 
 
 @dataclass
 class TrainReport:
-    """What training did. ``dev_score`` is Spearman x 100 of the checkpoint that was kept, None without a dev set."""
+    """What training did. ``dev_score`` is Spearman x 100 of the best checkpoint, None without a dev set."""
 
     steps: int
     best_step: int
@@ -123,9 +114,7 @@ class TrainReport:
     dev_seconds: float
     sentences: int  # corpus rows seen, the same row in two epochs counted twice
     tokens: int = 0  # of these rows, without padding
-    execution: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what was decided on the way and changes no result by intent
+    execution: Mapping[str, Any] = field(default_factory=dict)  # chunk, ranks, compiled
 
     @property
     def sentences_per_second(self) -> float:
@@ -143,7 +132,7 @@ def seed_for(seed: int, *what: object) -> int:
 
 
 def rng_for(seed: int, *what: object) -> np.random.Generator:
-    """A numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is the same whoever asks, and when."""
+    """A numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is always the same."""
     import numpy as np
 
     return np.random.default_rng(seed_for(seed, *what))
@@ -155,12 +144,11 @@ class Method:
     Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
     ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
     ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
-    stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
+    stands for all seeds), ``by_dropout`` (settings in which only dropout makes two views of a sentence differ: a backbone
     whose own dropout is 0 is refused there), ``texts_per_row`` (how many texts a training step encodes of each row of the corpus, for the
-    plan's hours and memory; None: two, or its columns), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
-    record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
-    run), ``optional`` (recipe keys that a recipe has only where they are given), ``reads`` (how the names of tensors begin that its backbone's checkpoint holds beside the encoder, and that it reads:
-    any that nobody reads is refused, but for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
+    plan's hours and memory; None: two, or its columns), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the record has this name), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
+    run), ``optional`` (recipe keys that a recipe has only when they are set), ``reads`` (how the names of tensors begin that it reads
+    from its backbone's checkpoint besides the encoder: a checkpoint with tensors that nothing reads is refused, except for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
     "steps" of the training loop: it gets a corpus, and ``fit`` is called).
     """
 
@@ -180,9 +168,7 @@ class Method:
     fitted: ClassVar[str | None] = None
     reads: ClassVar[tuple[str, ...]] = ()
 
-    text_prompt: str | None = (
-        None  # what :meth:`encode` puts around every sentence, see :func:`prompted`
-    )
+    text_prompt: str | None = None  # put around every sentence, see :func:`prompted`
     backbone: Any
     recipe: Recipe
     context: Context
@@ -193,13 +179,13 @@ class Method:
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
-        """The kinds of corpus (of ``CORPORA``) that it can be trained on. Raises BenchError for a setting and recipe that
-        do not go together."""
+        """The kinds of corpus that it can be trained on, of sentences, pairs, triplets, labelled and graded. Raises BenchError
+        for a setting and recipe that do not go together."""
         return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
 
     @classmethod
     def is_split(cls) -> bool:
-        """Is its loss made of ``views`` and ``loss``, so that a batch of it can be cut into chunks and shared exactly?"""
+        """Whether its loss is made of ``views`` and ``loss``, so that a batch can be cut into chunks and shared exactly."""
         return False
 
     @classmethod
@@ -214,17 +200,17 @@ class Method:
     def fit(self, corpus: Any, context: Context) -> TrainReport | None:
         """Called with the tokenised corpus before the training loop, on every process that trains it.
 
-        Returns None where the loop is to do the rest; or does all of it, leaves what to keep in ``context.folder / "checkpoint"``
-        and returns what it did (``fitted = "pass"``).
+        Returns None where the loop does the rest; or does all of the training, writes ``context.folder / "checkpoint"``
+        and returns a report (``fitted = "pass"``).
         """
         raise NotImplementedError(f"{self.name} has nothing to train")
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """(n, dim) float32; row i belongs to sentence i, whatever stands around it."""
+        """(n, dim) float32; row i depends on sentence i alone."""
         raise NotImplementedError
 
     def encode_with(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
-        """As :meth:`encode`, with a task's own prompt in the place of the method's; None: that of the method."""
+        """As :meth:`encode`, with a task's prompt instead of the method's; None: the method's."""
         if prompt is None:
             return self.encode(sentences)
         before, self.text_prompt = self.text_prompt, prompt
@@ -234,21 +220,21 @@ class Method:
             self.text_prompt = before
 
     def about(self) -> Mapping[str, Any]:
-        """What the record says of a finished encoder beyond its name and revision, as JSON: pooling, dtype, prompt ..."""
+        """What the record says about a finished encoder besides its name and revision, as JSON: pooling, dtype, prompt ..."""
         return {}
 
     def portable(self) -> Portable:
         """What computes :meth:`encode`'s vectors, in parts that other libraries know; ``bench export`` writes them.
 
-        Raises BenchError with the reason where there is none, as here, for who did not define it.
+        Raises BenchError with the reason where that is not possible; here: the method does not define it.
         """
-        hint = f"define {type(self).__name__}.portable(); docs/evaluate.md shows how"
         raise BenchError(
-            f"{self.name} does not say what computes its vectors without its own code", hint
+            f"{self.name} does not say what computes its vectors without its own code",
+            f"define {type(self).__name__}.portable(); docs/evaluate.md shows how",
         )
 
     def save(self, folder: Path) -> None:
-        """Write what was trained, as safetensors and JSON. Nothing was: the name of the method is enough."""
+        """Write what was trained, as safetensors and JSON; here, where nothing is trained, only the method's name."""
         folder.mkdir(parents=True, exist_ok=True)
         write_json(
             folder / "method.json",
@@ -262,13 +248,11 @@ class Method:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
 
 
-PLACE = (
-    "[X]"  # in a template: where the sentence stands, as Jiang et al. 2022 (PromptBERT) write it
-)
+PLACE = "[X]"  # of the sentence in a template, as in Jiang et al. 2022 (PromptBERT)
 
 
 def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
-    """Each sentence in its prompt: in the place of [X] where the prompt is a template, behind the prompt otherwise."""
+    """Each sentence in its prompt: instead of [X] where the prompt is a template, after the prompt otherwise."""
     if not prompt:
         return list(sentences)
     template = prompt if PLACE in prompt else prompt + PLACE
@@ -276,20 +260,19 @@ def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
 
 
 def task_prompt(recipe: Mapping[str, Any], suite: str, task: str) -> str | None:
-    """The prompt that the recipe has for a task, or else for its suite; None where it has neither."""
-    prompts = json.loads(recipe.get("prompts") or "{}")
-    found = prompts.get(task, prompts.get(suite))
-    return None if found is None else str(found)
+    """The recipe's prompt for a task, or else for its suite; None where it has neither."""
+    prompts: dict[str, str] = json.loads(recipe.get("prompts") or "{}")
+    return prompts.get(task, prompts.get(suite))
 
 
 def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
-    """Raises BenchError where the recipe's value is none of ``choices``."""
+    """Raises BenchError where the recipe's value is not one of ``choices``."""
     if recipe[key] not in choices:
         raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(choices)}")
 
 
 def check_positive(recipe: Recipe, key: str) -> None:
-    """Raises BenchError where the recipe's number is not above 0."""
+    """Raises BenchError where the recipe's number is not greater than 0."""
     if not recipe[key] > 0:
         raise BenchError(f"{key} must be greater than 0, not {recipe[key]}", f"--set {key}=VALUE")
 
@@ -309,9 +292,95 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-# --- what computes a method's vectors, said in parts that other libraries know: ``portable()`` gives it to ``bench export`` ---
-# sentence -> reader (tokenizer, encoder) -> pooling -> layers after it -> vector. Where no ready part does what a method does, a
-# ModuleFile travels: a class in a source file of its own, which is copied into the export and runs without this package.
+# --- how long a training may be: the recipe's epochs, or a budget by which methods can be compared, ``--budget 10m`` ---
+# A budget replaces the recipe's epochs. It is a recipe value, stored as :func:`canonical` text, so that one budget has one
+# fingerprint however it was written.
+
+STEPS, SENTENCES, TOKENS, SECONDS, GPU_SECONDS = "steps", "sentences", "tokens", "s", "gpu-s"
+COUNTED = (STEPS, SENTENCES, TOKENS)
+EXAMPLES = "--budget 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, or 2gpu-h"
+
+# as it is written -> (unit, how many of it)
+_WRITTEN = {
+    **{name: (unit, 1) for unit in COUNTED for name in (unit, unit[:-1])},
+    **{
+        prefix + name: (unit, seconds)
+        for prefix, unit in (("", SECONDS), ("gpu-", GPU_SECONDS))
+        for name, seconds in (("s", 1), ("m", 60), ("min", 60), ("h", 3600), ("d", 86400))
+    },
+}
+_PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e\+?[0-9]{1,2})?)\s*([a-z-]+)\s*")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``amount`` of ``unit``: optimiser steps, rows of the corpus, tokens without padding, seconds of training (dev scores
+    not counted), or seconds of training times GPUs."""
+
+    amount: float
+    unit: str
+
+    @property
+    def timed(self) -> bool:
+        """Measured by a clock, so that two runs of it do not end at the same step."""
+        return self.unit not in COUNTED
+
+    def __str__(self) -> str:
+        return f"{int(self.amount) if self.amount == int(self.amount) else self.amount}{self.unit}"
+
+
+def parse(text: str) -> Budget:
+    """``"10m"`` -> 600 seconds. Raises BenchError for anything but an amount of a known unit."""
+    match = _PATTERN.fullmatch(text.lower())
+    if match is None or match[2] not in _WRITTEN:
+        raise BenchError(
+            f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, or gpu-h",
+            EXAMPLES,
+        )
+    unit, times = _WRITTEN[match[2]]
+    amount = float(match[1]) * times
+    if amount <= 0 or not math.isfinite(amount) or (unit in COUNTED and amount != int(amount)):
+        raise BenchError(
+            f"--budget {text}: expected {'a whole number of ' + unit if unit in COUNTED else 'a time'} above 0",
+            EXAMPLES,
+        )
+    return Budget(amount, unit)
+
+
+def canonical(text: str) -> str:
+    """``"10m"``, ``"600s"`` and ``"10 min"`` are all ``"600s"``."""
+    return str(parse(text))
+
+
+def budget_of(recipe: Mapping[str, Any]) -> Budget | None:
+    """The budget of a recipe, None without one."""
+    text = recipe.get("budget")
+    return None if text is None else parse(str(text))
+
+
+def total_steps(recipe: Recipe, rows: int) -> int | None:
+    """Optimiser steps of the whole run; None where tokens or a clock decide.
+
+    The last short batch of an epoch counts, unless the recipe drops it (and there is a whole one).
+    """
+    budget, rest = budget_of(recipe), rows % recipe.batch_size
+    of_epoch = rows - rest if recipe.drop_last and rows > rest else rows
+    steps_of_epoch = math.ceil(of_epoch / recipe.batch_size)
+    if budget is None:
+        steps = math.ceil(recipe.epochs * steps_of_epoch)
+    elif budget.unit == STEPS:
+        steps = int(budget.amount)
+    elif budget.unit == SENTENCES:  # until so many rows were seen
+        epochs, rest = divmod(int(budget.amount), of_epoch)
+        steps = epochs * steps_of_epoch + math.ceil(rest / recipe.batch_size)
+    else:
+        return None
+    return min(steps, recipe.max_steps) if recipe.max_steps else steps
+
+
+# --- what computes a method's vectors, in parts that other libraries know: ``portable()`` gives it to ``bench export`` ---
+# sentence -> reader (tokenizer, encoder) -> pooling -> layers after it -> vector. Where no standard part does what a method does,
+# it has a ModuleFile: a class in a separate source file, which is copied into the export and runs without this package.
 
 
 @dataclass(frozen=True)
@@ -325,9 +394,9 @@ class Affine:
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """A class that travels in the export, with what it reads.
+    """A class that is copied into the export, with what it reads.
 
-    ``file`` imports nothing but torch, safetensors, transformers and sentence-transformers, and nothing relative. A reader's
+    ``file`` imports only torch, safetensors, transformers and sentence-transformers, and has no relative import. A reader's
     class derives from sentence-transformers' ``Transformer`` or ``InputModule`` and finds ``settings`` in ``<file's stem>.json``
     and ``tensors`` in ``<file's stem>.safetensors``, in the export's own folder. The class of a layer is a ``torch.nn.Module``
     with ``load(folder)``, which finds ``config.json`` and ``model.safetensors`` there, and ``forward(features)``, which sets
@@ -355,15 +424,12 @@ class Portable:
     pooling: str | None = None
     states: tuple[int, ...] = (-1,)
     layers: tuple[Affine | ModuleFile, ...] = ()
-    reader: ModuleFile | None = (
-        None  # reads sentences in the place of encoder and tokenizer as they are
-    )
+    reader: ModuleFile | None = None  # reads sentences instead of the plain encoder and tokenizer
     write: Callable[[Path], None] | None = (
-        None  # a method that is a sentence-transformers model already writes its folder itself
+        None  # of a sentence-transformers model: it writes itself
     )
 
     @property
     def module_files(self) -> tuple[ModuleFile, ...]:
-        """Everything that travels as source: who loads the export has to allow it."""
-        parts = (self.reader, *self.layers)
-        return tuple(part for part in parts if isinstance(part, ModuleFile))
+        """Everything that is copied as source: the user who loads the export has to allow it."""
+        return tuple(p for p in (self.reader, *self.layers) if isinstance(p, ModuleFile))

@@ -1,18 +1,19 @@
-"""One training on several processes, its ranks: who they are, and what they tell each other.
+"""One training on several processes, its ranks: their numbers, and what they send each other.
 
-The batch is the whole batch: its rows are dealt out, see :meth:`Alone.part`, and every rank computes the loss of all of them, see
-:mod:`bench.training.gradient`. Rank 0 leads: it alone scores, prints and writes, and the clock, the signals and the disk that
-decide something are asked in one place, so that all ranks do the same at the same step.
+The rows of a batch are divided among the ranks, see :meth:`Alone.part`, and every rank computes the loss of all of them, see
+:mod:`bench.training.gradient`. Rank 0 leads: only it scores, prints and writes, and one rank reads the clock, the signals and
+the disk where they decide something, so that all ranks do the same at the same step.
 
-Two groups of processes: one moves tensors (NCCL between GPUs, gloo between CPUs), one settles what to do (always gloo, on the
+Two groups of processes: one moves tensors (NCCL between GPUs, gloo between CPUs), one decides what to do (always gloo, on the
 CPU). The second has no timeout, since the others wait while rank 0 scores; when a rank ends, its connections close, and the
-others know at once.
+others notice at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -27,29 +28,27 @@ from bench.base.errors import BenchError, Interrupted, RunFailed
 T = TypeVar("T")
 
 NO_TIMEOUT = timedelta(days=365)
-GPU_TIMEOUT = timedelta(
-    minutes=10
-)  # of one exchange between GPUs, which begins when all ranks are there
+GPU_TIMEOUT = timedelta(minutes=10)  # of an exchange between GPUs, which begins with the last rank
 SETTLE = timedelta(seconds=10)  # how long a rank that failed waits for the others to fail as it did
 
 
 class Alone:
-    """The one rank of a training in one process: everything is settled by saying it."""
+    """The only rank of a training in one process."""
 
     rank, count, lead = 0, 1, True
-    broken = False  # do the ranks no longer agree? Then the process has to end
-    lost = False  # and was that because another one had ended?
+    broken = False  # the ranks no longer agree: the process has to end
+    lost = False  # because another one has ended
 
     def any(self, flag: bool) -> bool:
-        """Does any rank say so? The same answer on all."""
-        return flag
+        """Whether the flag is true on any rank; the same answer on all."""
+        return any(self.gather(flag))
 
     def share(self, value: T) -> T:
         """Rank 0's value, on every rank."""
         return value
 
     def first(self, work: Callable[[], T]) -> T:
-        """What ``work`` returns on rank 0, on every rank; the others wait. A BenchError of it is raised on every rank."""
+        """What ``work`` returns on rank 0, on every rank; the others wait. If it raises a BenchError, every rank does."""
         return work()
 
     def gather(self, value: T) -> list[T]:
@@ -58,23 +57,23 @@ class Alone:
 
     def total(self, number: int) -> int:
         """The sum over the ranks."""
-        return number
+        return sum(self.gather(number))
 
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Put the mean of all ranks' gradients in the place of each rank's own."""
+        """Replace each rank's gradients by their mean over all ranks."""
 
     def start_alike(self, module: nn.Module) -> None:
-        """Give every rank rank 0's parameters and buffers: equal seeds on unlike machines may differ in the last bit."""
+        """Copy rank 0's parameters and buffers to every rank: on different machines the same seed may differ in the last bit."""
 
     def sizes(self, rows: int) -> list[int]:
-        """How many of the rows of a batch each rank has: as even as can be, the first ranks have one more."""
+        """How many rows of a batch each rank has: as even as possible, the first ranks have one more."""
         whole, rest = divmod(rows, self.count)
         return [whole + (rank < rest) for rank in range(self.count)]
 
     def part(self, rows: np.ndarray) -> np.ndarray:
-        """This rank's part of a batch's row numbers, in one piece: the parts in the order of the ranks are the batch.
+        """This rank's part of a batch's row numbers: the parts in the order of the ranks are the batch.
 
-        A rank for which none is left gets the first row, to have something to compute; nothing of it counts.
+        A rank without rows gets the first row, to have something to compute; it does not count.
         """
         sizes = self.sizes(len(rows))
         start = sum(sizes[: self.rank])
@@ -85,9 +84,9 @@ ALONE = Alone()
 
 
 class Ranks(Alone):
-    """One of several processes. ``store`` is where they have met; ``device`` where this one computes.
+    """One of several processes. They have met at ``store``; this one computes on ``device``.
 
-    Raises RunFailed, from every method, where another rank has ended; what that one said last is told.
+    Every method raises RunFailed, with the last message of the other rank, where one has ended.
     """
 
     def __init__(self, store: Any, rank: int, count: int, device: str) -> None:
@@ -108,7 +107,7 @@ class Ranks(Alone):
     # what to do
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """``work`` on rank 0, which may fetch something, then on the others. A BenchError of rank 0 is raised on every rank."""
+        """``work`` on rank 0, which may fetch something, then on the others. If rank 0 raises a BenchError, every rank does."""
         done: list[T] = []
         self.first(lambda: done.append(work()) if self.lead else None)
         if self.lead:
@@ -119,12 +118,6 @@ class Ranks(Alone):
             self.tell(error)
             self.broken = True
             raise
-
-    def any(self, flag: bool) -> bool:
-        return bool(self._reduced([int(flag)], dist.ReduceOp.MAX)[0])
-
-    def total(self, number: int) -> int:
-        return self._reduced([number], dist.ReduceOp.SUM)[0]
 
     def share(self, value: T) -> T:
         box = [value if self.lead else None]
@@ -139,15 +132,14 @@ class Ranks(Alone):
                 value = work()
             except BenchError as raised:
                 error = raised
-        outcomes: Any = self.share(
-            (value, error and (isinstance(error, Interrupted), error.message, error.hint))
-        )
+        kind = Interrupted if isinstance(error, Interrupted) else RunFailed
+        shared: Any = self.share((value, error and (kind, error.message, error.hint)))
         if error is not None:
             raise error
-        if outcomes[1] is not None:
-            interrupted, message, hint = outcomes[1]
-            raise Interrupted(message, hint) if interrupted else RunFailed(message, hint)
-        return outcomes[0]  # type: ignore[no-any-return]
+        if shared[1] is not None:
+            kind, message, hint = shared[1]
+            raise kind(message, hint)
+        return shared[0]  # type: ignore[no-any-return]
 
     def gather(self, value: T) -> list[T]:
         values: list[Any] = [None] * self.count
@@ -157,22 +149,14 @@ class Ranks(Alone):
 
     def largest(self, numbers: Sequence[int]) -> list[int]:
         """The largest over the ranks, number by number."""
-        return self._reduced(numbers, dist.ReduceOp.MAX)
-
-    def _reduced(self, numbers: Sequence[int], how: Any) -> list[int]:
-        if not numbers:
-            return []
-        sent = torch.tensor(list(numbers), dtype=torch.int64)
-        with self._heard():
-            dist.all_reduce(sent, how, group=self.control)
-        return [int(number) for number in sent]
+        return [max(column) for column in zip(*self.gather(list(numbers)), strict=True)]
 
     # tensors
 
     def rows_of_all(self, mine: Tensor, sizes: Sequence[int]) -> Tensor:
-        """(N, ...): the rows of all ranks in their order; ``mine`` is (n, ...), the same but for n, which is ``sizes[rank]``.
+        """(N, ...): the rows of all ranks in their order; ``mine`` is (n, ...) with n = ``sizes[rank]``.
 
-        Rows travel as bytes, so that any kind of number can.
+        Rows are sent as bytes, so that any kind of number can be.
         """
         padded = mine.new_zeros((max(sizes), *mine.shape[1:]))
         padded[: len(mine)] = mine
@@ -197,10 +181,9 @@ class Ranks(Alone):
                 tensor.copy_(sent.view_as(tensor))
 
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        there = self.largest(
-            [p.grad is not None for p in parameters]
-        )  # else a decay would move what no rank has used
-        for p, used in zip(parameters, there, strict=True):
+        used_by_any = self.largest([p.grad is not None for p in parameters])
+        # a parameter without a gradient on every rank stays without: else weight decay would change it
+        for p, used in zip(parameters, used_by_any, strict=True):
             if used and p.grad is None:
                 p.grad = torch.zeros_like(p)
         gradients = [p.grad for p in parameters if p.grad is not None]
@@ -214,10 +197,10 @@ class Ranks(Alone):
     # how it ends
 
     def settle(self, error: BaseException | None) -> bool:
-        """Called once at the end of a training, however it ended on this rank: has it ended on every other rank, too?
+        """Called once at the end of a training, whether it failed on this rank or not. Returns whether every rank has ended it.
 
-        Where one fails alone, as out of memory, the others wait for it in an exchange that it never comes to. Then this is
-        False after some seconds, ``broken`` is set, and the process has to end.
+        Where one rank fails alone, such as out of memory, the others wait for it in an exchange that it never reaches. Then this
+        returns False after some seconds, ``broken`` is set, and the process has to end.
         """
         self.trainings += 1
         if self.broken:
@@ -234,7 +217,7 @@ class Ranks(Alone):
         return not self.broken
 
     def tell(self, error: BaseException) -> None:
-        """Leave for the others why this rank ends."""
+        """Store for the others why this rank ends."""
         text = (
             error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
         )
@@ -243,12 +226,13 @@ class Ranks(Alone):
 
     @contextlib.contextmanager
     def _heard(self) -> Iterator[None]:
-        """While open, a connection that breaks is told as the end of the rank behind it, and ``broken`` is set."""
+        """While open, a lost connection is raised as the end of the other rank, and ``broken`` is set."""
         try:
             yield
         except RuntimeError as error:
-            if not _is_lost_connection(error):
-                raise
+            text = str(error).lower()  # gloo's errors have no class
+            if not isinstance(error, dist.DistError) and not re.search("gloo|connection", text):
+                raise  # a mistake, or lack of memory here
             self.broken = self.lost = True
             raise RunFailed(
                 self._who_ended(), "the same command goes on from the last state"
@@ -257,31 +241,23 @@ class Ranks(Alone):
     def _who_ended(self) -> str:
         others = [rank for rank in range(self.count) if rank != self.rank]
         with contextlib.suppress(RuntimeError):
-            told = {
-                rank: self.store.get(f"failed/{rank}").decode()
+            messages = [
+                f"rank {rank} of {self.count} failed: {self.store.get(f'failed/{rank}').decode()}"
                 for rank in others
                 if self.store.check([f"failed/{rank}"])
-            }
-            if told:
-                return "; ".join(
-                    f"rank {rank} of {self.count} failed: {text}" for rank, text in told.items()
-                )
+            ]
+            if messages:
+                return "; ".join(messages)
         who = f"rank {others[0]}" if len(others) == 1 else "another rank"
-        return f"{who} of {self.count} ended without a word (killed, or out of memory?)"
-
-
-def _is_lost_connection(error: RuntimeError) -> bool:
-    """And not a mistake, or memory that was short here. What gloo raises has no class of its own."""
-    text = str(error).lower()
-    return isinstance(error, dist.DistError) or "gloo" in text or "connection" in text
+        return f"{who} of {self.count} ended without a message (killed, or out of memory?)"
 
 
 def rank_device(device: str) -> str:
-    """The device of this rank: "cuda" is the GPU that its local rank says. Raises BenchError where that is not here."""
+    """The device of this rank: "cuda" is the GPU with the number of its local rank. Raises BenchError where there is none."""
     kind, _, number = device.partition(":")
     if kind == "mps" or (kind == "cuda" and number):
         raise BenchError(
-            f"--device {device} is one device, and there are several processes",
+            f"--device {device} is a single device, and there are several processes",
             "--device cuda or --device cpu",
         )
     if kind != "cuda":
@@ -289,14 +265,14 @@ def rank_device(device: str) -> str:
     local, here = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
     if local >= here:
         raise BenchError(
-            f"{here} GPUs are here, and this process is to have GPU {local}",
+            f"this machine has {here} GPUs, and this process needs GPU {local}",
             f"--on torchrun:{here}, or --device cpu",
         )
     return f"cuda:{local}"
 
 
 def join(device: str) -> Ranks:
-    """Meet the other ranks where torchrun's environment says. ``device`` is this rank's. Waits for all of them."""
+    """Meet the other ranks as torchrun's environment says, waiting for all of them. ``device`` is this rank's."""
     if device.startswith("cuda"):
         torch.cuda.set_device(device)
     store, rank, count = next(iter(dist.rendezvous("env://")))

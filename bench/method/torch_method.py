@@ -1,4 +1,5 @@
-"""The torch half of the contract: what a trained method inherits. Plugins import these names from ``bench.method``.
+"""The torch half of the contract: what a trained method inherits, and the features that it works on. Plugins import these names
+from ``bench.method``.
 
 Shapes: n rows of a batch, T tokens (padded), H hidden size, L layers.
 """
@@ -7,14 +8,17 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from bench.backbones import Reference, load
 from bench.backbones.model import Backbone
@@ -29,21 +33,174 @@ from bench.method.contract import (
     seed_for,
     write_json,
 )
-from bench.method.features import (
-    Features,
-    Ids,
-    by_length,
-    by_rows,
-    exact,
-    of_rows,
-    pad,
-    take,
-    widened,
-)
+from bench.method.ranks import ALONE, Alone
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
-    from bench.method.ranks import Alone
+
+
+# --- features: the tensors of a batch of sentences, how they are padded, joined, and cut into passes of similar length or of few rows ---
+
+Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
+# input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds: (n,) describes rows, (n, T, ...) their tokens. A
+# number without a dimension is the largest over all rows. It stays in main memory, so that the host need not wait for a GPU to
+# read a size that `collate` knows
+Features = dict[str, Tensor]
+
+
+def pad(
+    rows: Sequence[Ids],
+    pad_id: int,
+    *,
+    before: Ids = (),
+    after: Ids = (),
+    longest: int | None = None,
+) -> Features:
+    """Ids of different lengths as (n, T) input_ids and attention_mask, padded on the right.
+
+    Each row is cut to its first ``longest`` ids, with ``before`` and ``after`` around them.
+    """
+    cut = [np.asarray(row[:longest], dtype=np.int64) for row in rows]
+    ends = len(before) + np.fromiter((len(row) for row in cut), dtype=np.int64, count=len(cut))
+    T = int(ends.max(initial=0)) + len(after) if cut else 0
+    positions = np.arange(T)
+    ids = np.full((len(cut), T), pad_id, dtype=np.int64)
+    ids[:, : len(before)] = before
+    if cut:
+        ids[(positions >= len(before)) & (positions < ends[:, None])] = np.concatenate(cut)
+    for i, token in enumerate(after):
+        ids[np.arange(len(cut)), ends + i] = token
+    mask = positions < (ends + len(after))[:, None]
+    return {
+        "input_ids": torch.from_numpy(ids),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+    }
+
+
+def join(parts: Sequence[Features], pad_id: int) -> Features:
+    """Several (n_i, T_i) features as one (sum n_i, max T_i): one encoder pass, in which each row has its own dropout mask."""
+    longest = max(part["input_ids"].shape[1] for part in parts)
+
+    def joined(key: str) -> Tensor:
+        values = [part[key] for part in parts]
+        if values[0].ndim == 0:
+            return torch.stack(values).max()
+        if values[0].ndim > 1:
+            values = [
+                widened(value, longest, pad_id if key == "input_ids" else 0) for value in values
+            ]
+        return torch.cat(values)
+
+    return {key: joined(key) for key in parts[0]}
+
+
+def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
+    """An (n, T, ...) tensor as (n, length, ...), filled up on the right."""
+    after = [0, 0] * (tensor.ndim - 2) + [0, length - tensor.shape[1]]
+    return nn.functional.pad(tensor, after, value=fill)
+
+
+def take(features: Features, rows: Tensor, length: int) -> Features:
+    """Some rows of features, cut to their first ``length`` tokens."""
+    return of_rows(features, lambda value: value[rows, :length] if value.ndim > 1 else value[rows])
+
+
+def of_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
+    """Every tensor with rows, changed; numbers without a dimension as they are."""
+    return {key: change(value) if value.ndim else value for key, value in features.items()}
+
+
+@cache
+def constant(numbers: tuple[int, ...], device: torch.device) -> Tensor:
+    """Numbers that never change, as a tensor that is copied to a device once: a copy in each step would make the host wait."""
+    with torch.inference_mode(False):
+        return torch.tensor(numbers, device=device)
+
+
+PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
+
+
+def by_length(mask: Tensor) -> list[Tensor]:
+    """Row numbers of an (n, T) mask in groups of similar length, longest first: a new group begins where padding costs more than a pass.
+
+    A row's length counts up to its last 1. Every row is in exactly one group.
+    """
+    positions = torch.arange(1, mask.shape[1] + 1)
+    lengths, order = (mask * positions).amax(1).sort(descending=True, stable=True)
+    sizes = lengths.tolist()
+    starts = [0]
+    for i, length in enumerate(sizes):
+        if (sizes[starts[-1]] - length) * (len(sizes) - i) >= PASS_TOKENS:
+            starts.append(i)
+    return [order[start:end] for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True)]
+
+
+@contextmanager
+def attention(encoder: Any, name: str) -> Iterator[None]:
+    """While open, an encoder with transformers' fused attention uses the implementation ``name``: equal except for rounding."""
+    fused = getattr(encoder.config, "_attn_implementation", None) == "sdpa"
+    if fused:  # else chosen by the user
+        encoder.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        if fused:
+            encoder.set_attn_implementation("sdpa")
+
+
+@contextmanager
+def float32_products(*, tf32: bool) -> Iterator[None]:
+    """While open, a GPU multiplies float32 matrices in float32, or rounds them to TF32 (10 bits of 23) first; also in cuDNN's
+    convolutions and LSTMs, which have a separate switch."""
+    cudnn = torch.backends.cudnn
+    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    cudnn.allow_tf32 = tf32
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        cudnn.allow_tf32 = before[1]
+
+
+@contextmanager
+def exact(encoder: nn.Module) -> Iterator[None]:
+    """While open, an encoder computes without compilation, in float32: no option that speeds up training changes what is scored."""
+    compiled = vars(encoder).pop("forward", None)  # compile=true: bench.training.loop
+    try:
+        with float32_products(tf32=False):
+            yield
+    finally:
+        if compiled is not None:
+            encoder.forward = compiled
+
+
+def by_rows(
+    function: Callable[..., tuple[Tensor, ...]], *inputs: Any, chunk: int | None = None
+) -> tuple[Tensor, ...]:
+    """``function(*inputs)``, slice by slice: every input and every output has n rows, and outputs of row i need only row i.
+
+    ``inputs`` are tensors or features (dicts of tensors). A slice's activations are dropped and, where a gradient is wanted,
+    computed again with the same random draws.
+    """
+    n = len(inputs[0] if isinstance(inputs[0], Tensor) else next(iter(inputs[0].values())))
+    if chunk is None or chunk >= n:
+        return function(*inputs)
+    parts = [
+        checkpoint(function, *(cut(value, i, i + chunk) for value in inputs), use_reentrant=False)
+        for i in range(0, n, chunk)
+    ]
+    return tuple(torch.cat(column) for column in zip(*parts, strict=True))
+
+
+def cut(value: Any, start: int, stop: int) -> Any:
+    """Rows ``start`` to ``stop`` of a tensor or of features."""
+    if isinstance(value, Tensor):
+        return value[start:stop]
+    return of_rows(value, lambda tensor: tensor[start:stop])
+
+
+# --- a batch, its loss, and the method that is trained on it ---
 
 
 @dataclass
@@ -56,7 +213,7 @@ class Batch:
 
     columns: tuple[Features, ...]
     step: int = 0  # optimiser steps already done
-    rows: np.ndarray | None = None  # (n,) where they stand in the corpus; None: made by hand
+    rows: np.ndarray | None = None  # (n,) their numbers in the corpus; None: made by hand
     tokens: int = 0  # of all columns of the whole batch, without padding
     whole: int | None = None  # rows of the batch over all processes; None: one process
 
@@ -74,15 +231,15 @@ class Loss:
 
 
 def checked_loss(method: TorchMethod, returned: Any) -> Loss:
-    """What a method returned as its loss. Raises PluginFailed, with the place in its code, for anything but a Loss of tensors, its total of
-    one number."""
+    """What a method returned as its loss. Raises PluginFailed, with the place in its code, for anything but a Loss of tensors whose
+    total is one number."""
     place = place_of_code(type(method).loss if method.is_split() else type(method).forward)
     if not isinstance(returned, Loss):
         raise PluginFailed(f"{place}: returned {type(returned).__name__}; return Loss(tensor)")
     for name, value in {"total": returned.total, **returned.parts}.items():
         if not isinstance(value, Tensor):
             raise PluginFailed(
-                f"{place}: '{name}' of the loss is {type(value).__name__}, and a Tensor is expected"
+                f"{place}: '{name}' of the loss is {type(value).__name__}; expected a Tensor"
             )
     if returned.total.numel() != 1:
         shape = tuple(returned.total.shape)
@@ -94,36 +251,32 @@ def checked_loss(method: TorchMethod, returned: Any) -> Loss:
 
 
 ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
-CPU_TOKENS, GPU_TOKENS = (
-    1024,
-    16384,
-)  # of a batch of `encode`: states that stay in a core's cache; enough work for a kernel
+# tokens in a batch of `encode`: the states fit in a core's cache; enough work for a kernel
+CPU_TOKENS, GPU_TOKENS = 1024, 16384
 
 
 class TorchMethod(Method, nn.Module):
     """A method that is a module. Define ``views`` and ``loss`` (of a batch) and ``embed`` (what is scored).
 
-    ``trains_on`` says what :meth:`collate` is handed of the corpus: token "ids", or the "text" itself (for a method that
+    ``trains_on`` says what :meth:`collate` gets from the corpus: token "ids", or the "text" itself (for a method that
     edits characters). ``training_only`` names modules and buffers that only training needs (a momentum copy, a queue, a
-    generator): they stand in the state to resume from and not in the checkpoint. ``padding_counts``: its loss looks at
-    padding, as some authors' code does, so that no more of it may be added for a GPU's sake.
+    generator): they are in the state to resume from and not in the checkpoint. ``padding_counts``: its loss depends on
+    padding, as in some authors' code, so that a GPU's batches may not be padded further.
     """
 
     trains_on: ClassVar[str] = "ids"
     training_only: ClassVar[tuple[str, ...]] = ()
     padding_counts: bool = False
     encode_tokens: int | None = (
-        None  # padded tokens in one batch of `encode`; None: what suits the device
+        None  # padded, in one batch of `encode`; None: what suits the device
     )
-    chunk: int | None = (
-        None  # rows of a batch whose activations are held at once while training; None: all of them
-    )
+    chunk: int | None = None  # rows whose activations are held at once while training; None: all
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
-        """Takes the encoder as ``self.encoder``; a subclass adds its own modules after ``super().build(...)``."""
+        """Sets ``self.encoder``; a subclass adds its modules after ``super().build(...)``."""
         self.backbone, self.recipe = backbone, recipe
         self.encoder = backbone.encoder
         self.before, self.after = backbone.special_tokens()
@@ -169,27 +322,27 @@ class TorchMethod(Method, nn.Module):
     # from features to numbers
 
     def hidden(self, features: Features) -> Tensor:
-        """(n, T, H) states of the last layer; what stands at padding means nothing.
+        """(n, T, H) states of the last layer; those of padding mean nothing.
 
         In float32 on a CPU, rows of similar length go through the encoder together, which saves 5 to 20 % of a training
-        step. In bf16 and on a GPU a pass itself costs more than the padding that it saves.
+        step. In bf16 and on a GPU a pass costs more than the padding that it saves.
         """
         mask = features["attention_mask"]
         worth_it = mask.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
         groups = by_length(mask) if worth_it and len(mask) > 1 else []
         if len(groups) < 2:
             return self.states(features)
-        parts = []
-        for rows in groups:
-            used = int(mask[rows].any(0).nonzero().max()) + 1
-            parts.append(widened(self.states(take(features, rows, used)), mask.shape[1]))
+        lengths = [int(mask[rows].any(0).nonzero().max()) + 1 for rows in groups]
+        parts = [
+            widened(self.states(take(features, rows, length)), mask.shape[1])
+            for rows, length in zip(groups, lengths, strict=True)
+        ]
         return torch.cat(parts)[torch.cat(groups).argsort()]
 
     def states(self, features: Features) -> Tensor:
-        """(n, T, H): one pass through the encoder, with what of ``features`` it understands."""
-        inputs = {key: value for key, value in features.items() if key in ENCODER_INPUTS}
-        if "inputs_embeds" in inputs:
-            inputs.pop("input_ids", None)
+        """(n, T, H): one pass through the encoder, with those of ``features`` that it takes."""
+        unused = "input_ids" if "inputs_embeds" in features else ""
+        inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
         return self.encoder(**inputs).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
@@ -197,7 +350,7 @@ class TorchMethod(Method, nn.Module):
         raise NotImplementedError(f"{self.name} defines no embed(features)")
 
     def forward(self, batch: Batch) -> Loss:
-        """The loss of one batch, as :meth:`views` and :meth:`loss` say it.
+        """The loss of one batch, from :meth:`views` and :meth:`loss`.
 
         A method may override this instead. Then its batch cannot be cut into chunks of rows (``--chunk``).
         """
@@ -211,26 +364,24 @@ class TorchMethod(Method, nn.Module):
     @property
     def ranks(self) -> Alone:
         """The processes that train it together."""
-        from bench.method.ranks import ALONE
-
         context = getattr(self, "context", None)
         return (context and context.ranks) or ALONE
 
     def prepare(self, batch: Batch) -> None:
-        """Called once before the views of a batch: what changes the method itself, as a momentum copy's step does."""
+        """Called once before the views of a batch: for what changes the method itself, such as a momentum copy's step."""
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """All that :meth:`loss` needs to know of the rows: tensors whose first dimension is the batch's n rows.
+        """Everything that :meth:`loss` needs from the rows: tensors whose first dimension is the batch's n rows.
 
-        Row i of a view depends on row i of the batch, on the parameters and on dropout alone, so that a batch can be cut. A
-        mean over tokens or over other parts of rows comes as two views, (n,) sums and (n,) counts; labels come as a view.
+        Row i of a view depends only on row i of the batch, on the parameters and on dropout, so that a batch can be cut. A
+        mean over tokens or over other parts of rows is two views, (n,) sums and (n,) counts; labels are a view.
         """
         raise NotImplementedError(
             f"{self.name} defines neither views(batch) and loss(views, batch) nor forward(batch)"
         )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        """The loss of the views of the whole batch, where rows may meet. Of ``batch`` it reads nothing but ``step``."""
+        """The loss of the views of the whole batch, where rows may meet. Of ``batch`` it reads only ``step``."""
         raise NotImplementedError(f"{self.name} defines no loss(views, batch)")
 
     def views_of(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -238,8 +389,9 @@ class TorchMethod(Method, nn.Module):
 
         def views(*columns: Features) -> tuple[Tensor, ...]:
             returned = self.views(Batch(columns, batch.step))
-            in_order = isinstance(returned, tuple | list)
-            if not in_order or not all(isinstance(view, Tensor) for view in returned):
+            if not isinstance(returned, tuple | list) or not all(
+                isinstance(view, Tensor) for view in returned
+            ):
                 raise PluginFailed(
                     f"{place_of_code(type(self).views)}: views returned {type(returned).__name__}; return a tuple of tensors"
                 )
@@ -251,7 +403,7 @@ class TorchMethod(Method, nn.Module):
         self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any
     ) -> tuple[Tensor, ...]:
         """``function(*inputs)``, in slices of ``chunk`` rows where that is set: for a ``loss`` with a second pass that works row
-        by row. ``inputs`` are tensors, or features, of n rows each; so is what comes back."""
+        by row. Inputs are tensors, or features, of n rows each, and outputs tensors of n rows."""
         return by_rows(function, *inputs, chunk=self.chunk)
 
     # how it is trained
@@ -261,16 +413,18 @@ class TorchMethod(Method, nn.Module):
         return adamw(self)
 
     def learning_rate(self, step: int, steps: int) -> float:
-        """The rate of the update after ``step`` of ``steps`` updates. Default: the recipe's ``schedule``, and ``warmup_steps`` or
-        ``warmup_ratio`` of all steps."""
-        recipe = self.recipe
-        warmup = recipe.warmup_steps or round(recipe.warmup_ratio * steps)
-        return learning_rate_at(
-            step, peak=recipe.learning_rate, steps=steps, warmup=warmup, schedule=recipe.schedule
-        )
+        """The rate of the update after ``step`` of ``steps`` updates. Default: rises over ``warmup_steps``, or ``warmup_ratio`` of
+        all steps, then stays (``schedule`` "constant") or falls to 0 ("linear")."""
+        peak: float = self.recipe.learning_rate
+        warmup = self.recipe.warmup_steps or round(self.recipe.warmup_ratio * steps)
+        if step < warmup:
+            return peak * step / warmup
+        if self.recipe.schedule == "constant":
+            return peak
+        return peak * max(0.0, (steps - step) / max(1, steps - warmup))
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
-        """The score by which checkpoints are selected; overridden where dev vectors are not the test vectors."""
+        """The score by which checkpoints are selected; overridden where dev vectors differ from test vectors."""
         return score(self)
 
     def fit(self, corpus: TokenisedCorpus, context: Context) -> TrainReport | None:
@@ -298,7 +452,7 @@ class TorchMethod(Method, nn.Module):
                 if not isinstance(vectors, Tensor):
                     place = place_of_code(type(self).embed)
                     raise PluginFailed(
-                        f"{place}: embed returned {type(vectors).__name__}, and a Tensor (n, dim) is expected"
+                        f"{place}: embed returned {type(vectors).__name__}; expected a Tensor (n, dim)"
                     )
                 return vectors.float().cpu().numpy()
 
@@ -317,15 +471,16 @@ class TorchMethod(Method, nn.Module):
             self.train(was_training)
 
     def trained_state(self) -> dict[str, Tensor]:
-        """What the checkpoint holds: trained parameters, and the buffers outside a frozen encoder."""
+        """The tensors of the checkpoint: trained parameters, and the buffers outside a frozen encoder."""
         return self._state(training=False)
 
     def training_state(self) -> dict[str, Tensor]:
-        """What resume needs besides the optimiser: :meth:`trained_state` and everything that only training needs."""
+        """The tensors that resume needs besides the optimiser: :meth:`trained_state` and those that only training needs."""
         return self._state(training=True)
 
     def _state(self, *, training: bool) -> dict[str, Tensor]:
         frozen = not any(p.requires_grad for p in self.encoder.parameters())
+        only = tuple(f"{part}." for part in self.training_only)
         needed = {name for name, p in self.named_parameters() if p.requires_grad}
         needed |= {
             name for name, _ in self.named_buffers() if not (frozen and name.startswith("encoder."))
@@ -333,11 +488,8 @@ class TorchMethod(Method, nn.Module):
         return {
             name: tensor.detach().cpu().contiguous()
             for name, tensor in self.state_dict().items()
-            if (training if self._for_training_only(name) else name in needed)
+            if (training if f"{name}.".startswith(only) else name in needed)
         }
-
-    def _for_training_only(self, name: str) -> bool:
-        return any(name == part or name.startswith(part + ".") for part in self.training_only)
 
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file
@@ -350,10 +502,10 @@ class TorchMethod(Method, nn.Module):
             "method": self.name,
             "backbone": self.backbone.name,
             "revision": self.backbone.revision,
+            "recipe": dict(self.recipe),
+            "tensors": len(state),
         }
-        write_json(
-            folder / "method.json", {**about, "recipe": dict(self.recipe), "tensors": len(state)}
-        )
+        write_json(folder / "method.json", about)
 
     def load(self, folder: Path) -> None:
         from safetensors import SafetensorError
@@ -378,7 +530,7 @@ class TorchMethod(Method, nn.Module):
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())
             raise BenchError(
-                f"{folder}: {len(different)} tensors do not fit the method, the first is {different[0]}"
+                f"{folder}: {len(different)} tensors differ from the method's, the first is {different[0]}"
             )
         self.load_state_dict(state, strict=False)
 
@@ -387,7 +539,7 @@ class TorchMethod(Method, nn.Module):
 
 
 class UncorrectedAdamW(torch.optim.AdamW):
-    """AdamW without bias correction, as in BERT's own code: p -= rate * (m / (sqrt(v) + eps) + decay * p).
+    """AdamW without bias correction, as in BERT's code: p -= rate * (m / (sqrt(v) + eps) + decay * p).
 
     The first updates are larger than corrected ones, the very first 3.2 times as large. Source: google-research/bert
     optimization.py; ``correct_bias=False`` of transformers' former AdamW, which decays what is already updated: a difference of
@@ -404,7 +556,7 @@ class UncorrectedAdamW(torch.optim.AdamW):
     def step(self, closure: Any = None) -> Any:
         """torch's own update, with a rate, an eps and a decay that undo its corrections by 1 - beta^t."""
         if self.done is None or getattr(self, "found_inf", None) is not None:
-            # in fp16 the scaler leaves updates out, and the device alone knows which
+            # in fp16 the scaler skips updates, and only the device knows which
             steps = (int(state["step"]) for state in self.state.values() if "step" in state)
             self.done = next(steps, 0)
         done, self.done = self.done, self.done + 1
@@ -414,7 +566,7 @@ class UncorrectedAdamW(torch.optim.AdamW):
             factor = of_m / math.sqrt(of_v)
             group.update(lr=rate * factor, eps=eps / math.sqrt(of_v), weight_decay=decay / factor)
         try:
-            # not super(): torch wraps the step of each class, and whoever asked to be told of a step would be told twice
+            # not super(): torch wraps the step of each class, so that hooks of a step would be called twice
             return inspect.unwrap(torch.optim.AdamW.step)(self, closure)
         finally:
             for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
@@ -440,8 +592,7 @@ def adamw(
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": recipe.weight_decay},
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
     ]
-    cls = torch.optim.AdamW if bias_correction else UncorrectedAdamW
-    return cls(
+    return (torch.optim.AdamW if bias_correction else UncorrectedAdamW)(
         [g for g in groups if g["params"]],
         lr=recipe.learning_rate,
         betas=betas,
@@ -450,43 +601,27 @@ def adamw(
     )
 
 
-def learning_rate_at(
-    step: int, *, peak: float, steps: int, warmup: int = 0, schedule: str = "linear"
-) -> float:
-    """The rate of the update after ``step`` updates: rises over ``warmup`` steps, then stays ("constant") or falls to 0 at ``steps``."""
-    if step < warmup:
-        return peak * step / warmup
-    if schedule == "constant":
-        return peak
-    return peak * max(0.0, (steps - step) / max(1, steps - warmup))
-
-
-def check_schedule(recipe: Recipe) -> None:
-    """Raises BenchError for a schedule that is not known."""
-    if recipe.schedule not in ("linear", "constant"):
-        raise BenchError(f"schedule={recipe.schedule} is unknown", "choose linear or constant")
-
-
 def build_method(
     cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool
 ) -> Method:
     """A method on its backbone, in evaluation mode on the context's device, with initial weights that the context's seed fixes.
 
-    ``learns``: it is trained or fitted; else its weights are frozen, for what trains decides what a checkpoint holds. A method that
-    brings its own vectors is handed the reference. Raises NotAModel where the backbone cannot be had.
+    ``learns``: it is trained or fitted; otherwise its weights are frozen, because a checkpoint holds what trains. A method that
+    brings its own vectors gets the reference. Raises NotAModel where the backbone is not available.
     """
     method = cls()
     method.context = context
-    loaded: Any = backbone
-    if cls.own_backbone is None:
-        dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
-        loaded = load(
+    loaded = (
+        backbone
+        if cls.own_backbone is not None
+        else load(
             backbone,
             dropout=recipe.get("dropout"),
             offline=context.offline,
-            dtype=dtype,
+            dtype=recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32",
             reads=cls.reads,
         )
+    )
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, nn.Module):

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.devices import choose_device, device_name
 from bench.base.errors import BenchError
-from bench.method.budget import STEPS, budget_of
-from bench.training.horizon import total_steps
+from bench.method.contract import STEPS, budget_of, total_steps
 
 if TYPE_CHECKING:
     from bench.method import Recipe
@@ -114,7 +113,7 @@ def matrix_speed(precision: str, device: str) -> float:
     a GPU would else be idle between them."""
     import torch
 
-    from bench.method.features import float32_products
+    from bench.method.torch_method import float32_products
 
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
     size, count = (8192, 20) if device.startswith("cuda") else (1024, 30)

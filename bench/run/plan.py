@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
-from bench.backbones.families import own_dropout, shape
+from bench.backbones.folder import own_dropout, shape
 from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.files import file_sha256
 from bench.data.sets import STSB_TRAIN, TARGET, NotFetchedYet, data_sets
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Recipe, Value
-from bench.method.budget import SENTENCES, STEPS, budget_of
+from bench.method.contract import SENTENCES, STEPS, budget_of
 from bench.run.config import RunConfig, series
 from bench.run.corpus_choice import AbsentCorpus, CorpusShelf
 from bench.run.plugins import Plugin, Registry

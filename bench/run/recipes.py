@@ -23,7 +23,7 @@ from msgspec import Meta, structs
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
-from bench.method.budget import canonical
+from bench.method.contract import canonical
 from bench.run.recipe_file import Entry, read
 
 SHARED = "the papers' common loop (SimCSE train.py)"

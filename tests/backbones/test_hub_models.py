@@ -12,8 +12,8 @@ import torch
 from hub import StandInHub
 from safetensors.torch import load_file
 
-from bench.backbones import fetch, load, resolve, resolve_recorded
-from bench.backbones import hub as hub_models
+from bench.backbones import PINNED, fetch, load, resolve, resolve_recorded
+from bench.backbones.folder import is_whole
 from bench.base.errors import NotAModel
 
 NAME = "someone/tiny-bert"
@@ -90,7 +90,7 @@ def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(
 
 
 def test_known_names_are_pinned(hub: StandInHub, tiny: str) -> None:
-    pin = hub_models.PINNED["FacebookAI/roberta-large"]
+    pin = PINNED["FacebookAI/roberta-large"]
     hub.add("model", "FacebookAI/roberta-large", files_of(tiny), revision=pin)
     newest = hub.add("model", "FacebookAI/roberta-large", files_of(tiny) | {"changed.txt": b"1"})
     assert newest != pin and told("roberta-large")[0].revision == pin
@@ -176,9 +176,9 @@ def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) ->
     parts = tmp_path / "parts"
     shutil.copy(Path(tiny) / "tokenizer.json", parts)
     shards = sorted(parts.glob("model-*.safetensors"))
-    assert len(shards) > 1 and hub_models.is_whole(parts)
+    assert len(shards) > 1 and is_whole(parts)
     shards[-1].unlink()
-    assert not hub_models.is_whole(parts)
+    assert not is_whole(parts)
 
 
 def test_a_token_that_the_hub_refuses_is_left_out_once(

@@ -128,8 +128,7 @@ def test_the_doctor_loads_a_backbone(tiny: str) -> None:
 
 
 def test_every_known_backbone_has_a_pinned_commit() -> None:
-    from bench.backbones import KNOWN
-    from bench.backbones.hub import PINNED, repositories
+    from bench.backbones import KNOWN, PINNED, repositories
 
     assert {repositories(name)[0] for name in KNOWN if name != "builtin"} == set(PINNED)
     assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in PINNED.values())

@@ -11,9 +11,8 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, built, sentences, toy
 
-from bench.method.features import pad
-from bench.method.torch_method import Batch
-from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
+from bench.method.torch_method import Batch, pad
+from bench.training.gradient import batch_of, batches, lengthen, longest_input, row_order
 from methods.consert import ConSERT
 from methods.promcse import PromCSE
 from methods.promptbert import PromptBERT

@@ -12,8 +12,7 @@ import pytest
 import torch
 from models import Columns, built, sentences
 
-from bench.training.batches import batch_of
-from bench.training.compiled import compile_encoder
+from bench.training.gradient import batch_of, compile_encoder
 from methods.simcse import SimCSE
 
 

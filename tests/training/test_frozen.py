@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from models import Columns, built, sentences
 
-from bench.training.batches import batch_of
+from bench.training.gradient import batch_of
 from methods.promcse import PromCSE
 
 

@@ -14,10 +14,8 @@ from models import Columns, built, sentences
 
 from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
-from bench.runs.store import read_curve
-from bench.training.loop import run_loop
-from bench.training.state import Checkpoints, save_state, saved_states
-from bench.training.trainer import Trainer
+from bench.runs.intact import read_curve
+from bench.training.loop import Checkpoints, Trainer, run_loop, save_state, saved_states
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
@@ -217,10 +215,10 @@ def test_a_damaged_state_gives_way_to_the_one_before_or_training_starts_anew(
     assert last.outcome() == whole.outcome() and last.same_optimizer(whole)
     problem, *goes_on = last.notes
     if before:
-        assert problem.endswith("goes on from the one before, or anew")
+        assert problem.endswith("goes on from the one before, or starts again")
         assert goes_on[0] == "goes on from step 12 of 37"
     else:
-        assert problem.endswith("goes on from the one before, or anew") and not goes_on
+        assert problem.endswith("goes on from the one before, or starts again") and not goes_on
 
 
 @pytest.mark.slow

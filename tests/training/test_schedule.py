@@ -13,18 +13,16 @@ import torch
 from models import TOY_ROWS, Columns, toy, toy_recipe
 
 from bench.method import UncorrectedAdamW, adamw
-from bench.method.torch_method import learning_rate_at
-from bench.training.batches import row_order
-from bench.training.horizon import total_steps
+from bench.method.contract import total_steps
+from bench.training.gradient import row_order
 from bench.training.loop import run_loop
 
 
-def test_the_rate_falls_as_in_the_authors_code(reference) -> None:
+def test_the_rate_falls_as_in_the_authors_code(reference, tmp_path) -> None:
     given = reference["linear_lr"]
+    method = toy(tmp_path, learning_rate=given["lr0"])
     for step, rate in given["lr_at_update_t"].items():
-        assert learning_rate_at(int(step), peak=given["lr0"], steps=given["T"]) == pytest.approx(
-            rate, abs=1e-12
-        )
+        assert method.learning_rate(int(step), given["T"]) == pytest.approx(rate, abs=1e-12)
 
 
 @pytest.mark.parametrize(

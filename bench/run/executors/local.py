@@ -405,7 +405,7 @@ def tokenised(
 
 def save(method: Method, run: PlannedRun, folder: Path, record: RunRecord) -> RunRecord:
     """Save what needs no training: the record with ``cost`` and the hashes of the checkpoint."""
-    from bench.training.state import replace_folder
+    from bench.training.loop import replace_folder
 
     replace_folder(folder / CHECKPOINT, method.save)
     cost = _cost(method, folder, trained=False)

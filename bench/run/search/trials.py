@@ -40,7 +40,7 @@ from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method import seed_for
-from bench.method.budget import STEPS, budget_of
+from bench.method.contract import STEPS, budget_of
 from bench.run.config import toml_lines
 from bench.run.executors.local import VECTORS, execute
 from bench.run.plan import PlannedRun, with_fingerprint
