@@ -23,7 +23,7 @@ from bench.runs.intact import AGAIN
 
 if TYPE_CHECKING:
     from bench.method import Method
-    from bench.run.trained_run import TrainedRun
+    from bench.run.execute import TrainedRun
     from bench.runs.record import RunRecord
 
 

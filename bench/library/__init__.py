@@ -30,9 +30,9 @@ from bench.compare.tables import compare_runs as judged_tables
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
-from bench.run import trained_run
 from bench.run.config import Plan, RunConfig, from_table
-from bench.run.executors.local import execute
+from bench.run.execute import execute, find_run
+from bench.run.execute import load_run as load_method
 from bench.run.models import (
     ServerOptions,
     check_model,
@@ -237,10 +237,10 @@ def load_run(
     Raises BenchError where there is no such run, or it kept no model (an object, vectors or a server were scored).
     """
     reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    trained = trained_run.find_run(reference, RunsFolder(_path(runs)), _files(plugins))
+    trained = find_run(reference, RunsFolder(_path(runs)), _files(plugins))
     for note in trained.notes:
         warnings.warn(note, stacklevel=2)
-    method = trained_run.load_run(trained, device=devices.choose_device(device), offline=offline)
+    method = load_method(trained, device=devices.choose_device(device), offline=offline)
     return LoadedRun(Result(trained.record, trained.folder), method)
 
 

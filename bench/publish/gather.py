@@ -16,8 +16,8 @@ from bench.board.board import Board, MethodDescription
 from bench.publish.submissions import check_submission, refuse, sender_of
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
-from bench.run.recipe_file import RecipeFile
-from bench.run.recipe_file import read as read_recipes
+from bench.run.recipes import RecipeFile
+from bench.run.recipes import read as read_recipes
 from bench.runs.intact import CURVE
 from bench.runs.packed import Packed
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score

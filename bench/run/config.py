@@ -30,7 +30,7 @@ import msgspec
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
-from bench.run.recipe_file import read_custom
+from bench.run.recipes import read_custom
 
 TARGETS = ("here", "torchrun", "slurm", "ray", "commands")
 ENGINES = ("slurm", "ray")

@@ -1,8 +1,43 @@
-"""Merges recipe layers, and knows where each value came from.
+"""Reads ``recipes/<name>.toml`` beside a method: its recipes, and where its paper and its authors' code disagree.
 
-harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+::
 
-A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench.run.recipe_file` reads them.
+    family = "contrastive"                       # optional: a filter of the pages; a word of your own, or one that others have
+
+    [[common]]                                   # what several recipes share; setting, backbone and variant say which ones:
+    setting = "supervised"                       # a name, a list of names, or left out for all
+    corpus = "nli"
+    [common.values]
+    epochs = { value = 3, source = "run_sup_example.sh" }
+    [common.facts]                               # what no recipe key changes, kept because the source says it
+    seed = { value = 42, source = "run_sup_example.sh" }
+
+    [[recipe]]                                   # later tables win over earlier ones, a recipe's own values over common ones
+    setting = "supervised"
+    backbone = "bert-base-uncased"
+    variant = ""                                 # optional: only for this variant
+    expect = { suite = "sts", task = "Avg.", value = 81.57, source = "table 5" }
+    note = "..."
+    [recipe.values]
+    batch_size = { value = 64, source = "README", note = "what another source says" }    # without `value`: none
+    learning_rate = 3e-5                         # in a file of your own; shown as "no source"
+
+    [[disagreement]]
+    topic = "evaluation interval"
+    paper = "every 250 steps"
+    code = "every 125 steps"
+    use = "125"
+
+    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search.space
+    [space.values]
+    temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
+
+    [variants.no-mlm]                            # a variant that the method does not declare itself: METHOD+no-mlm
+    mlm = { value = false, source = "table 2" }
+
+    [printed]                                    # where bench.references has other names for it: "" for a method without rows
+    method = "first-last-avg"
+    variants = { layer-shared = "layer-shared-prompt" }
 """
 
 from __future__ import annotations
@@ -11,12 +46,14 @@ import difflib
 import inspect
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, structs
@@ -24,7 +61,149 @@ from msgspec import Meta, structs
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.method.budget import canonical
-from bench.run.recipe_file import Entry, read
+
+NO_SOURCE = "no source"  # of a value of which the file does not say where it comes from
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a file raises that is not a recipe."""
+Names = str | list[str] | None
+Setting = Literal["unsupervised", "supervised", "none"]
+Settings = Setting | list[Setting] | None
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One recipe of a method's file, with what it shares."""
+
+    setting: Setting
+    backbone: str
+    variant: str
+    values: dict[str, Value] = {}
+    corpus: str | None = None
+    expect: dict[str, Any] | None = None
+    note: str = ""
+    facts: dict[str, Value] = {}
+    file: str = ""  # where it stands
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What the paper says, what its authors' code does, and what is done here."""
+
+    topic: str
+    paper: str
+    code: str
+    use: str
+
+
+class Space(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """:mod:`bench.run.search.space` says what the values mean."""
+
+    values: Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
+    setting: Settings = None
+    backbone: Names = None
+    variant: Names = None
+
+
+class RecipeFile(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"recipes": "recipe", "disagreements": "disagreement", "spaces": "space"},
+):
+    recipes: tuple[Entry, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
+    printed: dict[Literal["method", "variants"], Any] = {}
+    family: str = ""
+    spaces: tuple[Space, ...] = ()
+    variants: dict[str, dict[str, Value]] = {}
+
+
+@cache
+def read(folder: Path, method: str) -> RecipeFile:
+    """The file that lies beside a method; empty where there is none. Raises BenchError, naming the file, where it is malformed."""
+    file = folder / "recipes" / f"{method}.toml"
+    if not file.exists():
+        return RecipeFile()
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        common, variants = tables.pop("common", []), tables.get("variants", {})
+        msgspec.convert([table.get("setting") for table in common], list[Settings])
+        tables["recipe"] = [_whole(one, common, str(file)) for one in tables.get("recipe", [])]
+        tables["variants"] = {name: _triples(values) for name, values in variants.items()}
+        return msgspec.convert(tables, RecipeFile)
+    except UNREADABLE as error:
+        raise BenchError(f"{file} is not a valid recipe file: {error}") from None
+
+
+def _whole(
+    recipe: Mapping[str, Any], common: Sequence[Mapping[str, Any]], file: str
+) -> dict[str, Any]:
+    """A recipe's table over those of ``common`` that are for it; later ones win."""
+    recipe = {"variant": "", **recipe}
+    whole: dict[str, Any] = {"values": {}, "facts": {}}
+    for table in (*common, recipe):
+        if all(fits(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")):
+            both = {key: whole[key] | _triples(table.get(key, {})) for key in ("values", "facts")}
+            whole |= {**table, **both}
+    return {**whole, "file": file}
+
+
+def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """``key = value`` as ``key = { value, source, note }``, whole."""
+    values = {}
+    for key, content in table.items():
+        entry = content if isinstance(content, dict) else {"value": content}
+        values[key] = {"value": None, "source": NO_SOURCE, "note": None, **entry}
+        if len(values[key]) > 3:
+            raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")
+    return values
+
+
+def fits(names: str | Sequence[str] | None, name: str) -> bool:
+    """Is a table that has ``names`` as its setting, backbone or variant for ``name``?"""
+    return names is None or name in ([names] if isinstance(names, str) else names)
+
+
+# --- one recipe that was written elsewhere: what `bench run --recipe FILE` takes ---
+
+
+class CustomRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, where a search found them,
+    ``[search]``: what is missing is as the command or the method has it."""
+
+    method: str
+    values: dict[str, Value]
+    setting: Setting | None = None
+    variant: str = ""
+    backbone: str | None = None
+    corpus: str | None = None
+    search: dict[str, Any] = {}
+    file: str = ""  # where it stands
+
+    def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
+        """Notes on what a search found, ``plugin`` being the hash of the method's code today. Raises BenchError for a seed of the search:
+        its dev score chose the values."""
+        name = self.search.get("name", "the search")
+        if used := set(seeds).intersection(self.search.get("seeds", [])):
+            raise BenchError(
+                f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
+                "--seeds 1-5, or other seeds that the search did not use",
+            )
+        changed = self.search.get("plugin", plugin) != plugin
+        return [f"the code of {self.method} has changed since {name}"] if changed else []
+
+
+def read_custom(file: Path) -> CustomRecipe:
+    """Raises BenchError, naming the file, for one that is none."""
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table |= {"values": _triples(table["values"]), "file": str(file)}
+        recipe = msgspec.convert(table, CustomRecipe)
+        msgspec.convert(recipe.search.get("seeds", []), list[int])
+    except UNREADABLE as error:
+        hint = "bench search writes one for each method; docs/search.md describes the format"
+        raise BenchError(f"--recipe {file} is not a valid recipe: {error}", hint) from None
+    return recipe
+
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 BACKBONES = (
@@ -95,20 +274,21 @@ def choose(
     Of two that are equally near, the one for the variant; a recipe without a variant stands for all. ``shape``: family and
     hidden size of the backbone, where its config says them; else they are guessed from its name.
     """
-    fitting = [e for e in recipes if e.setting == setting and e.variant in ("", variant)]
-    exact = [e for e in fitting if e.backbone == backbone]
-    if exact:
-        return max(exact, key=lambda e: e.variant == variant)
-    # one without values says only what a paper prints for its own backbone
-    fitting = [e for e in fitting if e.values or e.corpus]
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
-    def distance(entry: Entry) -> tuple[bool, bool, int, bool]:
+    def distance(entry: Entry) -> tuple[bool, bool, bool, int, bool]:
+        exact, builtin = entry.backbone == backbone, entry.backbone == "builtin"  # the last resort
         other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
         far = abs(other_size - size)
-        small = entry.backbone == "builtin"  # the last resort
-        return (small, other_family != family, far, entry.variant != variant)
+        return (not exact, builtin, other_family != family, far, entry.variant != variant)
 
+    fitting = [
+        entry
+        for entry in recipes
+        if entry.setting == setting and entry.variant in ("", variant)
+        # one without values says only what a paper prints for its own backbone
+        if entry.backbone == backbone or entry.values or entry.corpus
+    ]
     return min(fitting, key=distance, default=None)
 
 
@@ -196,23 +376,16 @@ def merge(
         if key in known:
             like = {**known, **values}[key].value
             values[key] = Value(parse(key, text, like), "--set")
-    return Recipe(_budgeted(values, overrides))
-
-
-def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
-    """The values, where a budget takes the place of the epochs. Raises BenchError where the command line gives both."""
     budget = values.pop("budget", Value(None, ""))
-    if budget.value is None or ("epochs" in overrides and "budget" not in overrides):
-        return values
-    if "epochs" in overrides:
-        raise BenchError(
-            f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
-            "give one",
-        )
-    return values | {
-        "budget": replace(budget, value=canonical(str(budget.value))),
-        "epochs": Value(None, "the budget says how long"),
-    }
+    if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
+        if "epochs" in overrides:
+            raise BenchError(
+                f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
+                "give one",
+            )
+        values["budget"] = replace(budget, value=canonical(str(budget.value)))
+        values["epochs"] = Value(None, "the budget says how long")
+    return Recipe(values)
 
 
 def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
@@ -235,8 +408,8 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     of_file = read(folder, method.name).variants
     if twice := sorted(method.variants.keys() & of_file.keys()):
         raise BenchError(
-            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name itself",
-            "another name",
+            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name, too",
+            "choose another name in the recipe file",
         )
     return {**method.variants, **of_file}
 
@@ -258,7 +431,8 @@ def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
             raise UnknownName("setting", entry.setting, method.settings, where)
         if entry.variant and entry.variant not in variants_of(method):
             raise UnknownName("variant", entry.variant, variants_of(method), where)
-        check_values(method, entry.values, entry.where)
+        parts = ", ".join(filter(None, [entry.setting, entry.backbone, entry.variant]))
+        check_values(method, entry.values, f"{entry.file}: recipe for {parts}")
 
 
 def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
@@ -286,8 +460,8 @@ def check_overrides(
         fraction = key in FRACTIONS or isinstance(known[key].value, float)
         if fraction and re.fullmatch(r"0,\d+|\d+,0\d*", text):
             raise BenchError(
-                f"--set {key}={text}: is a decimal point meant? A comma separates the values of a series",
-                f"--set {key}={text.replace(',', '.')}; a series has a point in each number",
+                f"--set {key}={text}: a comma separates the values of a series; did you mean a decimal point?",
+                f"--set {key}={text.replace(',', '.')}; in a series, write each number with a point",
             )
 
 
@@ -351,8 +525,8 @@ IN_ENGLISH = {
 
 
 def _kind(key: str, like: Any) -> Any:
-    of_default = str | None if isinstance(like, str) else Any if like is None else type(like)
-    return KINDS.get(key, of_default)
+    default = str | None if isinstance(like, str) else Any if like is None else type(like)
+    return KINDS.get(key, default)
 
 
 def parse(key: str, text: str, like: Any) -> Any:

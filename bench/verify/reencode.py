@@ -12,8 +12,7 @@ import numpy as np
 from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
 from bench.data.sets.folder import DataFolder
 from bench.method import SilentReporter
-from bench.run.executors.scoring import RunVectors, score_tasks
-from bench.run.trained_run import find_run, load_run
+from bench.run.execute import RunVectors, find_run, load_run, score_tasks
 from bench.runs.record import AVERAGE, Score
 from bench.runs.run import Run
 from bench.runs.store import RunsFolder

@@ -7,8 +7,7 @@ import pytest
 from bench.references import rows
 from bench.references.ours import find_printed, meaning
 from bench.run.plugins import discover
-from bench.run.recipe_file import read
-from bench.run.recipes import TRAINING, variants_of
+from bench.run.recipes import TRAINING, read, variants_of
 
 REGISTRY = discover()
 

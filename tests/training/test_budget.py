@@ -19,8 +19,7 @@ import bench.training.trainer
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical, parse
-from bench.run.recipe_file import Entry
-from bench.run.recipes import merge
+from bench.run.recipes import Entry, merge
 from bench.runs.intact import read_curve
 from bench.training.batches import row_order
 from bench.training.horizon import total_steps

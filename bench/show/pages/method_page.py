@@ -13,7 +13,7 @@ from bench.board.names import link
 from bench.board.repeat import without_folders
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
-from bench.run.recipe_file import Disagreement, Entry
+from bench.run.recipes import Disagreement, Entry
 from bench.runs.run import Run
 from bench.runs.searches import RECIPE, Search, best_trial, expected_best
 from bench.show.grid import Cell, Column, Grid, grid

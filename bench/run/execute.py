@@ -18,32 +18,39 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
 from msgspec.structs import replace
 
+from bench.backbones import Reference, resolve_recorded
 from bench.base import devices
 from bench.base.contract import located
-from bench.base.errors import BenchError, DeviceLost, Interrupted, PluginFailed, RunFailed
+from bench.base.errors import (
+    BenchError,
+    CorpusError,
+    DeviceLost,
+    Interrupted,
+    NotAModel,
+    PluginFailed,
+    RunFailed,
+)
 from bench.base.files import folder_sha256
 from bench.base.package import __version__
 from bench.base.signals import stop_signals
+from bench.data.overlap import ScoredSentences, count_overlaps, scored_sentences
+from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets.manifest import fetch_warning
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Context, Method, Reporter, SilentReporter
+from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value, task_prompt
 from bench.run.config import RunConfig
-from bench.run.executors.scoring import (
-    RunVectors,
-    dev_scorer,
-    merge_scores,
-    score_tasks,
-    with_overlap,
-)
 from bench.run.plan import PlannedRun, learns
+from bench.run.plugins import Plugin, discover
 from bench.runs import (
     FOREIGN,
     BackboneUsed,
@@ -55,14 +62,25 @@ from bench.runs import (
     RecipeValue,
     RunRecord,
     RunsFolder,
+    Score,
     Training,
 )
-from bench.runs.intact import CHECKPOINT, FAILED_BATCH, checkpoint_problem, prediction_problems
-from bench.runs.record import Checkout, Facts, dev_test_pairs
-from bench.runs.store import data_key
-from bench.score.suites import RunPlace, suite_plugin
+from bench.runs.intact import (
+    AGAIN,
+    AGAIN_FRESH,
+    CHECKPOINT,
+    FAILED_BATCH,
+    checkpoint_problem,
+    prediction_problems,
+)
+from bench.runs.record import AVERAGE, Checkout, Facts, dev_test_pairs
+from bench.runs.store import data_key, read_record
+from bench.score.encoding import VectorStore
+from bench.score.suites import RunPlace, average, suite_names, suite_plugin
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bench.backbones import Reference
     from bench.backbones.model import Backbone
     from bench.data.corpora import Corpus
@@ -70,8 +88,11 @@ if TYPE_CHECKING:
     from bench.method import TrainReport
     from bench.method.ranks import Ranks
     from bench.method.torch_method import TorchMethod
-    from bench.score.suites import Task
+    from bench.run.plan import PlannedRun
+    from bench.runs import RunRecord
+    from bench.score.suites import LoadedTask, Task, TaskResult
     from bench.score.suites.known import KnownTask
+
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
 VECTORS = "vectors"  # of every sentence that was encoded; may be deleted
@@ -603,3 +624,263 @@ def _kind_of(backbone: Reference) -> str:
     if backbone.trained:
         return "run"
     return "builtin" if backbone.name == "builtin" else "folder"
+
+
+def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
+    """Spearman x 100 of a method on the selection set; its distinct sentences are encoded once."""
+
+    def score(method: Method) -> float:
+        vectors = VectorStore()
+        vectors.add(dev.task.sentences, method.encode)
+        return float(dev.task.score(vectors).value)
+
+    return score
+
+
+class RunVectors:
+    """The vectors of one run, each sentence encoded once for every prompt. In ``folder``, or in memory.
+
+    ``encoded`` sentences took ``seconds``.
+    """
+
+    def __init__(
+        self, method: Method, reporter: Reporter, folder: Path | None = None, key: str = "vectors"
+    ) -> None:
+        self.method, self.reporter, self.folder, self.key = method, reporter, folder, key
+        self.stores: dict[str | None, VectorStore] = {}
+        self.encoded, self.seconds = 0, 0.0
+
+    def of(self, prompt: str | None, sentences: Sequence[str]) -> VectorStore:
+        """The store with these sentences, encoded with a task's prompt, or with the method's own (None).
+
+        Raises RunFailed, with advice where memory was short.
+        """
+        from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
+
+        if prompt not in self.stores:
+            suffix = "" if prompt is None else sha256(prompt.encode()).hexdigest()[:8]
+            self.stores[prompt] = VectorStore(self.folder, self.key + suffix)
+        store, began = self.stores[prompt], time.perf_counter()
+        if not (missing := len(store.missing(sentences))):
+            return store
+        self.reporter.phase("encode", missing)
+        try:
+            self.encoded += store.add(sentences, partial(self.method.encode_with, prompt))
+        except ValueError as error:
+            raise RunFailed(f"encoding failed: {error}") from None
+        except MEMORY_ERRORS as error:
+            explain_out_of_memory(error, "encoding", self.method.context.device)
+            raise
+        self.seconds += time.perf_counter() - began
+        return store
+
+    def shape_facts(self) -> dict[str, Any]:
+        """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
+        vectors = next((store.first(4096) for store in self.stores.values() if len(store)), None)
+        if vectors is None:
+            return {}
+        lengths = (vectors.astype("f8") ** 2).sum(1) ** 0.5
+        return {
+            "dimension": int(vectors.shape[1]),
+            "normalised": bool((abs(lengths - 1) < 1e-3).all()),
+        }
+
+
+def score_tasks(
+    tasks: Sequence[KnownTask], vectors: RunVectors, place: RunPlace, device: str
+) -> Iterator[tuple[KnownTask, TaskResult | RunFailed]]:
+    """Encode what the tasks name, all together, then score one after the other.
+
+    A task that cannot be scored gives its error, and the others go on; encoding that fails raises RunFailed.
+    """
+    recipe = getattr(vectors.method, "recipe", {})  # a plugin's own ``build`` may set none
+    prompts = {known: task_prompt(recipe, known.suite, known.name) for known in tasks}
+    sentences: dict[str | None, list[str]] = {}
+    for known, prompt in prompts.items():
+        sentences.setdefault(prompt, []).extend(known.task.sentences)
+    for prompt, texts in sentences.items():
+        vectors.of(prompt, texts)
+    reporter = vectors.reporter
+    reporter.phase("score", len(tasks))
+    for i, known in enumerate(tasks, 1):
+        reporter.advance(i - 1, task=known.name)
+        try:
+            yield known, score_task(known.task, vectors, prompts[known], place, device)
+        except RunFailed as failed:
+            yield known, failed
+        if not known.task.sentences:  # it has encoded meanwhile
+            reporter.phase("score", len(tasks))
+        reporter.advance(i, task=known.name)
+
+
+def score_task(
+    task: LoadedTask, vectors: RunVectors, prompt: str | None, place: RunPlace, device: str
+) -> TaskResult:
+    """Raises RunFailed where the task cannot be scored."""
+
+    def encoded(sentences: Sequence[str]) -> np.ndarray:
+        return vectors.of(prompt, sentences)(sentences)
+
+    return task.on(device).score_in(place, encoded)
+
+
+def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
+    """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
+    known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
+    cells = {score.key: score for score in scores if score.task != AVERAGE}
+    for result in results:
+        score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
+        cells[score.key] = score
+    groups: dict[tuple[str, str, str | None], list[Score]] = {}
+    for score in cells.values():
+        form = None if score.text and score.text.startswith("other-") else score.text
+        if score.suite in known:
+            groups.setdefault((score.suite, score.protocol, form), []).append(score)
+    others = [score for score in scores if score.task == AVERAGE and score.suite not in known]
+    averages = [mean for group in groups.values() if (mean := average(group)) is not None]
+    return (*cells.values(), *others, *averages)
+
+
+def with_overlap(
+    record: RunRecord, run: PlannedRun, reporter: Reporter, should_stop: Callable[[], bool]
+) -> CorpusUsed:
+    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that stand in the corpus.
+
+    What was counted before comes from the cache. A corpus that cannot be read any more leaves the rest as it is, with a note: the
+    scores do not depend on it. Tasks of which only mteb knows the sentences have no counts. Raises Interrupted.
+    """
+    corpus, about = run.corpus, record.provenance.corpus
+    scored = [
+        ScoredSentences(task.suite, task.name, known.form, sentences)
+        for task, known in zip(run.tasks, run.task_data, strict=True)
+        if record.score(task.suite, task.name, task.protocol, known.form) is not None
+        if (sentences := scored_sentences(known.task))
+    ]
+    if corpus is None or not scored:
+        return about
+
+    def progress(rows: int) -> None:
+        if should_stop():
+            raise Interrupted(
+                "stopped while the corpus was compared with the evaluation data; the same command goes on"
+            )
+        reporter.advance(rows, total=len(corpus))
+
+    reporter.phase("overlap")
+    try:
+        overlaps = count_overlaps(corpus, scored, progress=progress)
+    except (CorpusError, OSError) as error:
+        reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
+        return about
+    return structs.replace(about, overlap=merge_overlaps(overlaps, about.overlap))
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """What :func:`find_run` found: enough to say what it is, nothing of it loaded yet."""
+
+    record: RunRecord
+    folder: Path
+    plugin: Plugin
+    recipe: Recipe
+    notes: tuple[
+        str, ...
+    ] = ()  # what a user should know, such as that the method's code has changed since
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / CHECKPOINT
+
+
+def not_kept(record: RunRecord) -> NotAModel | None:
+    """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
+    kind = record.provenance.backbone.model.get("kind")
+    if kind not in ("object", "function", "vectors", "server") or not record.model_name:
+        return None
+    return NotAModel(
+        f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
+        "bench verify computes its scores again",
+    )
+
+
+def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
+    """The run that an id, the beginning of one, or a path means.
+
+    ``plugins`` are files given with --plugin. Raises UnknownName for no such run or method, RecordDamaged, and NotAModel
+    where the run has no finished checkpoint.
+    """
+    file = runs.record_file(reference)
+    record, folder = read_record(file), file.parent
+    if (gone := not_kept(record)) is not None:
+        raise gone
+    made_by, registry = record.provenance.plugin, discover(plugins)
+    plugin = registry.of_run(record.run_id, record.method, made_by)
+    trains = learns(plugin.cls, record.setting)
+    problem = checkpoint_problem(record, folder)
+    if trains and record.training is None:
+        problem = f"it has no finished checkpoint (status {record.status})"
+    if problem is not None:
+        hint = AGAIN_FRESH if trains and record.training is not None else AGAIN
+        raise NotAModel(f"{record.run_id}: {problem}", hint)
+    recipe = {
+        key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()
+    }
+    notes = registry.warnings
+    if made_by.sha256 not in (None, plugin.sha256):
+        text = (
+            f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
+        )
+        notes += (text,)
+    return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
+
+
+def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
+    """The backbone that a run was made with; of the hub, the very commit. Raises NotAModel where a folder has changed since."""
+    known = record.provenance.backbone
+    name, revision = known.name or record.backbone, str(known.revision)
+    if plugin.cls.own_backbone is not None:
+        return Reference(name, revision, None)
+    reference = resolve_recorded(name, known.revision)
+    if reference.path is not None and known.revision not in (None, reference.revision):
+        raise NotAModel(
+            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
+            "put that revision of the backbone in its place",
+        )
+    return reference
+
+
+def load_run(
+    run: TrainedRun,
+    *,
+    device: str = "cpu",
+    offline: bool = False,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Method:
+    """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
+
+    Raises NotAModel where the backbone cannot be had, BenchError where checkpoint, backbone and recipe do not fit.
+    """
+    from bench.method.torch_method import build_method
+
+    record, cls = run.record, run.plugin.cls
+    context = Context(
+        device=device,
+        seed=record.seed or 0,
+        folder=run.folder,
+        offline=offline,
+        reporter=reporter or SilentReporter(),
+        should_stop=should_stop,
+    )
+    backbone = backbone_of(record, run.plugin)
+    try:
+        method = build_method(
+            cls, backbone, run.recipe, context, learns=learns(cls, record.setting)
+        )
+    except (KeyError, AttributeError) as error:  # a recipe of an older version of the method
+        if not set(cls.defaults) - set(run.recipe):
+            raise
+        text = f"{record.run_id}: its recipe lacks what {record.method} needs now: {error}"
+        raise BenchError(text, "its command makes another run, with today's recipe") from error
+    method.load(run.checkpoint)
+    return method
