@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
 from bench.backbones.families import own_dropout, shape
@@ -25,7 +25,7 @@ from bench.base.files import file_sha256, write_whole
 from bench.data.corpora import KINDS, NUMBERS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import silent, site
-from bench.data.sets import DataSet, NotFetchedYet, Pending, data_sets, sources_of
+from bench.data.sets import DataFolder, DataSet, NotFetchedYet, Pending, data_sets, sources_of
 from bench.data.sets.manifest import (
     BY_HASH,
     HUB_CORPORA,
@@ -51,18 +51,16 @@ from bench.run.recipes import (
     settings_with_recipe,
     whole_entry,
 )
-from bench.runs.record import fingerprint_of
+from bench.runs.record import RunRecord, fingerprint_of
 from bench.score.suites import Task, check_suite, expand_suites, suite
 from bench.score.suites.known import KnownTask, survey, survey_files
 
-if TYPE_CHECKING:
-    from bench.data.corpora import Corpus
-    from bench.data.sets import DataFolder, DataSet
-    from bench.runs.record import RunRecord
-    from bench.score.suites.known import KnownTask
-
-
 NOT_TRAINED = "none"
+SHARED_TEXT = {
+    TARGET: "transductive: trained on the text of the sets that are scored",
+    STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
+}
+"""Corpus -> what a reader of its scores should know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +130,7 @@ def make_all(
         if key not in scored:
             scored[key] = _scored(*key, data)
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        customs = [read_custom(Path(file)) for file in config.recipes]
+        customs = map(read_custom, map(Path, config.recipes))
         recipes = {custom.method: custom for custom in customs}
         planner = _Planner(config, scored[key], data, shelf, ready, recipes)
         for name, variant in config.named:
@@ -140,26 +138,26 @@ def make_all(
             for backbone in planner.backbones(plugin):
                 for overrides in series(config.values):
                     with plugin_code(f"the method {name}"):
-                        runs = planner.runs(plugin, variant, backbone, overrides)
-                    for run in runs:
-                        absent = run.backbone.name if run.provisional else ""
-                        unique[run.run_id, run.fingerprint, absent] = run
+                        for run in planner.runs(plugin, variant, backbone, overrides):
+                            absent = run.backbone.name if run.provisional else ""
+                            unique[run.run_id, run.fingerprint, absent] = run
     return list(unique.values())
 
 
 def check_names(config: RunConfig) -> None:
-    """Raises BenchError where nothing is named, for a name of a backbone that cannot be, and for a text form or a suite that is none."""
+    """Raises BenchError where nothing is named, and for a name of a backbone, a text form or a suite that cannot be."""
     for kind in ("methods", "backbones", "suites", "seeds"):
         if not getattr(config, kind):
             raise BenchError(f"no {kind} were named", "bench run --help")
     if config.names and not len(config.names) == len(set(config.names)) == len(config.backbones):
         raise BenchError(
-            f"names {', '.join(config.names)}: expected another name for each of {', '.join(config.backbones)}",
+            f"names {', '.join(config.names)}: expected a different name for each of {', '.join(config.backbones)}",
             "--backbone a=A,b=B",
         )
     if taken := set(config.names) & (KNOWN.keys() - set(config.backbones)):
         raise BenchError(
-            f"--backbone {min(taken)}=...: another backbone is called that", "another name"
+            f"--backbone {min(taken)}=...: that is the name of another backbone",
+            "choose another name",
         )
     for text in config.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
@@ -247,7 +245,9 @@ class _Planner:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
         config, cls, recipes = self.config, plugin.cls, read(plugin.folder, plugin.name).recipes
         check_entries(cls, recipes)
-        setting = config.setting or default_setting(cls, recipes, backbone.model, variant)
+        known = settings_with_recipe(recipes, backbone.model, variant)
+        trainable = (name for name in (*known, *cls.settings) if name != NOT_TRAINED)
+        setting = config.setting or next(trainable, NOT_TRAINED)
         if setting not in cls.settings:
             raise UnknownName("setting", setting, cls.settings, f"of {plugin.name}")
         trained, custom = learns(cls, setting), self.recipes.get(plugin.name)
@@ -262,8 +262,7 @@ class _Planner:
         )
         notes = []
         if entry and entry.backbone != backbone.model:
-            text = f"no recipe for {backbone.model}: the one for {entry.backbone} is taken"
-            notes.append(text)
+            notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
         if config.setting is None and len(cls.settings) > 1:
             notes.append(f"setting {setting} (no --setting was given)")
         implied = {}
@@ -286,10 +285,8 @@ class _Planner:
             if config.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
-        if corpus is not None and corpus.name == TARGET:
-            notes.append("transductive: trained on the text of the sets that are scored")
-        if corpus is not None and corpus.name == STSB_TRAIN:
-            notes.append("trained on rated pairs whose sentences the STS sets share")
+        if corpus is not None and corpus.name in SHARED_TEXT:
+            notes.append(SHARED_TEXT[corpus.name])
         absent |= isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
         dev = None
         if trained and setting != NOT_TRAINED:
@@ -306,13 +303,22 @@ class _Planner:
             "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
         }
-        if trained and config.ranks > 1 and _ranks_matter(cls, recipe):
+        # faithful: their number divides the gradient. A whole forward(batch) sees only the rows of its process
+        if (trained and config.ranks > 1) and (
+            recipe.get("faithful") or (cls.fitted != "pass" and not cls.is_split())
+        ):
             determines["ranks"] = config.ranks
-            notes.append(f"{config.ranks} processes make another run of {plugin.name} than one")
+            notes.append(
+                f"{plugin.name} trains differently on {config.ranks} processes than on one"
+            )
         if budget := budget_of(recipe):
             rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(budget.unit, 0)  # of a step
             if 0 < (recipe.get("max_steps") or 0) * rows < budget.amount:
                 notes.append(f"max_steps={recipe.max_steps} ends the training before the budget")
+        expect = None  # the number that the paper prints, where recipe and corpus are just those of its entry
+        if printed and not (trained and config.corpus not in (None, printed.corpus)):
+            paper = merge(cls, printed, printed.variant, {}, trained=trained)
+            expect = printed.expect if dict(recipe) == dict(paper) else None
         run = PlannedRun(
             plugin=plugin,
             variant=variant,
@@ -327,7 +333,7 @@ class _Planner:
             text=config.text,
             precision=precision,
             notes=tuple(notes),
-            expect=self._printed(cls, printed, recipe) if printed else None,
+            expect=expect,
             custom=custom,
             determines=determines,
             missing=self.scored.missing,
@@ -360,13 +366,6 @@ class _Planner:
         path = Path(place).expanduser()
         return file_sha256(path) if path.is_file() else self._reference(place).revision
 
-    def _printed(self, cls: type[Method], entry: Entry, recipe: Recipe) -> Mapping[str, Any] | None:
-        """The number that a paper prints for an entry, where the recipe and the corpus are just those of the entry."""
-        trained = learns(cls, entry.setting)
-        same_text = not trained or self.config.corpus in (None, entry.corpus)
-        printed = merge(cls, entry, entry.variant, {}, trained=trained)
-        return entry.expect if same_text and dict(recipe) == dict(printed) else None
-
 
 def of_run(
     record: RunRecord,
@@ -393,23 +392,6 @@ def of_run(
         missing=scored.missing,
         determines=record.provenance.determines or {},
     )
-
-
-def _ranks_matter(cls: type[Method], recipe: Recipe) -> bool:
-    """Does the number of processes make another run of it? ``faithful``: their number divides the gradient. A method that defines
-    forward(batch) as a whole sees only the rows of its process."""
-    return bool(recipe.get("faithful")) or (cls.fitted != "pass" and not cls.is_split())
-
-
-def default_setting(
-    cls: type[Method], recipes: Sequence[Entry], backbone: str, variant: str
-) -> str:
-    """The setting that the paper prints on this backbone, or that has a recipe; else the first that is trained."""
-    if len(cls.settings) == 1:
-        return cls.settings[0]
-    known = settings_with_recipe(recipes, backbone, variant)
-    first = [setting for setting in known if setting in cls.settings]
-    return next(setting for setting in (*first, *cls.settings) if setting != NOT_TRAINED)
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
@@ -448,23 +430,18 @@ def learns(cls: type[Method], setting: str) -> bool:
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
     """Raises BenchError where dropout is to make two views of a sentence differ, and the backbone has none of its own."""
-    if (
-        setting not in cls.by_dropout
-        or recipe["dropout"] is not None
-        or own_dropout(backbone.config()) != 0
-    ):
-        return
-    raise BenchError(
-        f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
-        "--set dropout=0.1 (0 is taken only where it is said: --set dropout=0)",
-    )
+    by_dropout = setting in cls.by_dropout and recipe["dropout"] is None
+    if by_dropout and own_dropout(backbone.config()) == 0:
+        raise BenchError(
+            f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
+            "--set dropout=0.1 (or --set dropout=0, to train without it)",
+        )
 
 
 def vectors_named(value: object) -> DataSet | None:
-    """The set of word vectors that a recipe value names, where it is no file of that name."""
+    """The set of word vectors that a recipe value names, unless there is a file of that name."""
     known = data_sets().get(str(value))
-    named = known is not None and known.kind == "vectors" and not Path(str(value)).is_file()
-    return known if named else None
+    return known if known and known.kind == "vectors" and not Path(str(value)).is_file() else None
 
 
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
@@ -499,9 +476,8 @@ class AbsentCorpus(Corpus):
 
     def only(self, column: str | None) -> AbsentCorpus:
         texts = [name for name in self.columns if name not in NUMBERS]
-        return AbsentCorpus(
-            self.name, ("sentence",), len(self) * (len(texts) if column == "all" else 1)
-        )
+        rows = len(self) * (len(texts) if column == "all" else 1)
+        return AbsentCorpus(self.name, ("sentence",), rows)
 
 
 class CorpusShelf:
@@ -534,9 +510,10 @@ class CorpusShelf:
 
     def _opened(self, name: str) -> Corpus:
         later, name = self._data.later, HUB_CORPORA.get(name, name)
+        if name == TARGET and later is not None and later.pending:
+            return AbsentCorpus(TARGET, ("sentence",), 0)
         if name == TARGET:
-            absent = later is not None and later.pending
-            return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(self._scored)
+            return target_corpus(self._scored)
         if name == STSB_TRAIN:
             return self._stsb_train()
         if name.startswith(PREFIX):
@@ -570,14 +547,14 @@ class CorpusShelf:
             path, full = hub_corpus(name, offline=data.offline, say=say)
             return Corpus(path, full, default_cache())
         wanted = HubName.of(name)
-        url = site("hub", wanted.repo, wanted.revision or "main", "").url
+        urls = (site("hub", wanted.repo, wanted.revision or "main", "").url,)
         where = f"hub data set {wanted.repo}"
-        data.later.note(Pending(name=name, kind="corpus", where=where, urls=(url,)))
+        data.later.note(Pending(name=name, kind="corpus", where=where, urls=urls))
         return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
 
     def _of_recipes(self, file: str) -> Corpus:
         """A corpus that recipes name, in train/ of the data folder, or fetched."""
-        known = set_of(file)
+        known = next((one for one in data_sets().values() if one.files[0].name == file), None)
         try:
             path = self._data.corpus(file)
         except NotFetchedYet:
@@ -590,11 +567,6 @@ class CorpusShelf:
         raise DataMissing(
             f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE"
         )
-
-
-def set_of(file: str) -> DataSet | None:
-    """The data set whose file is called so."""
-    return next((known for known in data_sets().values() if known.files[0].name == file), None)
 
 
 def found_by_hash(requested: str, data: DataFolder) -> Path:
@@ -620,15 +592,18 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
 
     Of a task that also scores sentences of its own making (with words removed), only those of the data (``original``).
     """
-    texts = [getattr(task.task, "original", task.task.sentences) for task in scored]
-    sentences = dict.fromkeys(" ".join(s.split()) or " " for of_task in texts for s in of_task)
+    sentences = dict.fromkeys(
+        " ".join(sentence.split()) or " "
+        for known in scored
+        for sentence in getattr(known.task, "original", known.task.sentences)
+    )
     return written_corpus(TARGET, ".txt", "".join(f"{s}\n" for s in sentences))
 
 
 def written_corpus(name: str, suffix: str, text: str) -> Corpus:
     """A text as a corpus of that name: a file in the cache."""
-    content, cache = text.encode(), default_cache()
-    path = cache / name / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+    cache, key = default_cache(), hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = cache / name / f"{key}{suffix}"
     if not path.exists():
-        write_whole(path, content)
+        write_whole(path, text.encode())
     return Corpus(path, name, cache)
