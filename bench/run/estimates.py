@@ -12,18 +12,16 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from bench.base import devices
-from bench.base.devices import choose_device, device_name
 from bench.base.errors import BenchError
+from bench.method import Recipe
 from bench.method.budget import STEPS, budget_of
 from bench.run.config import RunConfig, Target, series
 from bench.run.plan import PlannedRun
+from bench.runs import RunsFolder
 from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
-    from bench.method import Recipe
     from bench.method.ranks import Ranks
-    from bench.run.plan import PlannedRun
-    from bench.runs import RunsFolder
 
 
 def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None) -> RunConfig:
@@ -31,13 +29,14 @@ def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None =
 
     ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: of this process, which agree.
     """
-    elsewhere = config.target.elsewhere
-    config = _settled_elsewhere(config) if elsewhere else _here(config, only_look, ranks)
+    config = (
+        _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
+    )
     for values in series(config.values):
         budget = values.get("budget", "")
         if "gpu" in budget and not config.device.startswith("cuda"):
             raise BenchError(
-                f"--budget {budget}: this run is on {config.device}, which is no GPU",
+                f"--budget {budget}: this run is on {config.device}, which is not a GPU",
                 f"--budget {budget.replace('gpu-', '')}, or --device cuda",
             )
     return config
@@ -58,8 +57,10 @@ def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
 def _settled_elsewhere(config: RunConfig) -> RunConfig:
     """From the options, never from this machine."""
     if config.device not in ("auto", "cuda"):
-        hint = "--device cuda, or gpus=N in --on, asks for GPUs where it runs; without it runs are on the CPU"
-        raise BenchError(f"--device {config.device} is about this machine", hint)
+        raise BenchError(
+            f"--device {config.device} is about this machine",
+            "use --device cuda, or gpus=N in --on, to request GPUs; otherwise the runs use the CPU",
+        )
     gpus, on = config.target.gpus or int(config.device == "cuda"), config.on
     if gpus and not config.target.gpus:
         on += f"{',' if ':' in on else ':'}gpus={gpus}"
@@ -84,14 +85,18 @@ def process_count(target: Target, device: str) -> int:
     if device == "cpu" and target.gpus is not None:
         return target.gpus
     if device != "cuda":
-        hint = "--device cuda --on torchrun:N, or --device cpu --on torchrun:2"
-        raise BenchError(f"--on torchrun on {device}: how many processes?", hint)
+        raise BenchError(
+            f"--on torchrun on {device}: how many processes?",
+            "--device cuda --on torchrun:N, or --device cpu --on torchrun:2",
+        )
     import torch
 
     count = torch.cuda.device_count()
     if (target.gpus or 0) > count:
-        text = f"--on torchrun:{target.gpus}: more processes than the {count} GPUs here"
-        raise BenchError(text, f"--on torchrun:{count}")
+        raise BenchError(
+            f"--on torchrun:{target.gpus}: more processes than the {count} GPUs here",
+            f"--on torchrun:{count}",
+        )
     return target.gpus or count
 
 
@@ -122,7 +127,6 @@ ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
 """Bytes of a trained parameter, at most, while it trains: two best checkpoints, two states from which a training goes on, and one that is
 written. One checkpoint stays."""
 FROZEN = "the encoder is frozen"  # in ``Method.trains``
-EARLIER = "time from the speed of an earlier run"
 PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
 USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or belongs to others
 
@@ -171,7 +175,7 @@ def planned_device(text: str) -> str:
     if (card := card_named(text)) is not None:
         return f"cuda:{card.name}"
     try:
-        return choose_device(text)
+        return devices.choose_device(text)
     except BenchError as error:
         if not re.fullmatch("cuda(:[0-9]+)?", text):
             hint = f"{error.hint}; a plan can also be for {', '.join(CARDS)}"
@@ -285,7 +289,8 @@ def estimate(
     if budget is not None and budget.timed:
         seconds = budget.amount
     elif steps and measured:
-        seconds, basis = trained_rows(recipe, rows, steps) / measured, EARLIER
+        seconds = trained_rows(recipe, rows, steps) / measured
+        basis = "time from the speed of an earlier run"
     elif steps and weights:
         seconds = training_seconds(run, weights, rows, steps, speed, chunk)
         if device != "cpu":
@@ -304,11 +309,8 @@ def known_steps(recipe: Recipe, rows: int | None) -> int | None:
     """
     if rows is None:
         budget = budget_of(recipe)
-        in_steps = budget is not None and budget.unit == STEPS
-        limit = budget.amount if budget and in_steps else recipe.get("max_steps")
-        if not limit:
-            return None
-        rows = int(limit * recipe.batch_size)
+        limit = budget.amount if budget and budget.unit == STEPS else recipe.get("max_steps")
+        return total_steps(recipe, int(limit * recipe.batch_size)) if limit else None
     return total_steps(recipe, rows)
 
 
@@ -391,7 +393,7 @@ def _views(run: PlannedRun) -> int:
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
     """(method, setting, backbone) -> sentences a second that a run of them trained on this device or card; every record is read once."""
     card, speeds = card_named(device), dict[tuple[str, str, str], float]()
-    name = "" if card else device_name(device)
+    name = "" if card else devices.device_name(device)
     for record in store.records()[0]:
         used = record.cost.device or ""
         fits = card.name in used.replace(" ", "") if card else used == name
