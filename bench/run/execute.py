@@ -1,6 +1,7 @@
-"""One run in this process: what is not done yet of training and scoring, and the record of it.
+"""One run in this process: the training and the scoring that are not done yet, and their record.
 
-:func:`execute` is the way from a planned run to its record. The other ranks of a training (``--on torchrun:N``) are in :func:`follow`.
+:func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks of a training (``--on torchrun:N``)
+are in :func:`follow`. :func:`find_run` and :func:`load_run` make a method that encodes of a finished run.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+import numpy as np
 from msgspec.structs import replace
 
 from bench.backbones import Reference, resolve_recorded
@@ -43,6 +43,8 @@ from bench.base.errors import (
 from bench.base.files import folder_sha256
 from bench.base.package import __version__
 from bench.base.signals import stop_signals
+from bench.data.corpora import Corpus
+from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.overlap import ScoredSentences, count_overlaps, scored_sentences
 from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets.manifest import fetch_warning
@@ -76,22 +78,20 @@ from bench.runs.intact import (
 from bench.runs.record import AVERAGE, Checkout, Facts, dev_test_pairs
 from bench.runs.store import data_key, read_record
 from bench.score.encoding import VectorStore
-from bench.score.suites import RunPlace, average, suite_names, suite_plugin
+from bench.score.suites import (
+    RunPlace,
+    Task,
+    TaskResult,
+    average,
+    suite_names,
+    suite_plugin,
+)
+from bench.score.suites.known import KnownTask
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from bench.backbones import Reference
     from bench.backbones.model import Backbone
-    from bench.data.corpora import Corpus
-    from bench.data.corpora.token_cache import TokenisedCorpus
-    from bench.method import TrainReport
     from bench.method.ranks import Ranks
     from bench.method.torch_method import TorchMethod
-    from bench.run.plan import PlannedRun
-    from bench.runs import RunRecord
-    from bench.score.suites import LoadedTask, Task, TaskResult
-    from bench.score.suites.known import KnownTask
 
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
@@ -174,9 +174,10 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
             trace.write_text(traceback.format_exc(), encoding="utf-8")
         end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
         if devices.is_lost(error):
-            text = f"the GPU cannot be used any more: {end.message}"
-            hint = f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line"
-            end = DeviceLost(text, hint)
+            end = DeviceLost(
+                f"the GPU cannot be used any more: {end.message}",
+                f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",
+            )
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
     with suppress(BenchError):  # a full disk hides no error
         store.write(replace(now, status=status, error=end.message))
@@ -195,10 +196,12 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
     if record is not None and _has_weights(run, record):
         problem = checkpoint_problem(record, store.folder(run.run_id))
         if problem and record.training is not None:
-            hint = "the same command with --fresh trains it again and scores the new weights"
-            raise RunFailed(f"{problem}; the recorded scores stay as they are", hint)
+            raise RunFailed(
+                f"{problem}; the recorded scores stay as they are",
+                "the same command with --fresh trains it again and scores the new weights",
+            )
         if problem:
-            reporter.note(f"{problem}: made again, for nothing was trained")
+            reporter.note(f"{problem}: made again, because nothing was trained")
             forget(run, store, reporter)
             record = None
     if record is None:
@@ -237,11 +240,10 @@ def _unscored(
 def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
     """Is there a finished record with a score of every task?"""
     record = store.get(run.run_id, run.fingerprint)
-    scored = zip(run.tasks, run.task_data, strict=True)
     return (
         record is not None
         and record.status == "finished"
-        and all(is_scored(record, task, known) for task, known in scored)
+        and all(map(partial(is_scored, record), run.tasks, run.task_data))
     )
 
 
@@ -260,7 +262,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
     old = store.get(run.run_id, run.fingerprint)
     suites = {score.suite for score in old.scores} if old else set()
     if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):
-        reporter.note(f"scores of the old weights are gone: --suite {gone} scores the new ones")
+        reporter.note(f"scores of the old weights were removed: --suite {gone} scores the new ones")
     folder = store.folder(run.run_id)
     for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
         (folder / name).unlink(missing_ok=True)
@@ -355,11 +357,12 @@ def build(
     ranks: Ranks | None = None,
 ) -> Method:
     """The method of a run on its backbone, with initial weights that the seed fixes."""
-    from bench.method.torch_method import build_method
+    from bench.method.torch_method import TorchMethod, build_method
 
     devices.keep_freed_memory()
     devices.reset_peak_memory(config.device)
     cls = run.plugin.cls
+    in_steps = cls.fit is TorchMethod.fit or cls.fitted == "steps"  # else one process fits it
     context = Context(
         device=config.device,
         precision=run.precision,
@@ -370,35 +373,27 @@ def build(
         should_stop=should_stop,
         offline=config.offline,
         chunk=config.chunk if isinstance(config.chunk, int) else None,
-        ranks=ranks if trains_in_steps(cls) else None,
+        ranks=ranks if in_steps else None,
         auto_batch=config.chunk == "auto",
         compiled=config.compile,
         save_seconds=config.save_seconds,
     )
-    trained = learns(cls, run.setting)
-    method = build_method(cls, run.backbone, run.recipe, context, learns=trained)
+    trains = learns(cls, run.setting)
+    method = build_method(cls, run.backbone, run.recipe, context, learns=trains)
     if cls.own_backbone is None:
         reporter.note(method.backbone.report())
     return method
 
 
-def trains_in_steps(cls: type[Method]) -> bool:
-    """Does the training loop train it, so that several processes can? Else it is fitted by one."""
-    from bench.method.torch_method import TorchMethod
-
-    return cls.fit is TorchMethod.fit or cls.fitted == "steps"
-
-
 def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
     """The corpus as the method trains on it: as token ids, or as text. Raises Interrupted."""
-    from bench.data.corpora.token_cache import as_text
-
     context = method.context
 
     def progress(done: int, total: int | None = None) -> None:
         if context.should_stop():
-            text = "stopped while tokenising the corpus; the same command begins that again"
-            raise Interrupted(text)
+            raise Interrupted(
+                "stopped while tokenising the corpus; the same command starts that again"
+            )
         context.reporter.advance(done, total=total)
 
     context.reporter.phase("tokenise")
@@ -411,8 +406,6 @@ def tokenised(
     corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
 ) -> TokenisedCorpus:
     """The corpus as token ids, from the cache where it was tokenised before: with a tokenizer of this very description."""
-    from bench.data.corpora.token_cache import tokenise
-
     tokenizer = backbone.tokenizer
     description = json.loads(tokenizer.backend_tokenizer.to_str())
     for setting_of_each_call in ("truncation", "padding"):
@@ -435,9 +428,15 @@ def train(
 ) -> RunRecord:
     """The record with ``training``, ``cost`` and the hashes of the checkpoint."""
     from bench.method.torch_method import TorchMethod
+    from bench.training import loop
 
     assert isinstance(method, TorchMethod) and run.corpus is not None
-    report = train_on_all(method, training_corpus(run.corpus, method), run, ranks)
+    work = partial(loop.train, method, training_corpus(run.corpus, method), method.context)
+    if ranks is None or method.context.ranks is None:  # a method that no steps train is fitted here
+        report = work()
+    else:
+        ranks.share(run.run_id)
+        report = settle(work, ranks)
     cost = replace(
         _cost(method, folder, trained=True),
         train_seconds=round(report.train_seconds, 2),
@@ -503,19 +502,6 @@ def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
 # --- several processes that train together ---
 
 
-def train_on_all(
-    method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Ranks | None
-) -> TrainReport:
-    """``bench.training.loop.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
-    train is fitted here alone."""
-    from bench.training.loop import train
-
-    if ranks is None or method.context.ranks is None:
-        return train(method, corpus, method.context)
-    ranks.share(run.run_id)
-    return settle(lambda: train(method, corpus, method.context), ranks)
-
-
 def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
     """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
     try:
@@ -524,8 +510,10 @@ def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
         ranks.settle(error)
         raise
     if not ranks.settle(None):
-        hint = "the same command goes on from the last state"
-        raise RunFailed("another rank ended before the training did", hint)
+        raise RunFailed(
+            "another rank ended before the training did",
+            "the same command goes on from the last saved state",
+        )
     return value
 
 
@@ -575,8 +563,8 @@ def score(
     failed: list[RunFailed] = []
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
-    place = RunPlace(run.run_id, key, folder)
-    for known, result in score_tasks(tasks, vectors, place, device):
+    results = score_tasks(tasks, vectors, RunPlace(run.run_id, key, folder), device)
+    for known, result in results:
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
@@ -608,22 +596,15 @@ def score(
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
-        model = {"kind": _kind_of(run.backbone), **vectors.shape_facts(), **about}
+        place = "builtin" if run.backbone.name == "builtin" else "folder"
+        kind = "hub" if run.backbone.hub else "run" if run.backbone.trained else place
+        model = {"kind": kind, **vectors.shape_facts(), **about}
         record = with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
     if failed:
         store.write(record)
         kind = TasksFailed if record.scores else RunFailed
         raise kind("; and ".join(error.message for error in failed), failed[0].hint)
     return record
-
-
-def _kind_of(backbone: Reference) -> str:
-    """What a finished encoder was loaded from: the hub, a run, a folder, or this package."""
-    if backbone.hub:
-        return "hub"
-    if backbone.trained:
-        return "run"
-    return "builtin" if backbone.name == "builtin" else "folder"
 
 
 def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
@@ -658,7 +639,7 @@ class RunVectors:
         from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
 
         if prompt not in self.stores:
-            suffix = "" if prompt is None else sha256(prompt.encode()).hexdigest()[:8]
+            suffix = "" if prompt is None else hashlib.sha256(prompt.encode()).hexdigest()[:8]
             self.stores[prompt] = VectorStore(self.folder, self.key + suffix)
         store, began = self.stores[prompt], time.perf_counter()
         if not (missing := len(store.missing(sentences))):
@@ -673,6 +654,10 @@ class RunVectors:
             raise
         self.seconds += time.perf_counter() - began
         return store
+
+    def array(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+        """One row a sentence."""
+        return self.of(prompt, sentences)(sentences)
 
     def shape_facts(self) -> dict[str, Any]:
         """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
@@ -705,23 +690,13 @@ def score_tasks(
     for i, known in enumerate(tasks, 1):
         reporter.advance(i - 1, task=known.name)
         try:
-            yield known, score_task(known.task, vectors, prompts[known], place, device)
+            encoded = partial(vectors.array, prompts[known])
+            yield known, known.task.on(device).score_in(place, encoded)
         except RunFailed as failed:
             yield known, failed
         if not known.task.sentences:  # it has encoded meanwhile
             reporter.phase("score", len(tasks))
         reporter.advance(i, task=known.name)
-
-
-def score_task(
-    task: LoadedTask, vectors: RunVectors, prompt: str | None, place: RunPlace, device: str
-) -> TaskResult:
-    """Raises RunFailed where the task cannot be scored."""
-
-    def encoded(sentences: Sequence[str]) -> np.ndarray:
-        return vectors.of(prompt, sentences)(sentences)
-
-    return task.on(device).score_in(place, encoded)
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
@@ -772,7 +747,7 @@ def with_overlap(
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about
-    return structs.replace(about, overlap=merge_overlaps(overlaps, about.overlap))
+    return replace(about, overlap=merge_overlaps(overlaps, about.overlap))
 
 
 @dataclass(frozen=True)
@@ -792,17 +767,6 @@ class TrainedRun:
         return self.folder / CHECKPOINT
 
 
-def not_kept(record: RunRecord) -> NotAModel | None:
-    """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
-    kind = record.provenance.backbone.model.get("kind")
-    if kind not in ("object", "function", "vectors", "server") or not record.model_name:
-        return None
-    return NotAModel(
-        f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
-        "bench verify computes its scores again",
-    )
-
-
 def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
     """The run that an id, the beginning of one, or a path means.
 
@@ -811,8 +775,12 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     """
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
-    if (gone := not_kept(record)) is not None:
-        raise gone
+    kind = record.provenance.backbone.model.get("kind")
+    if kind in ("object", "function", "vectors", "server") and record.model_name:
+        raise NotAModel(
+            f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
+            "bench verify computes its scores again",
+        )
     made_by, registry = record.provenance.plugin, discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
     trains = learns(plugin.cls, record.setting)
@@ -822,15 +790,12 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     if problem is not None:
         hint = AGAIN_FRESH if trains and record.training is not None else AGAIN
         raise NotAModel(f"{record.run_id}: {problem}", hint)
-    recipe = {
-        key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()
-    }
+    recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
     notes = registry.warnings
     if made_by.sha256 not in (None, plugin.sha256):
-        text = (
-            f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
+        notes += (
+            f"the code of {plugin.name} has changed since this run was made; its vectors may differ",
         )
-        notes += (text,)
     return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
 
 
@@ -844,7 +809,7 @@ def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     if reference.path is not None and known.revision not in (None, reference.revision):
         raise NotAModel(
             f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
-            "put that revision of the backbone in its place",
+            "restore that revision of the backbone",
         )
     return reference
 
@@ -872,15 +837,15 @@ def load_run(
         reporter=reporter or SilentReporter(),
         should_stop=should_stop,
     )
-    backbone = backbone_of(record, run.plugin)
+    backbone, trains = backbone_of(record, run.plugin), learns(cls, record.setting)
     try:
-        method = build_method(
-            cls, backbone, run.recipe, context, learns=learns(cls, record.setting)
-        )
+        method = build_method(cls, backbone, run.recipe, context, learns=trains)
     except (KeyError, AttributeError) as error:  # a recipe of an older version of the method
         if not set(cls.defaults) - set(run.recipe):
             raise
-        text = f"{record.run_id}: its recipe lacks what {record.method} needs now: {error}"
-        raise BenchError(text, "its command makes another run, with today's recipe") from error
+        raise BenchError(
+            f"{record.run_id}: its recipe lacks a value that {record.method} needs now: {error}",
+            "its command makes a new run, with today's recipe",
+        ) from error
     method.load(run.checkpoint)
     return method
