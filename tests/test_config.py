@@ -17,7 +17,6 @@ from bench.run.config import (
     Plan,
     RunConfig,
     Target,
-    budget_values,
     from_table,
     parse_target,
     read_plan,
@@ -79,8 +78,8 @@ def test_where_runs_cannot_go(text: str) -> None:
 
 
 def test_a_budget_of_epochs_is_the_recipe_value() -> None:
-    assert budget_values("2epochs,0.5 epoch") == {"epochs": "2,0.5"}
-    assert budget_values("60steps") == {"budget": "60steps"} and budget_values(None) == {}
+    assert RunConfig(budget="2epochs,0.5 epoch").values == {"epochs": "2,0.5"}
+    assert RunConfig(budget="60steps").values == {"budget": "60steps"} and RunConfig().values == {}
 
 
 @pytest.mark.parametrize(

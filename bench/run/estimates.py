@@ -1,4 +1,9 @@
-"""The device, the precision and the number of processes of a command, settled before anything is planned."""
+"""What a command runs on, and what a run takes there: the device, the precision and the number of processes are settled before anything is
+planned; steps, seconds and memory are estimated from shapes and the speed of a device, or of a card that is not here.
+
+A training does 6 floating point operations for each trained parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
+``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
+"""
 
 from __future__ import annotations
 
@@ -105,9 +110,9 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None
     from bench.training.gradient import check_chunk
 
     for run in planned:
-        trained = run.corpus is not None and run.plugin.cls.fitted != "pass"
-        if trained and isinstance(chunk, int):
-            check_chunk(run.plugin.cls, chunk)
+        cls = run.plugin.cls
+        if run.corpus is not None and cls.fitted != "pass" and isinstance(chunk, int):
+            check_chunk(cls, chunk)
 
 
 FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one
@@ -357,8 +362,7 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
     if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
         forward += 2 * weights.layers * (2 if frozen and run.recipe.get("mlm") else 1)
     gradients = GRADIENT * weights.trained
-    in_parts = chunk is not None and chunk < rows
-    peak = forward + gradients if in_parts else max(forward, gradients)
+    peak = forward + gradients if chunk and chunk < rows else max(forward, gradients)
     process = PROCESS["cuda" if device.startswith("cuda") else "cpu"]
     return int(VALUE_AND_MOMENTS * weights.trained + VALUE * weights.frozen + peak + process)
 

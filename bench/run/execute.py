@@ -208,8 +208,8 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
         record = _new_record(run, config)
     elif run.backbone.title in ("", record.provenance.backbone.title):
         return record
-    backbone = replace(record.provenance.backbone, title=run.backbone.title)
-    record = with_provenance(record, backbone=backbone)
+    titled = replace(record.provenance.backbone, title=run.backbone.title)
+    record = with_provenance(record, backbone=titled)
     store.write(record)
     return record
 
@@ -249,12 +249,12 @@ def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
     """Whether the record has the task's score under this protocol, of this very data; of a plugin's suite also by this very code."""
-    if record.score(task.suite, task.name, task.protocol, known.form) is None:
-        return False
-    scored_by = record.provenance.execution.suites.get(task.suite, Code())
-    if (plugin := suite_plugin(task.suite)) is not None and plugin.sha256 != scored_by.sha256:
-        return False
-    return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
+    plugin, about = suite_plugin(task.suite), record.provenance
+    return (
+        record.score(task.suite, task.name, task.protocol, known.form) is not None
+        and about.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
+        and (not plugin or plugin.sha256 == about.execution.suites.get(task.suite, Code()).sha256)
+    )
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
@@ -321,16 +321,11 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
 
 def git_state(folder: Path) -> Checkout:
     """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout, or git takes too long."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-c", "core.abbrev=40", "-C", str(folder), *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=10, check=True
-        ).stdout
-
+    git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]
+    call = partial(subprocess.run, capture_output=True, text=True, timeout=10, check=True)
     try:
-        git("ls-files", "--error-unmatch", ".")
-        state = git("describe", "--always", "--exclude", "*", "--dirty").strip()
+        call([*git, "ls-files", "--error-unmatch", "."])
+        state = call([*git, "describe", "--always", "--exclude", "*", "--dirty"]).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return Checkout()
     return Checkout(commit=state.removesuffix("-dirty"), dirty=state.endswith("-dirty"))
@@ -378,8 +373,8 @@ def build(
         compiled=config.compile,
         save_seconds=config.save_seconds,
     )
-    trains = learns(cls, run.setting)
-    method = build_method(cls, run.backbone, run.recipe, context, learns=trains)
+    needs_corpus = learns(cls, run.setting)
+    method = build_method(cls, run.backbone, run.recipe, context, learns=needs_corpus)
     if cls.own_backbone is None:
         reporter.note(method.backbone.report())
     return method
@@ -419,8 +414,8 @@ def save(method: Method, run: PlannedRun, folder: Path, record: RunRecord) -> Ru
     from bench.training.state import replace_folder
 
     replace_folder(folder / CHECKPOINT, method.save)
-    cost = _cost(method, folder, trained=False)
-    return replace(record, cost=cost, checkpoint=folder_sha256(folder / CHECKPOINT))
+    hashes = folder_sha256(folder / CHECKPOINT)
+    return replace(record, cost=_cost(method, folder, trained=False), checkpoint=hashes)
 
 
 def train(
@@ -472,10 +467,10 @@ def _dev_set(run: PlannedRun) -> dict[str, Any]:
 
 
 def _cost(method: Method, folder: Path, *, trained: bool) -> Cost:
-    files = [file for file in (folder / CHECKPOINT).rglob("*") if file.is_file()]
+    files = (folder / CHECKPOINT).rglob("*")
     return Cost(
         device=devices.device_name(method.context.device),
-        checkpoint_bytes=sum(file.stat().st_size for file in files),
+        checkpoint_bytes=sum(file.stat().st_size for file in files if file.is_file()),
         **parameter_counts(method, trained=trained),
     )
 
@@ -712,8 +707,7 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
         if score.suite in known:
             groups.setdefault((score.suite, score.protocol, form), []).append(score)
     others = [score for score in scores if score.task == AVERAGE and score.suite not in known]
-    averages = [mean for group in groups.values() if (mean := average(group)) is not None]
-    return (*cells.values(), *others, *averages)
+    return (*cells.values(), *others, *filter(None, map(average, groups.values())))
 
 
 def with_overlap(
@@ -743,11 +737,11 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        overlaps = count_overlaps(corpus, scored, progress=progress)
+        counts = count_overlaps(corpus, scored, progress=progress)
+        return replace(about, overlap=merge_overlaps(counts, about.overlap))
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about
-    return replace(about, overlap=merge_overlaps(overlaps, about.overlap))
 
 
 @dataclass(frozen=True)

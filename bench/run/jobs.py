@@ -107,8 +107,7 @@ class Batch:
         (self.folder / "logs").mkdir(exist_ok=True)
 
     def write_runs(self, runs: Sequence[str]) -> None:
-        lines = "".join(f"{run}\n" for run in runs)
-        write_or_fail(self.folder / "runs.txt", lines.encode())
+        write_or_fail(self.folder / "runs.txt", "".join(f"{run}\n" for run in runs).encode())
 
 
 @dataclass(frozen=True)
@@ -347,8 +346,8 @@ def submit(batch: Batch) -> list[str]:
 
 def _slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
     """What squeue has of this user's jobs, asked once. Raises EngineSilent."""
-    form = "--format=%F_%K|%T|%N|%r|%j"
-    done = _call(["squeue", "--noheader", "--array", f"--user={os.getuid()}", form])
+    user = f"--user={os.getuid()}"
+    done = _call(["squeue", "--noheader", "--array", user, "--format=%F_%K|%T|%N|%r|%j"])
     if done.returncode:
         raise EngineSilent(
             f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm is unknown",
@@ -437,8 +436,9 @@ def _requested(target: Target) -> dict[str, int]:
     if target.memory is None:
         return requested
     if not (match := re.fullmatch("([0-9]+)([KMGT]?)", target.memory)):
-        text = f"--on ray:memory={target.memory}: expected a number with K, M, G or T"
-        raise BenchError(text, "memory=16G")
+        raise BenchError(
+            f"--on ray:memory={target.memory}: expected a number with K, M, G or T", "memory=16G"
+        )
     return {**requested, "memory": int(match[1]) * UNITS[match[2]]}
 
 
@@ -466,7 +466,6 @@ def work(command: list[str], log: str) -> int:
     node = f"{socket.gethostname()}/{context.get_node_id()[:8]}"
     file = Path(log)
     attempt = file.read_bytes().count(b"\nattempt ") + 1 if file.exists() else 1
-    job = f"ray {context.get_task_id()} {node} {attempt}"
     with file.open("ab") as out:
         out.write(f"\nattempt {attempt} on {node}\n".encode())
         out.flush()
@@ -475,7 +474,7 @@ def work(command: list[str], log: str) -> int:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            env={**os.environ, "BENCH_JOB": job},
+            env={**os.environ, "BENCH_JOB": f"ray {context.get_task_id()} {node} {attempt}"},
             start_new_session=True,
         )
     try:

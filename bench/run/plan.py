@@ -129,9 +129,8 @@ def make_all(
         key = config.suites, config.text
         if key not in scored:
             scored[key] = _scored(*key, data)
+        recipes = {one.method: one for one in map(read_custom, map(Path, config.recipes))}
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        customs = map(read_custom, map(Path, config.recipes))
-        recipes = {custom.method: custom for custom in customs}
         planner = _Planner(config, scored[key], data, shelf, ready, recipes)
         for name, variant in config.named:
             plugin = registry[name]
@@ -195,8 +194,11 @@ def _scored(suites: Sequence[str], text: str, data: DataFolder) -> _Scored:
         there += [(task, known) for known in forms.values()]
     if not there and not later:
         raise _all_missing(list(missing.values()))
-    tasks = (*(task for task, _ in there), *later)
-    return _Scored(tasks, tuple(known for _, known in there), tuple(missing.values()))
+    return _Scored(
+        (*(task for task, _ in there), *later),
+        tuple(known for _, known in there),
+        tuple(missing.values()),
+    )
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
@@ -280,8 +282,7 @@ class _Planner:
         check_stored_prefix(backbone, cls.reads)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
-            revision = "unknown" if absent else cls.own_revision(recipe)
-            backbone = replace(backbone, revision=revision)
+            backbone = replace(backbone, revision="unknown" if absent else cls.own_revision(recipe))
             if config.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
@@ -457,11 +458,12 @@ def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     if select_on == "last":
         return None
     if select_on not in DEV_SETS:
-        names = [*DEV_SETS, "last"]
-        raise UnknownName("selection set", select_on, names, "of recipe key select_on")
+        raise UnknownName(
+            "selection set", select_on, [*DEV_SETS, "last"], "of recipe key select_on"
+        )
     module, function, sets = DEV_SETS[select_on]
-    read_task = partial(getattr(importlib.import_module(module), function), data)
-    return survey_files(select_on, sets, data, "any", read_task)
+    read_task = getattr(importlib.import_module(module), function)
+    return survey_files(select_on, sets, data, "any", partial(read_task, data))
 
 
 COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
@@ -475,9 +477,8 @@ class AbsentCorpus(Corpus):
         self.name, self.columns, self._facts = name, columns, ("unknown", rows)
 
     def only(self, column: str | None) -> AbsentCorpus:
-        texts = [name for name in self.columns if name not in NUMBERS]
-        rows = len(self) * (len(texts) if column == "all" else 1)
-        return AbsentCorpus(self.name, ("sentence",), rows)
+        texts = len({*self.columns} - {*NUMBERS}) if column == "all" else 1
+        return AbsentCorpus(self.name, ("sentence",), len(self) * texts)
 
 
 class CorpusShelf:
@@ -544,12 +545,12 @@ class CorpusShelf:
         data = self._data
         if data.later is None or is_here(name):
             say = getattr(data.fetcher, "say", silent)
-            path, full = hub_corpus(name, offline=data.offline, say=say)
-            return Corpus(path, full, default_cache())
+            return Corpus(*hub_corpus(name, offline=data.offline, say=say), default_cache())
         wanted = HubName.of(name)
         urls = (site("hub", wanted.repo, wanted.revision or "main", "").url,)
-        where = f"hub data set {wanted.repo}"
-        data.later.note(Pending(name=name, kind="corpus", where=where, urls=urls))
+        data.later.note(
+            Pending(name=name, kind="corpus", where=f"hub data set {wanted.repo}", urls=urls)
+        )
         return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
 
     def _of_recipes(self, file: str) -> Corpus:
@@ -574,12 +575,11 @@ def found_by_hash(requested: str, data: DataFolder) -> Path:
 
     Raises DataMissing where none has it. A file that is no corpus is passed over; hashes are cached.
     """
-    wanted = requested.removeprefix(BY_HASH).lower()
     folders = [Path(), *(root / "train" for root in data.roots)]
     for folder in folders:
         for path in sorted(folder.glob("*")):
             with suppress(BenchError):
-                if open_corpus(path).sha256 == wanted:
+                if BY_HASH + open_corpus(path).sha256 == requested.lower():
                     return path
     raise DataMissing(
         f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import inspect
 import re
 import sys
@@ -78,8 +77,10 @@ class Registry:
 
 def entry_points() -> list[importlib.metadata.EntryPoint]:
     """Those that register methods, this package's first: of several methods with one name, the first counts."""
-    points = importlib.metadata.entry_points(group=GROUP)
-    return sorted(points, key=lambda point: (distribution(point) != BUILT_IN, distribution(point)))
+    return sorted(
+        importlib.metadata.entry_points(group=GROUP),
+        key=lambda point: (distribution(point) != BUILT_IN, distribution(point)),
+    )
 
 
 def distribution(point: importlib.metadata.EntryPoint) -> str:
@@ -103,8 +104,9 @@ def discover(files: Sequence[Path] = ()) -> Registry:
             _add(plugins, methods)
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
             reason = error.message if isinstance(error, BenchError) else located(error)
-            text = f"plugin '{point.name}' of {distribution(point)} was left out: {reason}"
-            warnings.append(text)
+            warnings.append(
+                f"plugin '{point.name}' of {distribution(point)} was left out: {reason}"
+            )
     for file in files:
         _add(plugins, from_file(file))
     return Registry(plugins, tuple(warnings))
@@ -117,7 +119,7 @@ def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
         if (taken := together.setdefault(plugin.name, plugin)) is not plugin:
             raise BenchError(
                 f"{plugin.package} defines the method '{plugin.name}', and so does {taken.package}",
-                f"another name in {plugin.package}: name = 'my-{plugin.name}'",
+                f"choose another name in {plugin.package}: name = 'my-{plugin.name}'",
             )
     plugins |= together
 
@@ -146,19 +148,14 @@ def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
         classes = [cls for cls in defined if cls.__module__ == loaded.__name__]
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
-        _check(cls)
+        if not re.fullmatch("[a-z0-9-]+", str(cls.name)):
+            raise ValueError(f"{place_of_code(cls)}: name is {cls.name!r}: use a-z, 0-9 and '-'")
+        some = not isinstance(cls.settings, str) and set(cls.settings)
+        if not some or not some <= set(SETTINGS):
+            raise ValueError(
+                f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
+            )
     return [Plugin(cls.name, cls, package, version, source_hash(cls)) for cls in methods]
-
-
-def _check(cls: type[Method]) -> None:
-    if not re.fullmatch("[a-z0-9-]+", str(cls.name)):
-        raise ValueError(f"{place_of_code(cls)}: name is {cls.name!r}: use a-z, 0-9 and '-'")
-    some = not isinstance(cls.settings, str) and cls.settings
-    if not some or not set(cls.settings) <= set(SETTINGS):
-        wrong = (
-            f"settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
-        )
-        raise ValueError(f"{place_of_code(cls)}: {wrong}")
 
 
 def source_hash(cls: type[Method]) -> str:
@@ -167,16 +164,14 @@ def source_hash(cls: type[Method]) -> str:
     Where ``same_numbers.toml`` beside the module says that this code computes what earlier code did, it is the sha256 of that.
     """
     module = sys.modules[cls.__module__]
-    package = cls.__module__.partition(".")[0]
-    modules = {module.__name__}
+    package, modules = cls.__module__.partition(".")[0] + ".", {module.__name__}
     for value in vars(module).values():
         origin = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-        if isinstance(origin, str) and origin.startswith(package + "."):
+        if isinstance(origin, str) and origin.startswith(package):
             modules.add(origin)
     digest = hashlib.sha256()
     for name in sorted(modules):
-        file = getattr(sys.modules.get(name), "__file__", None)
-        if file:
+        if file := getattr(sys.modules.get(name), "__file__", None):
             digest.update(Path(file).read_bytes())
     folder = Path(getattr(module, "__file__", None) or ".").parent
     now, table = digest.hexdigest(), folder / "same_numbers.toml"

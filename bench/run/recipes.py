@@ -188,8 +188,9 @@ class CustomRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
-        changed = self.search.get("plugin", plugin) != plugin
-        return [f"the code of {self.method} has changed since {name}"] if changed else []
+        if self.search.get("plugin", plugin) == plugin:
+            return []
+        return [f"the code of {self.method} has changed since {name}"]
 
 
 def read_custom(file: Path) -> CustomRecipe:
@@ -200,8 +201,10 @@ def read_custom(file: Path) -> CustomRecipe:
         recipe = msgspec.convert(table, CustomRecipe)
         msgspec.convert(recipe.search.get("seeds", []), list[int])
     except UNREADABLE as error:
-        hint = "bench search writes one for each method; docs/search.md describes the format"
-        raise BenchError(f"--recipe {file} is not a valid recipe: {error}", hint) from None
+        raise BenchError(
+            f"--recipe {file} is not a valid recipe: {error}",
+            "bench search writes one for each method; docs/search.md describes the format",
+        ) from None
     return recipe
 
 
@@ -279,8 +282,13 @@ def choose(
     def distance(entry: Entry) -> tuple[bool, bool, bool, int, bool]:
         exact, builtin = entry.backbone == backbone, entry.backbone == "builtin"  # the last resort
         other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
-        far = abs(other_size - size)
-        return (not exact, builtin, other_family != family, far, entry.variant != variant)
+        return (
+            not exact,
+            builtin,
+            other_family != family,
+            abs(other_size - size),
+            entry.variant != variant,
+        )
 
     fitting = [
         entry
@@ -360,8 +368,11 @@ def merge(
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= _sourced(method.defaults, f"{method.name}'s default")
-    on_request = _sourced(method.optional, f"{method.name}'s default")
-    known = {**(ON_REQUEST if "epochs" in values else {}), **on_request, **values}
+    known = {
+        **(ON_REQUEST if "epochs" in values else {}),
+        **_sourced(method.optional, f"{method.name}'s default"),
+        **values,
+    }
     layers = [entry.values if entry else {}, plan]
     if variant:
         check_variant(method, variant)
@@ -369,13 +380,12 @@ def merge(
     for layer in layers:
         for key in layer:
             if key not in known:
-                place = f"in {layer[key].source}" if variant else "in a recipe"
-                raise UnknownName("recipe key", key, known, f"{place} of {method.name}")
+                place = layer[key].source if variant else "a recipe"
+                raise UnknownName("recipe key", key, known, f"in {place} of {method.name}")
         values |= layer
     for key, text in overrides.items():
         if key in known:
-            like = {**known, **values}[key].value
-            values[key] = Value(parse(key, text, like), "--set")
+            values[key] = Value(parse(key, text, {**known, **values}[key].value), "--set")
     budget = values.pop("budget", Value(None, ""))
     if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
         if "epochs" in overrides:
@@ -416,8 +426,13 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
 
 def check_variant(method: type[Method], variant: str) -> None:
     if variant and variant not in variants_of(method):
-        hint = f"{method.name} alone: the method as its paper has it"
-        raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
+        raise UnknownName(
+            "variant",
+            variant,
+            variants_of(method),
+            f"of {method.name}",
+            f"{method.name} alone: the method as its paper has it",
+        )
 
 
 # --- checks ---
@@ -454,9 +469,9 @@ def check_overrides(
         known |= _sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
         if key not in known:
-            of = f"of {', '.join(method.name for method in methods)}"
-            hint = setter(key) or f"bench methods {methods[0].name}"
-            raise UnknownName("recipe key", key, known, of, hint)
+            names = [method.name for method in methods]
+            hint = setter(key) or f"bench methods {names[0]}"
+            raise UnknownName("recipe key", key, known, f"of {', '.join(names)}", hint)
         fraction = key in FRACTIONS or isinstance(known[key].value, float)
         if fraction and re.fullmatch(r"0,\d+|\d+,0\d*", text):
             raise BenchError(
@@ -525,8 +540,8 @@ IN_ENGLISH = {
 
 
 def _kind(key: str, like: Any) -> Any:
-    default = str | None if isinstance(like, str) else Any if like is None else type(like)
-    return KINDS.get(key, default)
+    of_default = Any if like is None else str | None if isinstance(like, str) else type(like)
+    return KINDS.get(key, of_default)
 
 
 def parse(key: str, text: str, like: Any) -> Any:
@@ -539,8 +554,8 @@ def parse(key: str, text: str, like: Any) -> Any:
             return msgspec.convert(text, int | float, strict=False)
         return text
     if wrong := _wrong(text, kind, strict=False):
-        hint = None if like is None else f"for example --set {key}={like}"
-        raise BenchError(f"--set {key}={text}: {wrong}", hint)
+        example = None if like is None else f"for example --set {key}={like}"
+        raise BenchError(f"--set {key}={text}: {wrong}", example)
     return msgspec.convert(text, kind, strict=False)
 
 
@@ -556,5 +571,5 @@ def _wrong(value: Any, kind: Any, *, strict: bool = True) -> str:
     except msgspec.ValidationError as error:
         expected = str(error).partition(", got")[0].replace(" | null", "").replace("`", "")
         return re.sub(r"\w+", lambda word: IN_ENGLISH.get(word[0], word[0].lower()), expected)
-    finite = not isinstance(converted, float) or math.isfinite(converted)
-    return "" if finite else "expected a number"
+    infinite = isinstance(converted, float) and not math.isfinite(converted)
+    return "expected a number" if infinite else ""
