@@ -7,7 +7,6 @@ A training does 6 floating point operations for each trained parameter of the en
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import time
@@ -379,7 +378,7 @@ def fitting_chunk(run: PlannedRun, device: str) -> int | None:
     weights = weights_of(run)
     if weights is None or not run.plugin.cls.is_split():
         return None
-    room, size = USABLE * memory_here(device), 2 ** math.floor(math.log2(run.recipe.batch_size))
+    room, size = USABLE * memory_here(device), 2 ** (int(run.recipe.batch_size).bit_length() - 1)
     while size and memory_of(run, weights, device, size) > room:
         size //= 2
     return size or None

@@ -441,29 +441,21 @@ def train(
         peak_memory_bytes=devices.peak_memory_bytes(method.context.device),
         host_memory_bytes=devices.host_memory_bytes(),
     )
+    dev = run.dev
+    tested = dev_test_pairs(dev.name, dev.sha256, STS_TASKS) if dev else None
     training = Training(
         steps=report.steps,
         best_step=report.best_step,
         dev_score=report.dev_score,
         sentences=report.sentences,
         tokens=report.tokens or None,
-        **_dev_set(run),
+        dev_task=str(run.recipe["select_on"]) if dev else "none",
+        dev_pairs=dev.n if dev else None,
+        dev_test_pairs=tested[0] if tested else None,
     )
     hashes = folder_sha256(folder / CHECKPOINT)
     record = replace(record, cost=cost, training=training, checkpoint=hashes, scores=())
     return with_execution(record, report.execution)
-
-
-def _dev_set(run: PlannedRun) -> dict[str, Any]:
-    """What the checkpoint is chosen on, how many pairs that has, and how many of them the suite sts tests."""
-    if run.dev is None:
-        return {"dev_task": "none"}
-    tested = dev_test_pairs(run.dev.name, run.dev.sha256, STS_TASKS)
-    return {
-        "dev_task": str(run.recipe["select_on"]),
-        "dev_pairs": run.dev.n,
-        "dev_test_pairs": None if tested is None else tested[0],
-    }
 
 
 def _cost(method: Method, folder: Path, *, trained: bool) -> Cost:

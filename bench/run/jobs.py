@@ -25,7 +25,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import secrets
 import shlex
 import shutil
 import signal
@@ -37,7 +36,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +128,7 @@ class EngineSilent(BenchError):
 
 
 def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> Batch:
-    name = f"{target.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+    name = f"{target.name}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(3).hex()}"
     return Batch((store.path / FOLDER / name).absolute(), tuple(runs), target)
 
 
@@ -163,7 +161,7 @@ def script(batch: Batch) -> str:
 
 
 def only(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
-    """The run of that id. Raises BenchError where the plan has none, as on a machine with another plugin or corpus."""
+    """The run with that id. Raises BenchError if the plan has none, as on a machine with another plugin or corpus."""
     runs = {run.run_id: run for run in planned}
     if run_id not in runs:
         raise BenchError(
@@ -174,7 +172,7 @@ def only(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
 
 
 def worker_environment(cpus: int | None = None) -> dict[str, str]:
-    """The variables that a worker's result or files depend on. No token is among them: workers open no connection."""
+    """The variables on which a worker's result or files depend, without tokens: workers open no connection."""
     variables = {
         name: value
         for name, value in os.environ.items()
@@ -190,7 +188,7 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
 
 
 def stop_with_parent() -> None:
-    """A worker stops, with its state saved, when the process that started it is gone, however that ended."""
+    """Stop this worker, with its state saved, when the process that started it is gone for any reason."""
     if job_here() and "LOCAL_RANK" not in os.environ:
         threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
 
@@ -257,7 +255,7 @@ exit 1
 
 
 def _check_slurm(target: Target, connect: bool) -> None:
-    """Raises BenchError where an option cannot be passed on, or, to ``connect``, no sbatch is here."""
+    """Raises BenchError for an option that cannot be passed on and, with ``connect``, if there is no sbatch here."""
     for key, value in target.options:
         if not re.fullmatch("[a-z][a-z0-9-]*", key) or "\n" in value or key in RESERVED:
             raise BenchError(
@@ -267,7 +265,7 @@ def _check_slurm(target: Target, connect: bool) -> None:
     if connect and shutil.which("sbatch") is None:
         raise BenchError(
             "--on slurm: no sbatch on this machine",
-            "run this where jobs are submitted; --dry-run prints the script here; --on commands prints a command for each run",
+            "run this on a machine that submits jobs; --dry-run prints the script here, --on commands a command for each run",
         )
 
 
@@ -300,7 +298,7 @@ def _slurm_script(batch: Batch) -> str:
 
 
 def _quoted(value: str) -> str:
-    """As sbatch reads a line of a script: in double quotes, a backslash before what ends them."""
+    """A value as sbatch reads it in a script: in double quotes, with a backslash before quotes and backslashes."""
     return value if PLAIN.fullmatch(value) else '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
 
 
@@ -337,8 +335,8 @@ def submit(batch: Batch) -> list[str]:
             if not jobs:
                 shutil.rmtree(batch.folder, ignore_errors=True)
             raise BenchError(
-                f"sbatch refuses: {' '.join(message.split())}{queued if jobs else ''}",
-                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch stand in --on slurm:...",
+                f"sbatch refused: {' '.join(message.split())}{queued if jobs else ''}",
+                "sinfo shows what the cluster has; gpus, cpus, memory and options of sbatch go into --on slurm:...",
             )
         jobs.append(done.stdout.strip().partition(";")[0])
     return jobs
@@ -351,7 +349,7 @@ def _slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
     if done.returncode:
         raise EngineSilent(
             f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm is unknown",
-            "the same command again, later, where jobs are submitted",
+            "give the same command again later, on a machine that submits jobs",
         )
     by_name = {PREFIX + folder.name: folder for folder in batches}
     jobs: dict[str, Job] = {}
@@ -372,7 +370,7 @@ def _slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
 
 
 def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """No shell. A command that is not here, or does not answer in time, is one that failed."""
+    """Without a shell. A command that is missing or does not answer in time counts as failed."""
     try:
         return subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
@@ -387,7 +385,7 @@ def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 # --- Ray ---
 
 LOOK_EVERY = (
-    2.0  # seconds between two looks at the cluster's head and at what was asked of this process
+    2.0  # seconds between two looks at the cluster's head and at the signals to this process
 )
 ENDS_WITHIN = 60.0  # seconds that a worker has to save its state after it was asked to stop
 UNITS = {"K": 2**10, "": 2**20, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -400,7 +398,7 @@ class WorkerKilled(Exception):
 def _check_ray(target: Target, connect: bool) -> None:
     """Connect to $RAY_ADDRESS or the cluster of this machine, else start one here.
 
-    Raises BenchError where that cannot be, or where no node has the resources: Ray would wait for ever.
+    Raises BenchError if that fails, or if no node has the resources: Ray would wait forever.
     """
     requested = _requested(target)
     if not connect:
@@ -427,11 +425,11 @@ def _check_ray(target: Target, connect: bool) -> None:
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(all(node.get(key, 0) >= n for key, n in requested.items()) for node in nodes):
         needs = ", ".join(f"{n:,} {key}" for key, n in requested.items())
-        raise BenchError(f"--on ray: no node of the cluster has {needs} for a run", "ask for less")
+        raise BenchError(f"--on ray: no node of the cluster has {needs} for a run", "request less")
 
 
 def _requested(target: Target) -> dict[str, int]:
-    """Of one run, by Ray's names. Raises BenchError for a memory that is not one."""
+    """The resources of one run, by Ray's names. Raises BenchError for a memory that it cannot read."""
     requested = {"CPU": target.cpus or 1, "GPU": target.gpus or 0}
     if target.memory is None:
         return requested
@@ -459,7 +457,7 @@ def work(command: list[str], log: str) -> int:
     """A task: the worker of one run; returns its exit code. Raises WorkerKilled where a signal ended it."""
     import ray
 
-    # ignored in everything that a script starts in the background; Ray cancels a task by it
+    # Ray cancels a task by SIGINT, which everything that a script starts in the background ignores
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     context = ray.get_runtime_context()
@@ -495,9 +493,9 @@ def work(command: list[str], log: str) -> int:
 def follow(
     batch: Batch, say: Callable[[str], None], should_stop: Callable[[], bool]
 ) -> dict[str, str]:
-    """Until every run of the batch has ended; run id -> "finished", "failed" or "cancelled".
+    """Wait until every run of the batch has ended; run id -> "finished", "failed" or "cancelled".
 
-    ``should_stop``: cancel all of them; each saves its state. A task that has not ended then ends with this process.
+    ``should_stop``: cancel all of them; each saves its state. A task that is still running after that ends with this process.
     """
     import ray
 
@@ -530,7 +528,7 @@ def follow(
 
 
 def _outcome(ref: Any) -> str:
-    """How a task ended. Why a run failed stands in its record, or in its log."""
+    """How a task ended. The reason for a failure is in the run's record or log."""
     import ray
 
     try:
@@ -543,21 +541,19 @@ def _outcome(ref: Any) -> str:
 
 
 def check_head() -> None:
-    """Raises RunFailed where the head was restarted without its data: it has forgotten this driver, whose tasks would never end."""
+    """Raises RunFailed if the head was restarted without its data: it has lost this driver, whose tasks would never end."""
     import ray
 
     try:
         private: Any = ray
         known = private._private.worker.global_worker.gcs_client
         same = private._raylet.GcsClient(address=known.address).cluster_id == known.cluster_id
-    except (
-        Exception
-    ):  # silent: Ray ends this process if it stays so; or another Ray without these names
+    except Exception:  # no answer (then Ray itself ends this process), or another version of Ray
         return
     if not same:
         raise RunFailed(
-            "the head of the Ray cluster was restarted and knows nothing of its tasks",
-            "the same command, once its nodes are back",
+            "the head of the Ray cluster was restarted and has lost its tasks",
+            "give the same command again once its nodes are back",
         )
 
 

@@ -52,11 +52,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-import msgspec
-from msgspec import Meta, structs
+from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
@@ -70,7 +68,7 @@ Setting = Literal["unsupervised", "supervised", "none"]
 Settings = Setting | list[Setting] | None
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     """One recipe of a method's file, with what it shares."""
 
     setting: Setting
@@ -94,17 +92,17 @@ class Disagreement:
     use: str
 
 
-class Space(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Space(Struct, frozen=True, forbid_unknown_fields=True):
     """:mod:`bench.run.search.space` says what the values mean."""
 
-    values: Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
+    values: Annotated[dict[str, Any], Meta(min_length=1)]
     setting: Settings = None
     backbone: Names = None
     variant: Names = None
 
 
 class RecipeFile(
-    msgspec.Struct,
+    Struct,
     frozen=True,
     forbid_unknown_fields=True,
     rename={"recipes": "recipe", "disagreements": "disagreement", "spaces": "space"},
@@ -126,10 +124,10 @@ def read(folder: Path, method: str) -> RecipeFile:
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         common, variants = tables.pop("common", []), tables.get("variants", {})
-        msgspec.convert([table.get("setting") for table in common], list[Settings])
+        convert([table.get("setting") for table in common], list[Settings])
         tables["recipe"] = [_whole(one, common, str(file)) for one in tables.get("recipe", [])]
         tables["variants"] = {name: _triples(values) for name, values in variants.items()}
-        return msgspec.convert(tables, RecipeFile)
+        return convert(tables, RecipeFile)
     except UNREADABLE as error:
         raise BenchError(f"{file} is not a valid recipe file: {error}") from None
 
@@ -166,7 +164,7 @@ def fits(names: str | Sequence[str] | None, name: str) -> bool:
 # --- one recipe that was written elsewhere: what `bench run --recipe FILE` takes ---
 
 
-class CustomRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, where a search found them,
     ``[search]``: what is missing is as the command or the method has it."""
 
@@ -198,8 +196,8 @@ def read_custom(file: Path) -> CustomRecipe:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         table |= {"values": _triples(table["values"]), "file": str(file)}
-        recipe = msgspec.convert(table, CustomRecipe)
-        msgspec.convert(recipe.search.get("seeds", []), list[int])
+        recipe = convert(table, CustomRecipe)
+        convert(recipe.search.get("seeds", []), list[int])
     except UNREADABLE as error:
         raise BenchError(
             f"--recipe {file} is not a valid recipe: {error}",
@@ -360,7 +358,7 @@ def merge(
     overrides: Mapping[str, str],
     *,
     trained: bool,
-    plan: Mapping[str, Value] = MappingProxyType({}),
+    plan: Mapping[str, Value] = {},
 ) -> Recipe:
     """The whole recipe of one run. Raises UnknownName for a key that nobody declared.
 
@@ -551,12 +549,12 @@ def parse(key: str, text: str, like: Any) -> Any:
         return None
     if kind is Any:
         with suppress(ValueError):
-            return msgspec.convert(text, int | float, strict=False)
+            return convert(text, int | float, strict=False)
         return text
     if wrong := _wrong(text, kind, strict=False):
         example = None if like is None else f"for example --set {key}={like}"
         raise BenchError(f"--set {key}={text}: {wrong}", example)
-    return msgspec.convert(text, kind, strict=False)
+    return convert(text, kind, strict=False)
 
 
 def wrong_kind(key: str, value: Any, like: Any) -> str:
@@ -567,8 +565,8 @@ def wrong_kind(key: str, value: Any, like: Any) -> str:
 
 def _wrong(value: Any, kind: Any, *, strict: bool = True) -> str:
     try:
-        converted = msgspec.convert(value, kind, strict=strict)
-    except msgspec.ValidationError as error:
+        converted = convert(value, kind, strict=strict)
+    except ValidationError as error:
         expected = str(error).partition(", got")[0].replace(" | null", "").replace("`", "")
         return re.sub(r"\w+", lambda word: IN_ENGLISH.get(word[0], word[0].lower()), expected)
     infinite = isinstance(converted, float) and not math.isfinite(converted)

@@ -206,7 +206,7 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
         ("--slurm", "time=1\n#SBATCH --wrap=x"),
     ):
         line = error_line(bench(*plan, "--runs", runs, "--executor", "slurm", *options))
-        lines.append(line.partition(" refuses: ")[0])  # then Slurm's own message
+        lines.append(line.partition(" refused: ")[0])  # then Slurm's own message
     assert lines == snapshot
     assert slurm.queue() == [] and not list(runs.glob(".jobs/slurm-*"))
 
