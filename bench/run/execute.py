@@ -111,10 +111,10 @@ def execute(
 ) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything to do.
 
-    What is done and still there is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its
-    data or the checkpoint changed, or where its predictions are no longer as they were recorded. Raises RunFailed (recorded as
-    "failed"; a run that has scores stays finished where only other tasks could not be scored), Interrupted (recorded, resumable),
-    DeviceLost (recorded as "failed"; this process can do no other run), or another BenchError where nothing was started.
+    Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its protocol, its data or the checkpoint
+    changed, or if its predictions are no longer as recorded. Raises RunFailed (recorded as "failed"; a run that has scores stays
+    finished if only other tasks could not be scored), Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process
+    can do no other run), or another BenchError if nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
@@ -148,7 +148,7 @@ def execute(
 
 
 def job_here() -> dict[str, str | int]:
-    """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); empty without an engine."""
+    """The engine, job, node and attempt of this worker ($BENCH_JOB); empty without an engine."""
     if "BENCH_JOB" not in os.environ:
         return {}
     name, job, node, attempt = os.environ["BENCH_JOB"].split()
@@ -157,7 +157,7 @@ def job_here() -> dict[str, str | int]:
 
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
-    """Record how a run ends that does not end well. Raises RunFailed also for what a plugin's code raises."""
+    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed."""
     status, end = "failed", BenchError("")
     try:
         yield
@@ -179,7 +179,7 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
                 f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",
             )
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
-    with suppress(BenchError):  # a full disk hides no error
+    with suppress(BenchError):  # a full disk must not hide the error
         store.write(replace(now, status=status, error=end.message))
     raise end from None
 
@@ -188,9 +188,9 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
 
 
 def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Reporter) -> RunRecord:
-    """The record as it stands, or a new one; it is on the disk from here on. What is damaged and was not trained is forgotten.
+    """The stored record, or a new one, which is written to the disk. A damaged checkpoint that was not trained is removed.
 
-    Raises RunFailed where weights that were trained are damaged: then record and scores stay as they are.
+    Raises RunFailed if trained weights are damaged: record and scores stay as they are.
     """
     record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
     if record is not None and _has_weights(run, record):
@@ -215,14 +215,14 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
 
 
 def _has_weights(run: PlannedRun, record: RunRecord) -> bool:
-    """Has it been trained, or saved where nothing is trained?"""
+    """Has it been trained, or saved if there is nothing to train?"""
     return record.training is not None or (run.corpus is None and record.checkpoint is not None)
 
 
 def _unscored(
     run: PlannedRun, record: RunRecord, folder: Path, reporter: Reporter
 ) -> tuple[KnownTask, ...]:
-    """The tasks that have no score, or whose predictions are damaged; then stored vectors may be damaged, too, and are removed."""
+    """The tasks without a score or with damaged predictions; in the second case the vectors may be damaged, too, and are removed."""
     damaged = prediction_problems(record, folder)
     tasks: list[KnownTask] = []
     for task, known in zip(run.tasks, run.task_data, strict=True):
@@ -238,7 +238,7 @@ def _unscored(
 
 
 def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
-    """Is there a finished record with a score of every task?"""
+    """Is there a finished record with a score for every task?"""
     record = store.get(run.run_id, run.fingerprint)
     return (
         record is not None
@@ -248,7 +248,7 @@ def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Whether the record has the task's score under this protocol, of this very data; of a plugin's suite also by this very code."""
+    """Does the record have a score of the task under this protocol and on this data and, for a plugin's suite, by this code?"""
     plugin, about = suite_plugin(task.suite), record.provenance
     return (
         record.score(task.suite, task.name, task.protocol, known.form) is not None
@@ -258,7 +258,7 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
-    """Remove what a run has made; the caller holds its lock. New weights make every old score old, also those of other suites."""
+    """Remove everything that a run has made; the caller holds its lock. New weights invalidate the scores of all suites."""
     old = store.get(run.run_id, run.fingerprint)
     suites = {score.suite for score in old.scores} if old else set()
     if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):
@@ -320,7 +320,7 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
 
 
 def git_state(folder: Path) -> Checkout:
-    """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout, or git takes too long."""
+    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a git checkout, or git takes too long."""
     git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]
     call = partial(subprocess.run, capture_output=True, text=True, timeout=10, check=True)
     try:
@@ -351,7 +351,7 @@ def build(
     should_stop: Callable[[], bool] = lambda: False,
     ranks: Ranks | None = None,
 ) -> Method:
-    """The method of a run on its backbone, with initial weights that the seed fixes."""
+    """The method of a run on its backbone, with the initial weights of its seed."""
     from bench.method.torch_method import TorchMethod, build_method
 
     devices.keep_freed_memory()
@@ -400,7 +400,7 @@ def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
 def tokenised(
     corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
 ) -> TokenisedCorpus:
-    """The corpus as token ids, from the cache where it was tokenised before: with a tokenizer of this very description."""
+    """The corpus as token ids, from the cache if it was tokenised before with the same tokenizer."""
     tokenizer = backbone.tokenizer
     description = json.loads(tokenizer.backend_tokenizer.to_str())
     for setting_of_each_call in ("truncation", "padding"):
@@ -468,10 +468,10 @@ def _cost(method: Method, folder: Path, *, trained: bool) -> Cost:
 
 
 def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
-    """Fields of a record's cost, counted after everything is built. A run that trains nothing has no trainable parameters. Empty without
-    torch.
+    """Fields of a record's cost, counted after everything is built; empty without torch. A run that trains nothing has no trainable
+    parameters.
 
-    A part is an attribute of the method: the first component of a parameter's name. What two parts share counts for the first.
+    A part is an attribute of the method: the first component of a parameter's name. Shared parameters count for the first part.
     """
     if not hasattr(method, "named_parameters"):
         return {}
@@ -490,7 +490,7 @@ def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
 
 
 def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
-    """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
+    """What ``work`` returns or raises, once all ranks have ended it. If one does not get there, ``ranks.broken`` is set."""
     try:
         value = work()
     except (Exception, SystemExit) as error:  # a plugin may call sys.exit
@@ -507,9 +507,9 @@ def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
 def follow(
     planned: Sequence[PlannedRun], store: RunsFolder, config: RunConfig, ranks: Ranks
 ) -> None:
-    """What every rank but the first does: train what rank 0 names, until it names nothing.
+    """What all ranks except the first do: train the runs that rank 0 names, until it names none.
 
-    A failure that all ranks have is reported by rank 0. One of this rank alone is raised: the process has to end.
+    Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the process has to end.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and decides
         signal.signal(number, signal.SIG_IGN)
@@ -545,7 +545,7 @@ def score(
     reporter: Reporter,
     should_stop: Callable[[], bool],
 ) -> RunRecord:
-    """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
+    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored."""
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
@@ -595,7 +595,7 @@ def score(
 
 
 def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
-    """Spearman x 100 of a method on the selection set; its distinct sentences are encoded once."""
+    """Spearman x 100 of a method on the selection set, whose distinct sentences are encoded once."""
 
     def score(method: Method) -> float:
         vectors = VectorStore()
@@ -606,7 +606,7 @@ def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
 
 
 class RunVectors:
-    """The vectors of one run, each sentence encoded once for every prompt. In ``folder``, or in memory.
+    """The vectors of one run, in ``folder`` or in memory; each sentence is encoded once for every prompt.
 
     ``encoded`` sentences took ``seconds``.
     """
@@ -619,9 +619,9 @@ class RunVectors:
         self.encoded, self.seconds = 0, 0.0
 
     def of(self, prompt: str | None, sentences: Sequence[str]) -> VectorStore:
-        """The store with these sentences, encoded with a task's prompt, or with the method's own (None).
+        """The store with these sentences, encoded with a task's prompt, or with the method's (None).
 
-        Raises RunFailed, with advice where memory was short.
+        Raises RunFailed, with advice if memory ran out.
         """
         from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
 
@@ -661,9 +661,9 @@ class RunVectors:
 def score_tasks(
     tasks: Sequence[KnownTask], vectors: RunVectors, place: RunPlace, device: str
 ) -> Iterator[tuple[KnownTask, TaskResult | RunFailed]]:
-    """Encode what the tasks name, all together, then score one after the other.
+    """Encode the sentences of all tasks together, then score one task after the other.
 
-    A task that cannot be scored gives its error, and the others go on; encoding that fails raises RunFailed.
+    A task that cannot be scored yields its error, and the others go on; a failure of the encoding raises RunFailed.
     """
     recipe = getattr(vectors.method, "recipe", {})  # a plugin's own ``build`` may set none
     prompts = {known: task_prompt(recipe, known.suite, known.name) for known in tasks}
@@ -687,7 +687,7 @@ def score_tasks(
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
-    """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
+    """The scores, in which new results replace older ones of the same cell, with the average of each suite computed again."""
     known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
     cells = {score.key: score for score in scores if score.task != AVERAGE}
     for result in results:
@@ -705,10 +705,10 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
 def with_overlap(
     record: RunRecord, run: PlannedRun, reporter: Reporter, should_stop: Callable[[], bool]
 ) -> CorpusUsed:
-    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that stand in the corpus.
+    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that are in the corpus.
 
-    What was counted before comes from the cache. A corpus that cannot be read any more leaves the rest as it is, with a note: the
-    scores do not depend on it. Tasks of which only mteb knows the sentences have no counts. Raises Interrupted.
+    Earlier counts come from the cache. If the corpus can no longer be read, a note says so and nothing else changes: the scores do not
+    depend on it. Tasks whose sentences only mteb knows have no counts. Raises Interrupted.
     """
     corpus, about = run.corpus, record.provenance.corpus
     scored = [
@@ -738,7 +738,7 @@ def with_overlap(
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """What :func:`find_run` found: enough to say what it is, nothing of it loaded yet."""
+    """A finished run, as :func:`find_run` returns it: described, but not loaded yet."""
 
     record: RunRecord
     folder: Path
@@ -754,10 +754,10 @@ class TrainedRun:
 
 
 def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
-    """The run that an id, the beginning of one, or a path means.
+    """The run that an id, the beginning of an id, or a path names.
 
-    ``plugins`` are files given with --plugin. Raises UnknownName for no such run or method, RecordDamaged, and NotAModel
-    where the run has no finished checkpoint.
+    ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method, RecordDamaged, and NotAModel
+    if the run has no finished checkpoint.
     """
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
@@ -786,7 +786,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
 
 
 def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
-    """The backbone that a run was made with; of the hub, the very commit. Raises NotAModel where a folder has changed since."""
+    """The backbone that a run was made with; from the hub, the same commit. Raises NotAModel if a folder has changed since."""
     known = record.provenance.backbone
     name, revision = known.name or record.backbone, str(known.revision)
     if plugin.cls.own_backbone is not None:
@@ -810,7 +810,7 @@ def load_run(
 ) -> Method:
     """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
 
-    Raises NotAModel where the backbone cannot be had, BenchError where checkpoint, backbone and recipe do not fit.
+    Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe do not fit together.
     """
     from bench.method.torch_method import build_method
 

@@ -1,4 +1,4 @@
-"""A config -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
+"""From a config to its runs, each with its whole recipe, its corpus, the data it needs and a fingerprint.
 
 Nothing is trained or written here: ``bench run --dry-run`` prints this and stops.
 """
@@ -112,11 +112,11 @@ def make(
 def make_all(
     configs: Sequence[RunConfig], registry: Registry, data: DataFolder, ready: Ready
 ) -> list[PlannedRun]:
-    """Every run that the configs mean, once, in order. Raises a BenchError for the first thing that cannot be.
+    """Every run of the configs, once, in order. Raises a BenchError for the first mistake.
 
     ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is checked here: a run that could not be
-    scored is refused before it is trained. A set that is not there is named by every run (``missing``), and the others go on.
-    With data that is only fetched later (``data.later``) what is to be fetched is noted there, and such a plan is provisional.
+    scored is refused before it is trained. Every run names the sets that are missing (``missing``), and is scored on the others.
+    If data is only fetched later (``data.later``), what is to be fetched is noted there, and the plan is provisional.
     """
     scored: dict[tuple[tuple[str, ...], str], _Scored] = {}
     unique: dict[tuple[str, ...], PlannedRun] = {}
@@ -144,7 +144,7 @@ def make_all(
 
 
 def check_names(config: RunConfig) -> None:
-    """Raises BenchError where nothing is named, and for a name of a backbone, a text form or a suite that cannot be."""
+    """Raises BenchError if nothing is named, and for a backbone's name, a text form or a suite that is not valid."""
     for kind in ("methods", "backbones", "suites", "seeds"):
         if not getattr(config, kind):
             raise BenchError(f"no {kind} were named", "bench run --help")
@@ -167,7 +167,7 @@ def check_names(config: RunConfig) -> None:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What the runs of a config will be scored on. ``data`` lacks the last of the tasks where their data is fetched later."""
+    """What the runs of a config will be scored on. Tasks whose data is fetched later come last and are not in ``data``."""
 
     tasks: tuple[Task, ...]
     data: tuple[KnownTask, ...]
@@ -175,7 +175,7 @@ class _Scored:
 
 
 def _scored(suites: Sequence[str], text: str, data: DataFolder) -> _Scored:
-    """Every task in every requested text form; what has only one form is there once. Raises DataMissing where no set is here."""
+    """Every task in every requested text form; a task with only one form is there once. Raises DataMissing if no set is here."""
     there: list[tuple[Task, KnownTask]] = []
     later: list[Task] = []
     missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
@@ -202,7 +202,7 @@ def _scored(suites: Sequence[str], text: str, data: DataFolder) -> _Scored:
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
-    """The distinct sentences that scoring these suites encodes. Raises DataMissing where a set is not here."""
+    """The distinct sentences that scoring these suites encodes. Raises DataMissing if a set is not here."""
     scored = _scored(suites, text, data)
     if scored.missing:
         raise _all_missing(scored.missing)
@@ -210,7 +210,7 @@ def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> l
 
 
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
-    """One line for all of them, and the one command that gets them, where there is one."""
+    """One line for all of them, with the command that fetches them, if there is one."""
     first, others = missing[0], len(missing) - 1
     names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
     hint = (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}")
@@ -229,7 +229,7 @@ class _Planner:
     recipes: Mapping[str, CustomRecipe]  # by method: --recipe
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
-        """Those of the config, or the method's."""
+        """Those of the config, or the one that the method brings."""
         config, brought = self.config, plugin.cls.own_backbone
         if brought:  # a finished encoder may have a title
             title = config.names[0] if config.names and config.backbones == (brought,) else ""
@@ -244,7 +244,7 @@ class _Planner:
     def runs(
         self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
     ) -> list[PlannedRun]:
-        """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
+        """One run for each seed, with one value for each key of ``overrides``. Raises BenchError for a mistake."""
         config, cls, recipes = self.config, plugin.cls, read(plugin.folder, plugin.name).recipes
         check_entries(cls, recipes)
         known = settings_with_recipe(recipes, backbone.model, variant)
@@ -363,7 +363,7 @@ class _Planner:
         }
 
     def _content_name(self, place: str) -> str:
-        """What names the content behind a recipe value that is a file, a folder or a backbone."""
+        """The hash or revision of the file, folder or backbone that a recipe value names."""
         path = Path(place).expanduser()
         return file_sha256(path) if path.is_file() else self._reference(place).revision
 
@@ -376,7 +376,7 @@ def of_run(
     config: RunConfig,
     data: DataFolder,
 ) -> PlannedRun:
-    """A finished run, to be scored on the suites of ``config`` too. Raises as :func:`make` where their data is not here."""
+    """A finished run, to be scored on the suites of ``config`` as well. Raises like :func:`make` if their data is not here."""
     check_names(config)
     scored = _scored(config.suites, config.text, data)
     return PlannedRun(
@@ -396,12 +396,12 @@ def of_run(
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
-    """The run under the name that everything gives it that determines its result."""
+    """The run with the fingerprint of everything that determines its result."""
     return replace(run, fingerprint=fingerprint_of(determinants(run)))
 
 
 def determinants(run: PlannedRun) -> dict[str, Any]:
-    """Everything that determines a run's result: what its fingerprint is of."""
+    """Everything that determines a run's result; the fingerprint is made of it."""
     places = run.determines["places"]
     return {
         "method": run.method,
@@ -418,19 +418,19 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
 
 
 def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
-    """The run with another recipe value, which makes it another run."""
+    """A new run: this one with another recipe value."""
     return with_fingerprint(
         replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
     )
 
 
 def learns(cls: type[Method], setting: str) -> bool:
-    """Whether a method takes a corpus in a setting: it is trained, or fitted."""
+    """Does a method take a corpus in a setting, to be trained or fitted?"""
     return setting != NOT_TRAINED or cls.fitted is not None
 
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
-    """Raises BenchError where dropout is to make two views of a sentence differ, and the backbone has none of its own."""
+    """Raises BenchError if dropout should make two views of a sentence differ, but the backbone has none."""
     by_dropout = setting in cls.by_dropout and recipe["dropout"] is None
     if by_dropout and own_dropout(backbone.config()) == 0:
         raise BenchError(
@@ -450,11 +450,11 @@ DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "STS-B dev": ("bench.score.suites.sts", "dev_task", ("STS-B",)),
     "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
 }
-"""Name in recipes -> module and function that read it from a data folder, and its sets of the manifest."""
+"""Name in recipes -> module and function that read it from a data folder, and its sets in the manifest."""
 
 
 def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
-    """The set on which checkpoints are selected; None for "last". Raises DataMissing, DataDamaged."""
+    """The set that selects the checkpoint; None for "last". Raises DataMissing, DataDamaged."""
     if select_on == "last":
         return None
     if select_on not in DEV_SETS:
@@ -471,7 +471,7 @@ NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 
 class AbsentCorpus(Corpus):
-    """A corpus that is only fetched later, in a plan: its columns, and how many rows it has, 0 where nobody knows."""
+    """A corpus of a plan that is only fetched later: its columns and its number of rows, 0 if that is not known."""
 
     def __init__(self, name: str, columns: tuple[str, ...], rows: int) -> None:
         self.name, self.columns, self._facts = name, columns, ("unknown", rows)
@@ -482,7 +482,7 @@ class AbsentCorpus(Corpus):
 
 
 class CorpusShelf:
-    """The corpora of one plan, each opened once. ``requested``: the value of --corpus; None: that of the recipe."""
+    """The corpora of one plan, each opened once. ``requested``: the value of --corpus, or None for the recipe's."""
 
     def __init__(
         self, requested: str | None, data: DataFolder, scored: Sequence[KnownTask]
@@ -491,8 +491,8 @@ class CorpusShelf:
         self._open: dict[str, Corpus] = {}
 
     def fitting(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
-        """The corpus of one run. Raises DataMissing where it is not on this machine, BenchError where it is of another kind
-        than the method needs."""
+        """The corpus of one run. Raises DataMissing if it is not on this machine, BenchError if it is not of the kind that the
+        method needs."""
         needed = plugin.cls.needs(setting, recipe)
         name = self._requested or (entry.corpus if entry else None)
         if name is None:
@@ -505,7 +505,7 @@ class CorpusShelf:
         if corpus.kind not in needed:
             raise BenchError(
                 f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; {corpus.name} has the columns {', '.join(corpus.columns)}",
-                "docs/data.md has the columns of each kind; --set corpus_column=all, or the name of a column, takes sentences of a wider file",
+                "docs/data.md lists the columns of each kind; --set corpus_column=all, or the name of a column, uses a wider file as sentences",
             )
         return corpus
 
@@ -528,7 +528,7 @@ class CorpusShelf:
         return self._of_recipes(RECIPE_CORPORA.get(name, name))
 
     def _stsb_train(self) -> Corpus:
-        """The pairs of STS-B's train split, their scores divided by 5 as the hub has them."""
+        """The pairs of STS-B's train split, with scores divided by 5 as on the hub."""
         try:
             pairs = read_sts(self._data, "STS-B", text="any", split="train")
         except NotFetchedYet:
@@ -554,7 +554,7 @@ class CorpusShelf:
         return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
 
     def _of_recipes(self, file: str) -> Corpus:
-        """A corpus that recipes name, in train/ of the data folder, or fetched."""
+        """A corpus that recipes name: from train/ of the data folder, or fetched."""
         known = next((one for one in data_sets().values() if one.files[0].name == file), None)
         try:
             path = self._data.corpus(file)
@@ -573,7 +573,7 @@ class CorpusShelf:
 def found_by_hash(requested: str, data: DataFolder) -> Path:
     """The file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
 
-    Raises DataMissing where none has it. A file that is no corpus is passed over; hashes are cached.
+    Raises DataMissing if no file has it. A file that is not a corpus is skipped; hashes are cached.
     """
     folders = [Path(), *(root / "train" for root in data.roots)]
     for folder in folders:
@@ -583,14 +583,14 @@ def found_by_hash(requested: str, data: DataFolder) -> Path:
                     return path
     raise DataMissing(
         f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",
-        "put the file there under any name, or --corpus FILE with another text",
+        "put the file there under any name, or use another text: --corpus FILE",
     )
 
 
 def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
-    """All distinct sentences of the tasks that are scored, in their order: what transductive rows of the papers trained on.
+    """All distinct sentences of the tasks that are scored, in their order: what the papers' transductive rows were trained on.
 
-    Of a task that also scores sentences of its own making (with words removed), only those of the data (``original``).
+    If a task also scores sentences that it makes (with words removed), only those of the data count (``original``).
     """
     sentences = dict.fromkeys(
         " ".join(sentence.split()) or " "
@@ -601,7 +601,7 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
 
 
 def written_corpus(name: str, suffix: str, text: str) -> Corpus:
-    """A text as a corpus of that name: a file in the cache."""
+    """A text as a corpus with that name: a file in the cache."""
     cache, key = default_cache(), hashlib.sha256(text.encode()).hexdigest()[:16]
     path = cache / name / f"{key}{suffix}"
     if not path.exists():
