@@ -90,7 +90,7 @@ def test_a_budget_of_epochs_is_the_recipe_value() -> None:
         ("[[run]]\nmethod = ['simcse']", "unknown key 'method' of a run"),
         ("[[run]]\nseeds = 'x'", "seeds"),
         ("[[run]]\nset = 3", "is not a mapping"),
-        ("[[run]]\ndevice = 'cpu'\n[[run]]", "one value of device for all runs"),
+        ("[[run]]\ndevice = 'cpu'\n[[run]]", "need the same value of device"),
         ("other = 1\n[[run]]", "found other"),
         ("[[run]\n", "Expected"),
     ],

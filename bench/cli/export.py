@@ -20,7 +20,7 @@ from bench.cli.options import (
 from bench.export import check_export, results
 from bench.export import export as write
 from bench.export.hub import check_repository, upload
-from bench.run.execute import find_run, load_run
+from bench.run.plan import find_run, load_run
 from bench.runs import Run, RunsFolder
 from bench.runs.store import read_record
 

@@ -23,7 +23,7 @@ from bench.runs.intact import AGAIN
 
 if TYPE_CHECKING:
     from bench.method import Method
-    from bench.run.execute import TrainedRun
+    from bench.run.plan import TrainedRun
     from bench.runs.record import RunRecord
 
 

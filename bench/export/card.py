@@ -14,7 +14,7 @@ from bench.data.sets.manifest import data_sets
 from bench.export import mteb_folder, transformers_folder
 from bench.export.exported import Exported
 from bench.export.results import scored_cells
-from bench.run.execute import TrainedRun
+from bench.run.plan import TrainedRun
 from bench.runs import Run, RunRecord
 from bench.runs.record import AVERAGE
 from bench.show.grid import Cell, Column, as_markdown, grid

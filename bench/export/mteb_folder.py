@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mteb.results import TaskResult
 
     from bench.export.exported import Exported
-    from bench.run.execute import TrainedRun
+    from bench.run.plan import TrainedRun
     from bench.runs import RunRecord, Score
 
 FILE = "mteb_model.py"

@@ -31,8 +31,7 @@ from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.run.config import Plan, RunConfig, from_table
-from bench.run.execute import execute, find_run
-from bench.run.execute import load_run as load_method
+from bench.run.execute import execute
 from bench.run.models import (
     ServerOptions,
     check_model,
@@ -40,6 +39,8 @@ from bench.run.models import (
     find_model,
     plan_model,
 )
+from bench.run.plan import find_run
+from bench.run.plan import load_run as load_method
 from bench.run.recipes import plain_key
 from bench.runs import frame as tidy
 from bench.runs.record import AVERAGE, RunRecord, Score

@@ -245,7 +245,7 @@ class Plan:
         for key in SHARED:
             if len({getattr(config, key) for config in self.runs}) > 1:
                 raise BenchError(
-                    f"all runs of a plan have the same value of {key}", "set it in [common]"
+                    f"all runs of a plan need the same value of {key}", "set it in [common]"
                 )
 
     def replaced(self, **values: Any) -> Plan:

@@ -1,7 +1,7 @@
 """One run in this process: the training and the scoring that are not done yet, and their record.
 
 :func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks of a training (``--on torchrun:N``)
-are in :func:`follow`. :func:`find_run` and :func:`load_run` make a method that encodes of a finished run.
+are in :func:`follow`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import replace
 
-from bench.backbones import Reference, resolve_recorded
 from bench.base import devices
 from bench.base.contract import located
 from bench.base.errors import (
@@ -36,7 +35,6 @@ from bench.base.errors import (
     CorpusError,
     DeviceLost,
     Interrupted,
-    NotAModel,
     PluginFailed,
     RunFailed,
 )
@@ -49,10 +47,9 @@ from bench.data.overlap import ScoredSentences, count_overlaps, scored_sentences
 from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets.manifest import fetch_warning
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value, task_prompt
+from bench.method import Context, Method, Reporter, SilentReporter, task_prompt
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
-from bench.run.plugins import Plugin, discover
 from bench.runs import (
     FOREIGN,
     BackboneUsed,
@@ -68,15 +65,13 @@ from bench.runs import (
     Training,
 )
 from bench.runs.intact import (
-    AGAIN,
-    AGAIN_FRESH,
     CHECKPOINT,
     FAILED_BATCH,
     checkpoint_problem,
     prediction_problems,
 )
 from bench.runs.record import AVERAGE, Checkout, Facts, dev_test_pairs
-from bench.runs.store import data_key, read_record
+from bench.runs.store import data_key
 from bench.score.encoding import VectorStore
 from bench.score.suites import (
     RunPlace,
@@ -734,104 +729,3 @@ def with_overlap(
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about
-
-
-@dataclass(frozen=True)
-class TrainedRun:
-    """A finished run, as :func:`find_run` returns it: described, but not loaded yet."""
-
-    record: RunRecord
-    folder: Path
-    plugin: Plugin
-    recipe: Recipe
-    notes: tuple[
-        str, ...
-    ] = ()  # what a user should know, such as that the method's code has changed since
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / CHECKPOINT
-
-
-def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
-    """The run that an id, the beginning of an id, or a path names.
-
-    ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method, RecordDamaged, and NotAModel
-    if the run has no finished checkpoint.
-    """
-    file = runs.record_file(reference)
-    record, folder = read_record(file), file.parent
-    kind = record.provenance.backbone.model.get("kind")
-    if kind in ("object", "function", "vectors", "server") and record.model_name:
-        raise NotAModel(
-            f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
-            "bench verify computes its scores again",
-        )
-    made_by, registry = record.provenance.plugin, discover(plugins)
-    plugin = registry.of_run(record.run_id, record.method, made_by)
-    trains = learns(plugin.cls, record.setting)
-    problem = checkpoint_problem(record, folder)
-    if trains and record.training is None:
-        problem = f"it has no finished checkpoint (status {record.status})"
-    if problem is not None:
-        hint = AGAIN_FRESH if trains and record.training is not None else AGAIN
-        raise NotAModel(f"{record.run_id}: {problem}", hint)
-    recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
-    notes = registry.warnings
-    if made_by.sha256 not in (None, plugin.sha256):
-        notes += (
-            f"the code of {plugin.name} has changed since this run was made; its vectors may differ",
-        )
-    return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
-
-
-def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
-    """The backbone that a run was made with; from the hub, the same commit. Raises NotAModel if a folder has changed since."""
-    known = record.provenance.backbone
-    name, revision = known.name or record.backbone, str(known.revision)
-    if plugin.cls.own_backbone is not None:
-        return Reference(name, revision, None)
-    reference = resolve_recorded(name, known.revision)
-    if reference.path is not None and known.revision not in (None, reference.revision):
-        raise NotAModel(
-            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
-            "restore that revision of the backbone",
-        )
-    return reference
-
-
-def load_run(
-    run: TrainedRun,
-    *,
-    device: str = "cpu",
-    offline: bool = False,
-    reporter: Reporter | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Method:
-    """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
-
-    Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe do not fit together.
-    """
-    from bench.method.torch_method import build_method
-
-    record, cls = run.record, run.plugin.cls
-    context = Context(
-        device=device,
-        seed=record.seed or 0,
-        folder=run.folder,
-        offline=offline,
-        reporter=reporter or SilentReporter(),
-        should_stop=should_stop,
-    )
-    backbone, trains = backbone_of(record, run.plugin), learns(cls, record.setting)
-    try:
-        method = build_method(cls, backbone, run.recipe, context, learns=trains)
-    except (KeyError, AttributeError) as error:  # a recipe of an older version of the method
-        if not set(cls.defaults) - set(run.recipe):
-            raise
-        raise BenchError(
-            f"{record.run_id}: its recipe lacks a value that {record.method} needs now: {error}",
-            "its command makes a new run, with today's recipe",
-        ) from error
-    method.load(run.checkpoint)
-    return method

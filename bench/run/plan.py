@@ -1,6 +1,7 @@
 """From a config to its runs, each with its whole recipe, its corpus, the data it needs and a fingerprint.
 
-Nothing is trained or written here: ``bench run --dry-run`` prints this and stops.
+Nothing is trained or written here: ``bench run --dry-run`` prints this and stops. :func:`find_run` and :func:`load_run` lead from a
+finished run back to its method, which encodes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
+from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
 from bench.backbones.families import own_dropout, shape
 from bench.base.contract import plugin_code
-from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import file_sha256, write_whole
 from bench.data.corpora import KINDS, NUMBERS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
@@ -35,10 +36,10 @@ from bench.data.sets.manifest import (
     TARGET,
 )
 from bench.data.sets.sts import STS_TASKS, read_sts
-from bench.method import Method, Recipe, Value
+from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run.config import RunConfig, series
-from bench.run.plugins import Plugin, Registry
+from bench.run.plugins import Plugin, Registry, discover
 from bench.run.recipes import (
     CustomRecipe,
     Entry,
@@ -51,7 +52,10 @@ from bench.run.recipes import (
     settings_with_recipe,
     whole_entry,
 )
-from bench.runs.record import RunRecord, fingerprint_of
+from bench.runs import RunRecord, RunsFolder
+from bench.runs.intact import AGAIN, AGAIN_FRESH, CHECKPOINT, checkpoint_problem
+from bench.runs.record import fingerprint_of
+from bench.runs.store import read_record
 from bench.score.suites import Task, check_suite, expand_suites, suite
 from bench.score.suites.known import KnownTask, survey, survey_files
 
@@ -607,3 +611,107 @@ def written_corpus(name: str, suffix: str, text: str) -> Corpus:
     if not path.exists():
         write_whole(path, text.encode())
     return Corpus(path, name, cache)
+
+
+# --- finished runs ---
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A finished run, as :func:`find_run` returns it: described, but not loaded yet."""
+
+    record: RunRecord
+    folder: Path
+    plugin: Plugin
+    recipe: Recipe
+    notes: tuple[
+        str, ...
+    ] = ()  # what a user should know, such as that the method's code has changed since
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / CHECKPOINT
+
+
+def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
+    """The run that an id, the beginning of an id, or a path names.
+
+    ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method, RecordDamaged, and NotAModel
+    if the run has no finished checkpoint.
+    """
+    file = runs.record_file(reference)
+    record, folder = read_record(file), file.parent
+    kind = record.provenance.backbone.model.get("kind")
+    if kind in ("object", "function", "vectors", "server") and record.model_name:
+        raise NotAModel(
+            f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
+            "bench verify computes its scores again",
+        )
+    made_by, registry = record.provenance.plugin, discover(plugins)
+    plugin = registry.of_run(record.run_id, record.method, made_by)
+    trains = learns(plugin.cls, record.setting)
+    problem = checkpoint_problem(record, folder)
+    if trains and record.training is None:
+        problem = f"it has no finished checkpoint (status {record.status})"
+    if problem is not None:
+        hint = AGAIN_FRESH if trains and record.training is not None else AGAIN
+        raise NotAModel(f"{record.run_id}: {problem}", hint)
+    recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
+    notes = registry.warnings
+    if made_by.sha256 not in (None, plugin.sha256):
+        notes += (
+            f"the code of {plugin.name} has changed since this run was made; its vectors may differ",
+        )
+    return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
+
+
+def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
+    """The backbone that a run was made with; from the hub, the same commit. Raises NotAModel if a folder has changed since."""
+    known = record.provenance.backbone
+    name, revision = known.name or record.backbone, str(known.revision)
+    if plugin.cls.own_backbone is not None:
+        return Reference(name, revision, None)
+    reference = resolve_recorded(name, known.revision)
+    if reference.path is not None and known.revision not in (None, reference.revision):
+        raise NotAModel(
+            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
+            "restore that revision of the backbone",
+        )
+    return reference
+
+
+def load_run(
+    run: TrainedRun,
+    *,
+    device: str = "cpu",
+    offline: bool = False,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Method:
+    """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
+
+    Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe do not fit together.
+    """
+    from bench.method.torch_method import build_method
+
+    record, cls = run.record, run.plugin.cls
+    context = Context(
+        device=device,
+        seed=record.seed or 0,
+        folder=run.folder,
+        offline=offline,
+        reporter=reporter or SilentReporter(),
+        should_stop=should_stop,
+    )
+    backbone, trains = backbone_of(record, run.plugin), learns(cls, record.setting)
+    try:
+        method = build_method(cls, backbone, run.recipe, context, learns=trains)
+    except (KeyError, AttributeError) as error:  # a recipe of an older version of the method
+        if not set(cls.defaults) - set(run.recipe):
+            raise
+        raise BenchError(
+            f"{record.run_id}: its recipe lacks a value that {record.method} needs now: {error}",
+            "its command makes a new run, with today's recipe",
+        ) from error
+    method.load(run.checkpoint)
+    return method

@@ -57,8 +57,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
-from bench.method import Method, Recipe, Value
 from bench.method.budget import canonical
+from bench.method.contract import Method, Recipe, Value
 
 NO_SOURCE = "no source"  # of a value of which the file does not say where it comes from
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)

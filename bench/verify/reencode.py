@@ -12,7 +12,8 @@ import numpy as np
 from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
 from bench.data.sets.folder import DataFolder
 from bench.method import SilentReporter
-from bench.run.execute import RunVectors, find_run, load_run, score_tasks
+from bench.run.execute import RunVectors, score_tasks
+from bench.run.plan import find_run, load_run
 from bench.runs.record import AVERAGE, Score
 from bench.runs.run import Run
 from bench.runs.store import RunsFolder
