@@ -50,28 +50,29 @@ from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter, task_prompt
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
-from bench.runs import (
-    FOREIGN,
-    BackboneUsed,
-    Code,
-    CorpusUsed,
-    Cost,
-    HowExecuted,
-    Provenance,
-    RecipeValue,
-    RunRecord,
-    RunsFolder,
-    Score,
-    Training,
-)
 from bench.runs.intact import (
     CHECKPOINT,
     FAILED_BATCH,
     checkpoint_problem,
     prediction_problems,
 )
-from bench.runs.record import AVERAGE, Checkout, Facts, dev_test_pairs
-from bench.runs.store import data_key
+from bench.runs.record import (
+    AVERAGE,
+    BackboneUsed,
+    Checkout,
+    Code,
+    CorpusUsed,
+    Cost,
+    Facts,
+    HowExecuted,
+    Provenance,
+    RecipeValue,
+    RunRecord,
+    Score,
+    Training,
+    dev_test_pairs,
+)
+from bench.runs.store import FOREIGN, RunsFolder, data_key
 from bench.score.encoding import VectorStore
 from bench.score.suites import (
     RunPlace,

@@ -52,10 +52,9 @@ from bench.run.recipes import (
     settings_with_recipe,
     whole_entry,
 )
-from bench.runs import RunRecord, RunsFolder
 from bench.runs.intact import AGAIN, AGAIN_FRESH, CHECKPOINT, checkpoint_problem
-from bench.runs.record import fingerprint_of
-from bench.runs.store import read_record
+from bench.runs.record import RunRecord, fingerprint_of
+from bench.runs.store import RunsFolder, read_record
 from bench.score.suites import Task, check_suite, expand_suites, suite
 from bench.score.suites.known import KnownTask, survey, survey_files
 

@@ -1,8 +1,8 @@
 """Finds methods. Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
 adds a file.
 
-An entry point names a method class, or a module: then every method class that the module itself defines is taken. A
-plugin that does not import is named in a warning and takes nothing else down.
+An entry point names a method class, or a module, of which every method class that it defines is registered. A plugin that does
+not import is named in a warning; the others still work.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Plugin:
     cls: type[Method]
     package: str  # the distribution, or the file given with --plugin
     version: str
-    sha256: str  # of the source that defines the method, the parts it shares with its own package included
+    sha256: str  # of the source that defines the method, including the modules of its package that it uses
 
     @property
     def module(self) -> ModuleType:
@@ -44,7 +44,7 @@ class Plugin:
 
     @property
     def folder(self) -> Path:
-        """Where the module lies; its recipes are in ``recipes/<name>.toml`` beside it."""
+        """The folder of the module; its recipes are in ``recipes/<name>.toml`` next to it."""
         return Path(inspect.getfile(self.cls)).parent
 
 
@@ -63,7 +63,7 @@ class Registry:
         return iter(sorted(self.plugins))
 
     def of_run(self, run_id: str, method: str, made_by: Code) -> Plugin:
-        """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError where it is not here."""
+        """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError if it is not here."""
         if method not in self.plugins:
             package = made_by.package or "a plugin"
             raise BenchError(
@@ -76,7 +76,7 @@ class Registry:
 
 
 def entry_points() -> list[importlib.metadata.EntryPoint]:
-    """Those that register methods, this package's first: of several methods with one name, the first counts."""
+    """The entry points of methods, this package's first: of several methods with one name, the first counts."""
     return sorted(
         importlib.metadata.entry_points(group=GROUP),
         key=lambda point: (distribution(point) != BUILT_IN, distribution(point)),
@@ -88,9 +88,9 @@ def distribution(point: importlib.metadata.EntryPoint) -> str:
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:
-    """Every method that is installed or given by file; the first of a name is the one, this package's before all others.
+    """Every method that is installed or in a given file. If a name occurs twice, the first counts, this package's before all others.
 
-    An entry point with a name that is taken is left out with a warning. Raises BenchError for such a file, and for one given twice.
+    An entry point whose name is already used is left out with a warning; for a file, BenchError is raised, and for one given twice.
     """
     check_files(files)
     plugins: dict[str, Plugin] = {}
@@ -113,7 +113,7 @@ def discover(files: Sequence[Path] = ()) -> Registry:
 
 
 def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
-    """Add all of ``more``. Raises BenchError, and adds none, where a name is taken: a run would say nothing of which method it is."""
+    """Add all of ``more``. Raises BenchError, and adds none, if a name is already used: a run could not say which method it is."""
     together = dict(plugins)
     for plugin in more:
         if (taken := together.setdefault(plugin.name, plugin)) is not plugin:
@@ -125,7 +125,7 @@ def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
 
 
 def from_file(file: Path) -> list[Plugin]:
-    """The methods that a Python file defines. Raises BenchError where it does not import, or defines neither a method nor a suite."""
+    """The methods that a Python file defines. Raises BenchError if it does not import, or defines neither a method nor a suite."""
     module = import_file(file)
     try:
         plugins = _plugins_of(module, str(file))
@@ -141,7 +141,7 @@ def from_file(file: Path) -> list[Plugin]:
 
 
 def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
-    """Of a method class, or of those that a module itself defines. Raises TypeError and ValueError for a class that is no method."""
+    """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
     classes = [loaded]
     if inspect.ismodule(loaded):
         defined = filter(inspect.isclass, vars(loaded).values())
@@ -161,7 +161,7 @@ def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
 def source_hash(cls: type[Method]) -> str:
     """sha256 over the method's module and the modules of the same package that it names: what changes when the code does.
 
-    Where ``same_numbers.toml`` beside the module says that this code computes what earlier code did, it is the sha256 of that.
+    If ``same_numbers.toml`` next to the module says that this code computes the same as earlier code, the sha256 of the earlier code.
     """
     module = sys.modules[cls.__module__]
     package, modules = cls.__module__.partition(".")[0] + ".", {module.__name__}

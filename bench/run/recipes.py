@@ -1,15 +1,17 @@
-"""Reads ``recipes/<name>.toml`` beside a method: its recipes, and where its paper and its authors' code disagree.
+"""Recipes: the files they are in, the layers they are merged from, and the source of every value.
 
-::
+harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
 
-    family = "contrastive"                       # optional: a filter of the pages; a word of your own, or one that others have
+A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper and authors' code disagree::
 
-    [[common]]                                   # what several recipes share; setting, backbone and variant say which ones:
+    family = "contrastive"                       # optional: a filter of the pages; any word, or one that other methods use
+
+    [[common]]                                   # shared by several recipes; setting, backbone and variant say which:
     setting = "supervised"                       # a name, a list of names, or left out for all
     corpus = "nli"
     [common.values]
     epochs = { value = 3, source = "run_sup_example.sh" }
-    [common.facts]                               # what no recipe key changes, kept because the source says it
+    [common.facts]                               # stated by the source, but not a recipe key
     seed = { value = 42, source = "run_sup_example.sh" }
 
     [[recipe]]                                   # later tables win over earlier ones, a recipe's own values over common ones
@@ -20,7 +22,7 @@
     note = "..."
     [recipe.values]
     batch_size = { value = 64, source = "README", note = "what another source says" }    # without `value`: none
-    learning_rate = 3e-5                         # in a file of your own; shown as "no source"
+    learning_rate = 3e-5                         # in your own file; shown as "no source"
 
     [[disagreement]]
     topic = "evaluation interval"
@@ -32,10 +34,10 @@
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
-    [variants.no-mlm]                            # a variant that the method does not declare itself: METHOD+no-mlm
+    [variants.no-mlm]                            # a variant that the method's class does not declare: METHOD+no-mlm
     mlm = { value = false, source = "table 2" }
 
-    [printed]                                    # where bench.references has other names for it: "" for a method without rows
+    [printed]                                    # its names in bench.references, if they differ: "" for a method without rows
     method = "first-last-avg"
     variants = { layer-shared = "layer-shared-prompt" }
 """
@@ -60,16 +62,16 @@ from bench.base.errors import BenchError, UnknownName
 from bench.method.budget import canonical
 from bench.method.contract import Method, Recipe, Value
 
-NO_SOURCE = "no source"  # of a value of which the file does not say where it comes from
+NO_SOURCE = "no source"  # of a value for which the file names none
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What reading a file raises that is not a recipe."""
+"""Raised by reading a file that is not a recipe."""
 Names = str | list[str] | None
 Setting = Literal["unsupervised", "supervised", "none"]
 Settings = Setting | list[Setting] | None
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
-    """One recipe of a method's file, with what it shares."""
+    """One recipe of a method's file, with the values that it shares."""
 
     setting: Setting
     backbone: str
@@ -117,7 +119,7 @@ class RecipeFile(
 
 @cache
 def read(folder: Path, method: str) -> RecipeFile:
-    """The file that lies beside a method; empty where there is none. Raises BenchError, naming the file, where it is malformed."""
+    """The recipe file of a method; empty if there is none. Raises BenchError, naming the file, if it is malformed."""
     file = folder / "recipes" / f"{method}.toml"
     if not file.exists():
         return RecipeFile()
@@ -135,7 +137,7 @@ def read(folder: Path, method: str) -> RecipeFile:
 def _whole(
     recipe: Mapping[str, Any], common: Sequence[Mapping[str, Any]], file: str
 ) -> dict[str, Any]:
-    """A recipe's table over those of ``common`` that are for it; later ones win."""
+    """A recipe's table over the tables of ``common`` that apply to it; later ones win."""
     recipe = {"variant": "", **recipe}
     whole: dict[str, Any] = {"values": {}, "facts": {}}
     for table in (*common, recipe):
@@ -146,7 +148,7 @@ def _whole(
 
 
 def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """``key = value`` as ``key = { value, source, note }``, whole."""
+    """Every ``key = value`` as ``key = { value, source, note }``."""
     values = {}
     for key, content in table.items():
         entry = content if isinstance(content, dict) else {"value": content}
@@ -157,16 +159,16 @@ def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def fits(names: str | Sequence[str] | None, name: str) -> bool:
-    """Is a table that has ``names`` as its setting, backbone or variant for ``name``?"""
+    """Does a table with ``names`` as its setting, backbone or variant apply to ``name``?"""
     return names is None or name in ([names] if isinstance(names, str) else names)
 
 
-# --- one recipe that was written elsewhere: what `bench run --recipe FILE` takes ---
+# --- a recipe file for one run: `bench run --recipe FILE` ---
 
 
 class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
-    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, where a search found them,
-    ``[search]``: what is missing is as the command or the method has it."""
+    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if a search chose them, ``[search]``.
+    The command or the method gives what is missing."""
 
     method: str
     values: dict[str, Value]
@@ -178,8 +180,8 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     file: str = ""  # where it stands
 
     def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
-        """Notes on what a search found, ``plugin`` being the hash of the method's code today. Raises BenchError for a seed of the search:
-        its dev score chose the values."""
+        """Notes on the values of a search; ``plugin`` is the hash of the method's code now. Raises BenchError for a seed of the search, whose
+        dev score chose the values."""
         name = self.search.get("name", "the search")
         if used := set(seeds).intersection(self.search.get("seeds", [])):
             raise BenchError(
@@ -192,7 +194,7 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_custom(file: Path) -> CustomRecipe:
-    """Raises BenchError, naming the file, for one that is none."""
+    """Raises BenchError, naming the file, if it is not a recipe."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         table |= {"values": _triples(table["values"]), "file": str(file)}
@@ -231,7 +233,7 @@ TRAINING: Mapping[str, Value] = {
 }  # the harness's own keys: what bench.training reads
 ON_REQUEST: Mapping[str, Value] = {
     "budget": Value(None, "harness default: as long as the epochs say"),
-}  # in a recipe only where something gives them, so that a recipe without them has the fingerprint that it always had
+}  # in a recipe only if something sets them, so that the fingerprint of a recipe without them stays the same
 HELP: Mapping[str, str] = {
     "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
     "learning_rate": "AdamW's first rate; falls linearly to 0",
@@ -270,10 +272,10 @@ def choose(
     variant: str,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe for a backbone, or of the nearest one that has any: same family, then nearest size.
+    """The recipe for a backbone, or for the nearest one that has a recipe: same family, then nearest size.
 
-    Of two that are equally near, the one for the variant; a recipe without a variant stands for all. ``shape``: family and
-    hidden size of the backbone, where its config says them; else they are guessed from its name.
+    Of two that are equally near, the one for the variant; a recipe without a variant holds for all. ``shape``: family and hidden
+    size of the backbone, if its config has them; else they are guessed from its name.
     """
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
@@ -313,8 +315,8 @@ def whole_entry(
     trained: bool,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe that :func:`choose` finds. What is trained has the backbone's values beneath it, but for keys of which the method itself
-    says something: so two methods do not differ in their learning rates alone."""
+    """The recipe that :func:`choose` finds. If it is trained, the backbone's values are beneath it, except for keys that the method
+    sets itself: so two methods do not differ in their learning rates alone."""
     entry = choose(recipes, setting, backbone, variant, shape)
     if not trained:
         return entry
@@ -327,9 +329,9 @@ def whole_entry(
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone; those of the variant itself, if it has any anywhere.
+    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any backbone.
 
-    First come those whose recipe has a number that the paper prints (``expect``); among equals unsupervised.
+    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals, unsupervised.
     """
     of_variant = [e for e in recipes if variant and e.variant == variant]
     here = [
@@ -340,12 +342,12 @@ def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) 
     return sorted(settings, key=lambda setting: setting not in printed)
 
 
-# what a method reads that looks at its corpus once
+# the keys of a method that reads its corpus once
 ONE_PASS = ("max_seq_length", "dropout", "corpus_column")
 
 
 def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
-    """The harness's own recipe keys that mean something to a method, trained (or fitted) or not."""
+    """The harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
     if trained:
         return ONE_PASS if method.fitted == "pass" else tuple(TRAINING)
     return ("dropout",) if method.own_backbone is None else ()
@@ -360,7 +362,7 @@ def merge(
     trained: bool,
     plan: Mapping[str, Value] = {},
 ) -> Recipe:
-    """The whole recipe of one run. Raises UnknownName for a key that nobody declared.
+    """The whole recipe of one run. Raises UnknownName for a key that is not declared.
 
     ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
     """
@@ -397,7 +399,7 @@ def merge(
 
 
 def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
-    """With ``source`` where a value names none."""
+    """The values, with ``source`` for those that name none."""
     return {
         key: value if isinstance(value, Value) else Value(value, source)
         for key, value in values.items()
@@ -407,7 +409,7 @@ def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     """Name -> recipe values of every variant: those that the method declares, and those of its recipe file.
 
-    A class that no file defines has only the former.
+    A class without a file has only the former.
     """
     try:
         folder = Path(inspect.getfile(method)).parent
@@ -437,7 +439,7 @@ def check_variant(method: type[Method], variant: str) -> None:
 
 
 def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
-    """Raises BenchError, naming the file, for a recipe of a setting or variant that the method lacks, and for a wrong value."""
+    """Raises BenchError, naming the file, for a recipe whose setting or variant the method lacks, and for a wrong value."""
     for entry in recipes:
         where = f"of {method.name} in {entry.file}"
         if entry.setting not in method.settings:
@@ -449,7 +451,7 @@ def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
 
 
 def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
-    """Raises BenchError, beginning with ``where``, for a key that no default has, or a value of another kind or out of range."""
+    """Raises BenchError, beginning with ``where``, for a key without a default, or a value of the wrong type or out of range."""
     defaults = _sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
     for key, value in values.items():
         if key not in defaults:
@@ -461,7 +463,7 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
 def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
-    """A key of ``--set`` must be known to at least one of the methods that it is meant for."""
+    """Raises BenchError for a key of ``--set`` that none of the methods has, and for a decimal comma."""
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
         known |= _sourced({**method.defaults, **method.optional}, "")
@@ -492,23 +494,23 @@ OTHER_NAMES: Mapping[str, str] = {
     "gpus": "--on torchrun:N",
     "outputdir": "--runs FOLDER",
 }
-"""What other tools call it, as :func:`plain_key` -> what sets it here."""
+"""The name in other tools, as :func:`plain_key` gives it -> what sets it here."""
 OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")  # what bench evaluate --set takes
 
 
 def plain_key(key: str) -> str:
-    """Without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and ``learning_rate`` are one name."""
+    """A name without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and ``learning_rate`` are the same."""
     return "".join(c for c in key.lower() if c.isalnum())
 
 
 def setter(name: str) -> str:
-    """What sets a thing that other tools, or a slip, call ``name``: "--set learning_rate=VALUE", "--seeds N"; "" where nothing is near."""
+    """The option for a name of another tool or a misspelled one: "--set learning_rate=VALUE", "--seeds N"; "" if nothing is near."""
     known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *OF_ENCODERS)}
     near = difflib.get_close_matches(plain_key(name), known, 1, 0.8)
     return OTHER_NAMES.get(plain_key(name)) or (f"--set {known[near[0]]}=VALUE" if near else "")
 
 
-# --- what a recipe value may be ---
+# --- types of recipe values ---
 
 WHOLE: Mapping[str, Any] = {
     "batch_size": Annotated[int, Meta(ge=1)],
@@ -528,7 +530,7 @@ FRACTIONS: Mapping[str, Any] = {
     "warmup_ratio": Annotated[float, Meta(ge=0, lt=1)],
 }
 KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, "budget": str | None}
-"""The types of msgspec; of any other key the kind is that of its default."""
+"""Types for msgspec; any other key has the type of its default."""
 IN_ENGLISH = {
     "int": "a whole number",
     "float": "a number",
@@ -543,7 +545,7 @@ def _kind(key: str, like: Any) -> Any:
 
 
 def parse(key: str, text: str, like: Any) -> Any:
-    """The value that ``text`` means, of the kind of ``like``, the value that it replaces. Raises BenchError where it is none."""
+    """The value of ``text``, with the type of ``like``, the value that it replaces. Raises BenchError if it has another type."""
     kind = _kind(key, like)
     if text.lower() in {"none", "null", ""} and not _wrong(None, kind):
         return None
@@ -558,7 +560,7 @@ def parse(key: str, text: str, like: Any) -> Any:
 
 
 def wrong_kind(key: str, value: Any, like: Any) -> str:
-    """What is wrong with a value from a file, of which ``like`` is the default; "" where nothing is."""
+    """What is wrong with a value from a file whose default is ``like``; "" if nothing is."""
     wrong = _wrong(value, _kind(key, like))
     return f"{wrong}, found {value!r}" if wrong else ""
 
