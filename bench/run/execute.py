@@ -47,7 +47,7 @@ from bench.data.overlap import ScoredSentences, count_overlaps, scored_sentences
 from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets.manifest import fetch_warning
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Context, Method, Reporter, SilentReporter, task_prompt
+from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
 from bench.runs.intact import (
@@ -87,7 +87,6 @@ from bench.score.suites.known import KnownTask
 if TYPE_CHECKING:
     from bench.backbones.model import Backbone
     from bench.method.ranks import Ranks
-    from bench.method.torch_method import TorchMethod
 
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
@@ -376,8 +375,12 @@ def build(
     return method
 
 
-def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
-    """The corpus as the method trains on it: as token ids, or as text. Raises Interrupted."""
+def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
+    """The training of a run, on its corpus as the method reads it: as token ids, or as text. Raises Interrupted."""
+    from bench.method.torch_method import TorchMethod
+    from bench.training import loop
+
+    assert isinstance(method, TorchMethod) and run.corpus is not None
     context = method.context
 
     def progress(done: int, total: int | None = None) -> None:
@@ -388,9 +391,12 @@ def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
         context.reporter.advance(done, total=total)
 
     context.reporter.phase("tokenise")
-    if method.trains_on == "text":
-        return as_text(corpus, progress=progress)
-    return tokenised(corpus, method.backbone, progress)
+    corpus = (
+        as_text(run.corpus, progress=progress)
+        if method.trains_on == "text"
+        else tokenised(run.corpus, method.backbone, progress)
+    )
+    return partial(loop.train, method, corpus, context)
 
 
 def tokenised(
@@ -418,11 +424,7 @@ def train(
     method: Method, run: PlannedRun, folder: Path, record: RunRecord, ranks: Ranks | None
 ) -> RunRecord:
     """The record with ``training``, ``cost`` and the hashes of the checkpoint."""
-    from bench.method.torch_method import TorchMethod
-    from bench.training import loop
-
-    assert isinstance(method, TorchMethod) and run.corpus is not None
-    work = partial(loop.train, method, training_corpus(run.corpus, method), method.context)
+    work = prepared(method, run)
     if ranks is None or method.context.ranks is None:  # a method that no steps train is fitted here
         report = work()
     else:
@@ -519,14 +521,10 @@ def follow(
 
 
 def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
-    from bench.method.torch_method import TorchMethod
-    from bench.training.loop import train
-
     with stop_signals(insistent=False) as should_stop:
         folder = store.folder(run.run_id)
         method = build(run, config, SilentReporter(), folder, should_stop, ranks)
-        assert isinstance(method, TorchMethod) and run.corpus is not None
-        train(method, training_corpus(run.corpus, method), method.context)
+        prepared(method, run)()
 
 
 # --- scores ---
