@@ -637,7 +637,7 @@ class RunVectors:
         return store
 
     def array(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
-        """One row a sentence."""
+        """One row for each sentence."""
         return self.of(prompt, sentences)(sentences)
 
     def shape_facts(self) -> dict[str, Any]:
@@ -671,8 +671,8 @@ def score_tasks(
     for i, known in enumerate(tasks, 1):
         reporter.advance(i - 1, task=known.name)
         try:
-            encoded = partial(vectors.array, prompts[known])
-            yield known, known.task.on(device).score_in(place, encoded)
+            encode = partial(vectors.array, prompts[known])
+            yield known, known.task.on(device).score_in(place, encode)
         except RunFailed as failed:
             yield known, failed
         if not known.task.sentences:  # it has encoded meanwhile

@@ -514,10 +514,9 @@ class CorpusShelf:
 
     def _opened(self, name: str) -> Corpus:
         later, name = self._data.later, HUB_CORPORA.get(name, name)
-        if name == TARGET and later is not None and later.pending:
-            return AbsentCorpus(TARGET, ("sentence",), 0)
         if name == TARGET:
-            return target_corpus(self._scored)
+            absent = later is not None and later.pending
+            return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(self._scored)
         if name == STSB_TRAIN:
             return self._stsb_train()
         if name.startswith(PREFIX):
@@ -536,12 +535,9 @@ class CorpusShelf:
             pairs = read_sts(self._data, "STS-B", text="any", split="train")
         except NotFetchedYet:
             return AbsentCorpus(STSB_TRAIN, COLUMNS_OF["graded"], 5_749)
+        rows = zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True)
         table = io.StringIO()
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(COLUMNS_OF["graded"])
-        writer.writerows(
-            zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True)
-        )
+        csv.writer(table, lineterminator="\n").writerows([COLUMNS_OF["graded"], *rows])
         return written_corpus(STSB_TRAIN, ".csv", table.getvalue())
 
     def _of_hub(self, name: str) -> Corpus:
@@ -579,11 +575,10 @@ def found_by_hash(requested: str, data: DataFolder) -> Path:
     Raises DataMissing if no file has it. A file that is not a corpus is skipped; hashes are cached.
     """
     folders = [Path(), *(root / "train" for root in data.roots)]
-    for folder in folders:
-        for path in sorted(folder.glob("*")):
-            with suppress(BenchError):
-                if BY_HASH + open_corpus(path).sha256 == requested.lower():
-                    return path
+    for path in (path for folder in folders for path in sorted(folder.glob("*"))):
+        with suppress(BenchError):
+            if BY_HASH + open_corpus(path).sha256 == requested.lower():
+                return path
     raise DataMissing(
         f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",
         "put the file there under any name, or use another text: --corpus FILE",
@@ -623,9 +618,7 @@ class TrainedRun:
     folder: Path
     plugin: Plugin
     recipe: Recipe
-    notes: tuple[
-        str, ...
-    ] = ()  # what a user should know, such as that the method's code has changed since
+    notes: tuple[str, ...] = ()  # for the user, such as that the method's code has changed since
 
     @property
     def checkpoint(self) -> Path:
