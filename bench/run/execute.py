@@ -578,8 +578,8 @@ def score(
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
         place = "builtin" if run.backbone.name == "builtin" else "folder"
-        kind = "hub" if run.backbone.hub else "run" if run.backbone.trained else place
-        model = {"kind": kind, **vectors.shape_facts(), **about}
+        origin = "hub" if run.backbone.hub else "run" if run.backbone.trained else place
+        model = {"kind": origin, **vectors.shape_facts(), **about}
         record = with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
     if failed:
         store.write(record)
