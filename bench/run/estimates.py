@@ -368,8 +368,12 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
 
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:
     """The most disk space that training these runs one after the other takes; 0 for those whose shape is not known."""
-    training = [run for run in runs if run.corpus is not None and run.plugin.cls.fitted != "pass"]
-    trained = [weights.trained for run in training if (weights := weights_of(run))]
+    trained = [
+        weights.trained
+        for run in runs
+        if run.corpus is not None and run.plugin.cls.fitted != "pass"
+        if (weights := weights_of(run))
+    ]
     return VALUE * sum(trained) + (ON_DISK - VALUE) * max(trained, default=0)
 
 

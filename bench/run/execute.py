@@ -368,8 +368,7 @@ def build(
         compiled=config.compile,
         save_seconds=config.save_seconds,
     )
-    needs_corpus = learns(cls, run.setting)
-    method = build_method(cls, run.backbone, run.recipe, context, learns=needs_corpus)
+    method = build_method(cls, run.backbone, run.recipe, context, learns=learns(cls, run.setting))
     if cls.own_backbone is None:
         reporter.note(method.backbone.report())
     return method

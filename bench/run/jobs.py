@@ -134,8 +134,10 @@ def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> Batch:
 
 def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
     """Folder -> ids of the runs, of every batch of an engine, oldest first."""
-    files = sorted((store.path / FOLDER).glob(f"{name}-*/runs.txt"))
-    return {file.parent: file.read_text(encoding="utf-8").split() for file in files}
+    return {
+        file.parent: file.read_text(encoding="utf-8").split()
+        for file in sorted((store.path / FOLDER).glob(f"{name}-*/runs.txt"))
+    }
 
 
 def queue(store: RunsFolder) -> dict[str, Job]:

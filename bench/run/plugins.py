@@ -173,7 +173,6 @@ def source_hash(cls: type[Method]) -> str:
     for name in sorted(modules):
         if file := getattr(sys.modules.get(name), "__file__", None):
             digest.update(Path(file).read_bytes())
-    folder = Path(getattr(module, "__file__", None) or ".").parent
-    now, table = digest.hexdigest(), folder / "same_numbers.toml"
+    table = Path(getattr(module, "__file__", None) or ".").parent / "same_numbers.toml"
     earlier = tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
-    return str(earlier.get(now, now))
+    return str(earlier.get(digest.hexdigest(), digest.hexdigest()))
