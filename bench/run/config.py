@@ -311,8 +311,11 @@ def with_recipes(config: RunConfig, typed: Container[str]) -> list[RunConfig]:
     for file in config.recipes:
         recipe = read_custom(Path(file))
         variant = named.pop(recipe.method, config.variant) or recipe.variant
-        values: dict[str, Any] = {"backbones": recipe.backbone and (recipe.backbone,)}
-        values |= {"setting": recipe.setting, "corpus": recipe.corpus}
+        values: dict[str, Any] = {
+            "backbones": recipe.backbone and (recipe.backbone,),
+            "setting": recipe.setting,
+            "corpus": recipe.corpus,
+        }
         values = {key: value for key, value in values.items() if value and key not in typed}
         methods = (f"{recipe.method}+{variant}" if variant else recipe.method,)
         configs.append(replace(config, methods=methods, recipes=(file,), **values))
