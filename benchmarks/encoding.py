@@ -69,7 +69,7 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
 
 
 def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
-    """The harness's path after loading, step by step as `bench.run.executors.local` takes it."""
+    """The harness's path after loading, step by step as `bench.run.execute` takes it."""
     from bench.backbones import load, resolve
     from bench.method import Context
     from bench.run.recipes import merge

@@ -358,8 +358,7 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value, seed_for
-    from bench.run.recipe_file import read
-    from bench.run.recipes import choose, merge
+    from bench.run.recipes import choose, merge, read
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent

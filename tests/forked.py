@@ -14,7 +14,7 @@ from pathlib import Path
 
 PRELOADED = [
     "bench.cli.run",
-    "bench.run.executors.local",
+    "bench.run.execute",
     "bench.training",
     "bench.score.suites.sts",
     "methods.simcse",

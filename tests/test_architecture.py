@@ -136,7 +136,6 @@ LIGHT = (
     "bench.score.encoding",
     "bench.run.plan",
     "bench.run.recipes",
-    "bench.run.recipe_file",
     "bench.run.reproduce",
 )
 """Parts that never need a model: none of them imports what is heavy, not even when it is called."""
@@ -152,12 +151,12 @@ MAY_NOT = {
         "bench.score.suites",
         "bench.score.metrics",
     ),
-    "bench.run.plan": ("bench.run.executors", "bench.training"),
+    "bench.run.plan": ("bench.run.execute", "bench.training"),
     "bench.verify": ("bench.training",),
     "bench.show": (
         "bench.run.plan",
         "bench.run.plugins",
-        "bench.run.executors",
+        "bench.run.execute",
         "bench.training",
         "bench.method",
         "bench.backbones",

@@ -17,7 +17,6 @@ from bench.run.config import (
     Plan,
     RunConfig,
     Target,
-    budget_values,
     from_table,
     parse_target,
     read_plan,
@@ -79,8 +78,8 @@ def test_where_runs_cannot_go(text: str) -> None:
 
 
 def test_a_budget_of_epochs_is_the_recipe_value() -> None:
-    assert budget_values("2epochs,0.5 epoch") == {"epochs": "2,0.5"}
-    assert budget_values("60steps") == {"budget": "60steps"} and budget_values(None) == {}
+    assert RunConfig(budget="2epochs,0.5 epoch").values == {"epochs": "2,0.5"}
+    assert RunConfig(budget="60steps").values == {"budget": "60steps"} and RunConfig().values == {}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_a_budget_of_epochs_is_the_recipe_value() -> None:
         ("[[run]]\nmethod = ['simcse']", "unknown key 'method' of a run"),
         ("[[run]]\nseeds = 'x'", "seeds"),
         ("[[run]]\nset = 3", "is not a mapping"),
-        ("[[run]]\ndevice = 'cpu'\n[[run]]", "one value of device for all runs"),
+        ("[[run]]\ndevice = 'cpu'\n[[run]]", "need the same value of device"),
         ("other = 1\n[[run]]", "found other"),
         ("[[run]\n", "Expected"),
     ],

@@ -16,8 +16,7 @@ from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method, Value
 from bench.run.config import RunConfig
-from bench.run.corpus_choice import CorpusShelf
-from bench.run.plan import PlannedRun, make, with_value
+from bench.run.plan import CorpusShelf, PlannedRun, make, with_value
 from bench.run.plugins import Plugin, Registry, discover
 
 NO_DATA = DataFolder(None)

@@ -12,14 +12,16 @@ from bench.base.text import one_value
 from bench.method import Method, Value
 from bench.run.config import series
 from bench.run.plugins import from_file
-from bench.run.recipe_file import Disagreement, Entry, read
 from bench.run.recipes import (
     TRAINING,
+    Disagreement,
+    Entry,
     check_entries,
     check_variant,
     choose,
     merge,
     parse,
+    read,
     settings_with_recipe,
     variants_of,
 )
@@ -278,7 +280,7 @@ def test_a_recipe_file_may_declare_a_variant(tmp_path, monkeypatch):
 )
 def test_a_malformed_recipe_file_is_named(tmp_path: Path, recipe_file: Path, text: str) -> None:
     recipe_file.write_text(text)
-    with pytest.raises(BenchError, match="is no recipe file") as caught:
+    with pytest.raises(BenchError, match="is not a valid recipe file") as caught:
         read(tmp_path, "made")
     assert str(recipe_file) in caught.value.message and "\n" not in caught.value.message
 

@@ -66,7 +66,7 @@ from bench.data.sets import (
 from bench.method import read_json
 from bench.publish import gather
 from bench.publish.versions import read_version
-from bench.run import recipe_file
+from bench.run import recipes as recipe_files
 from bench.run.models import objects, server
 from bench.run.models.objects import as_vectors
 from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
@@ -148,8 +148,8 @@ def corpus(path: Path) -> int:
 
 
 def recipes(path: Path) -> object:
-    recipe_file.read.cache_clear()
-    return recipe_file.read(path.parent.parent, path.stem)
+    recipe_files.read.cache_clear()
+    return recipe_files.read(path.parent.parent, path.stem)
 
 
 def evaluation(parse: Callable[[Found], object], encoding: str = "utf-8", columns: int = 1) -> Read:
@@ -193,7 +193,7 @@ TSV = ("sent0\tsent1\thard_neg\n" + "".join("\t".join(row) + "\n" for row in ROW
 CSV = b'sent0,sent1\n"a, ""b""",c\n"d\ne",f\n' * 2
 JSONL = b"".join(json.dumps({"sent0": a, "sent1": b}).encode() + b"\n" for a, b, _ in ROWS)
 RECIPES = (
-    (Path(recipe_file.__file__).parents[2] / "methods" / "recipes" / "simcse.toml")
+    (Path(recipe_files.__file__).parents[2] / "methods" / "recipes" / "simcse.toml")
     .read_bytes()[:2500]
     .rsplit(b"[[", 1)[0]
 )

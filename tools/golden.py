@@ -143,7 +143,7 @@ def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, 
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
     from bench.run.config import RunConfig
-    from bench.run.executors.local import execute
+    from bench.run.execute import execute
     from bench.run.plan import make
     from bench.run.plugins import discover
     from bench.runs import RunsFolder
@@ -207,7 +207,7 @@ def scores() -> dict[str, Any]:
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
     from bench.run.config import RunConfig
-    from bench.run.executors.local import execute
+    from bench.run.execute import execute
     from bench.run.plan import make
     from bench.run.plugins import discover
     from bench.runs import RunsFolder

@@ -43,7 +43,7 @@ sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 PATIENCE = 600.0  # seconds after which a process hangs
 PRELOADED = [
     "bench.cli.run",
-    "bench.run.executors.local",
+    "bench.run.execute",
     "bench.training",
     "bench.score.suites.sts",
     "methods.simcse",

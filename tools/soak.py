@@ -82,7 +82,7 @@ def watched(
 
 RUN = """
 import sys
-import bench.run.executors.local as local
+import bench.run.execute as local
 from bench.cli import main
 done, execute = open(sys.argv.pop(1), "a", buffering=1), local.execute
 def noted(*given, **options):

@@ -15,8 +15,7 @@ from bench.cli.options import data_option, json_option, json_text, parse_overrid
 from bench.data.sets import DataFolder
 from bench.run.config import read_plan
 from bench.run.plugins import discover
-from bench.run.recipe_file import read_custom
-from bench.run.recipes import check_values
+from bench.run.recipes import check_values, read_custom
 from bench.score.suites import Suite, suite, suite_names, suite_plugin, use_files
 
 

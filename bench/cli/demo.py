@@ -20,8 +20,8 @@ from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.run import plan
 from bench.run.config import RunConfig
+from bench.run.estimates import settled
 from bench.run.plugins import discover
-from bench.run.settle import settled
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.store import Run
 from bench.show.pages.board import comparison

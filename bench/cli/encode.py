@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bench.method import Method
-    from bench.run.trained_run import TrainedRun
+    from bench.run.plan import TrainedRun
 
 FORMATS = (".npy", ".parquet")
 
@@ -78,7 +78,7 @@ def encode(
     from bench.base.text import size
     from bench.cli.progress import reporting
     from bench.data.corpora import open_corpus
-    from bench.run.trained_run import find_run, load_run
+    from bench.run.plan import find_run, load_run
     from bench.runs import RunsFolder
 
     check_target(out, fresh)

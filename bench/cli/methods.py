@@ -24,8 +24,16 @@ from bench.references import results
 from bench.run.config import split_variant
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, Registry
-from bench.run.recipe_file import Entry, read
-from bench.run.recipes import HELP, TRAINING, check_variant, merge, variants_of, whole_entry
+from bench.run.recipes import (
+    HELP,
+    TRAINING,
+    Entry,
+    check_variant,
+    merge,
+    read,
+    variants_of,
+    whole_entry,
+)
 from bench.show.grid import Column, Grid, grid
 
 Facts = Mapping[str, Any]

@@ -27,16 +27,17 @@ from bench.run.estimates import (
     USABLE,
     Estimate,
     card_named,
+    check_chunks,
     disk_bytes,
     estimate,
     fitting_chunk,
     memory_here,
+    settled,
     speeds_of_earlier_runs,
 )
 from bench.run.plan import PlannedRun, learns, make_all
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
-from bench.run.settle import check_chunks, settled
 from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 

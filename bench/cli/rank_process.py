@@ -2,7 +2,7 @@
 each of them.
 
 Rank 0 does all that one process does, and calls the others when there is something to train. Between two trainings, while it reads,
-scores and writes, the others wait for its word (:func:`bench.run.executors.local.follow`).
+scores and writes, the others wait for its word (:func:`bench.run.execute.follow`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.base import PLACE
 from bench.base.devices import choose_device, signal_name
 from bench.base.errors import BenchError
 from bench.cli import show_error
-from bench.run.settle import is_launched
+from bench.run.estimates import is_launched
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks

@@ -22,8 +22,7 @@ from bench.cli.options import warn
 from bench.method import SilentReporter
 from bench.run import jobs
 from bench.run.config import Plan
-from bench.run.executors import ray, slurm
-from bench.run.executors.local import forget, is_finished, tokenised
+from bench.run.execute import forget, is_finished, tokenised
 from bench.runs import RunsFolder
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def run_elsewhere(
         raise BenchError("--on commands runs nothing by itself", "leave --dry-run out")
     if dry_run:
         batch = jobs.new_batch(store, [run.run_id for run in planned], target)
-        click.echo(jobs.engine(target.name).script(batch))
+        click.echo(jobs.script(batch))
         click.echo(f"# {batch.folder / 'worker.sh'}\n{batch.worker}", nl=False)
         return 0
     if target.name == "commands":
@@ -66,7 +65,7 @@ def run_elsewhere(
                 return 0
             batch, where = prepared(plan, remaining, store), ""
             if target.name == "slurm":
-                where = f" as job {', '.join(slurm.submit(batch))}"
+                where = f" as job {', '.join(jobs.submit(batch))}"
             else:
                 driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
         warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}; {others}")
@@ -127,7 +126,7 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jo
 def stay(batch: jobs.Batch) -> int:
     """Until the runs of Ray have ended: the exit code is 1 where one failed, 130 where some were cancelled."""
     with stop_signals(insistent=False) as should_stop:
-        ended = Counter(ray.follow(batch, partial(click.echo, err=True), should_stop).values())
+        ended = Counter(jobs.follow(batch, partial(click.echo, err=True), should_stop).values())
     parts = [f"{count} {outcome}" for outcome, count in sorted(ended.items())]
     goes_on = "; the same command goes on with them" if ended["cancelled"] else ""
     warn(f"{', '.join(parts)}{goes_on}")

@@ -18,7 +18,7 @@ from bench.cli.run_all import FOR_EVER, run_all, show_missing, show_result
 from bench.cli.run_options import GroupedCommand, plan_of, run_options
 from bench.run import jobs
 from bench.run.config import ENGINES, Plan, write_plan
-from bench.run.executors.local import follow
+from bench.run.execute import follow
 from bench.runs import RunsFolder
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
     target = plan.runs[0].target
     if target.name in ENGINES:
-        jobs.engine(target.name).check(target, connect=not dry_run)
+        jobs.check(target, connect=not dry_run)
     typed, plan = plan, checked(plan, only_look=dry_run)
     config = plan.runs[0]
     whole = plan_runs(plan, only_look=dry_run)

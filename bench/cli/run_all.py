@@ -15,7 +15,7 @@ from bench.cli.columns import print_grid
 from bench.cli.options import json_text
 from bench.compare.formatting import heads, suite_scores
 from bench.method import Value
-from bench.run.executors.local import execute
+from bench.run.execute import execute
 from bench.run.plan import with_value
 from bench.runs.record import AVERAGE
 from bench.show.grid import Column, grid

@@ -31,7 +31,7 @@ from bench.data.sets import DataFolder
 from bench.method import Method, SilentReporter
 from bench.run import trained_run
 from bench.run.config import Plan, RunConfig, from_table
-from bench.run.executors.local import execute
+from bench.run.execute import execute
 from bench.run.models import (
     ServerOptions,
     check_model,
@@ -39,6 +39,8 @@ from bench.run.models import (
     find_model,
     plan_model,
 )
+from bench.run.plan import find_run
+from bench.run.plan import load_run as load_method
 from bench.run.recipes import plain_key
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import COLUMNS, Run, RunsFolder, read_record, tidy_rows
@@ -234,10 +236,10 @@ def load_run(
     Raises BenchError where there is no such run, or it has no model (it scored an object, vectors or a server).
     """
     reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    trained = trained_run.find_run(reference, RunsFolder(_path(runs)), _files(plugins))
+    trained = find_run(reference, RunsFolder(_path(runs)), _files(plugins))
     for note in trained.notes:
         warnings.warn(note, stacklevel=2)
-    method = trained_run.load_run(trained, device=devices.choose_device(device), offline=offline)
+    method = load_method(trained, device=devices.choose_device(device), offline=offline)
     return LoadedRun(Result(trained.record, trained.folder), method)
 
 

@@ -30,17 +30,15 @@ import msgspec
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
-from bench.run.recipe_file import read_custom
+from bench.run.recipes import read_custom
 
-TARGETS = ("here", "torchrun", "slurm", "ray", "commands")
 ENGINES = ("slurm", "ray")
-ELSEWHERE = (*ENGINES, "commands")
 ON_EXAMPLE = "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on ray:cpus=4, or --on commands"
 
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
-KEYS: Mapping[str, tuple[str, ...]] = {
+KEYS = {
     "here": (),
     "torchrun": ("gpus",),
     "slurm": RESOURCES,
@@ -51,7 +49,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where runs go: the value of ``--on``, in parts."""
+    """Where the runs are done: the value of ``--on``, in parts."""
 
     name: str = "here"
     gpus: Count | None = None  # of each run; of torchrun: processes
@@ -64,16 +62,16 @@ class Target:
 
     @property
     def elsewhere(self) -> bool:
-        """Do workers do the runs, on other machines or later?"""
-        return self.name in ELSEWHERE
+        """Are the runs done by workers, on other machines or later?"""
+        return self.name in (*ENGINES, "commands")
 
 
 def parse_target(text: str) -> Target:
-    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma that no KEY= follows belongs to the value before it
-    ("nodelist=a,b"). Raises BenchError for what cannot be."""
+    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it belongs to the value before it
+    ("nodelist=a,b"). Raises BenchError for anything else."""
     name, _, rest = text.partition(":")
-    if name not in TARGETS:
-        raise UnknownName("target", name, TARGETS, "of --on", ON_EXAMPLE)
+    if name not in KEYS:
+        raise UnknownName("target", name, KEYS, "of --on", ON_EXAMPLE)
     if name == "torchrun" and rest.isdigit():
         rest = f"gpus={rest}"
     values: dict[str, Any] = {}
@@ -93,7 +91,7 @@ def parse_target(text: str) -> Target:
 
 
 def seconds_between_states() -> float:
-    """$BENCH_SAVE_SECONDS: how much training a crash may lose. 60 where it is not set."""
+    """$BENCH_SAVE_SECONDS: how much training a crash may lose; 60 if it is not set."""
     text = os.environ.get("BENCH_SAVE_SECONDS") or "60"
     try:
         return float(text)
@@ -155,8 +153,12 @@ class RunConfig:
 
     @property
     def values(self) -> dict[str, str]:
-        """The recipe values of ``overrides`` and ``budget``, as text. A value may be a series."""
-        return {**self.overrides, **budget_values(self.budget)}
+        """The recipe values of ``overrides`` and ``budget``, as text: "2epochs" is ``epochs``, another unit ``budget``. A value may be
+        a series."""
+        if self.budget is None:
+            return dict(self.overrides)
+        key = "epochs" if "epoch" in self.budget else "budget"
+        return {**self.overrides, key: re.sub(r"\s*epochs?\b", "", self.budget)}
 
 
 FIELDS = tuple(item.name for item in fields(RunConfig))
@@ -164,24 +166,17 @@ FIELDS = tuple(item.name for item in fields(RunConfig))
 
 def split_variant(name: str) -> tuple[str, str]:
     """ "promcse+eh" -> ("promcse", "eh"); "promcse" -> ("promcse", "")."""
-    method, _, variant = name.partition("+")
-    return method, variant
-
-
-def budget_values(budget: str | None) -> dict[str, str]:
-    """The recipe value of a budget: "2epochs" is ``epochs``, any other unit is ``budget``."""
-    key = "epochs" if "epoch" in (budget or "") else "budget"
-    return {key: re.sub(r"\s*epochs?\b", "", budget)} if budget is not None else {}
+    return name.partition("+")[::2]
 
 
 def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
     """Every combination of the values of ``--set``, the last key moving first: {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3.
 
-    A comma that belongs to a value is written ``\\,``; what is there as a file or folder is one value. Raises BenchError where
-    between two commas nothing stands.
+    A comma that belongs to a value is written ``\\,``; the name of a file or folder that exists is one value. Raises BenchError where
+    there is nothing between two commas.
     """
-    each = [_values_of(key, text) for key, text in overrides.items()]
-    return [dict(zip(overrides, values, strict=True)) for values in product(*each)]
+    every = product(*map(_values_of, overrides.keys(), overrides.values()))
+    return [dict(zip(overrides, values, strict=True)) for values in every]
 
 
 def _values_of(key: str, text: str) -> list[str]:
@@ -217,7 +212,7 @@ def to_table(config: RunConfig) -> dict[str, Any]:
 def from_table(table: Mapping[str, Any]) -> RunConfig:
     """The config of a table as :func:`to_table` writes it, or a person: ``set`` takes numbers and lists, too.
 
-    Raises UnknownName for a key that there is not, and ValueError for a value of another kind.
+    Raises UnknownName for an unknown key, and ValueError for a value of the wrong type.
     """
     values, overrides = {**table}, table.get("set", {})
     if not isinstance(overrides, Mapping):
@@ -237,7 +232,7 @@ def _typed(value: Any) -> str:
 
 
 SHARED = ("device", "on", "chunk", "compile", "fresh", "offline", "data", "runs", "plugins")
-"""Fields that are of the command: the same in all runs of a plan."""
+"""Fields that belong to the command: the same in all runs of a plan."""
 
 
 @dataclass(frozen=True)
@@ -246,11 +241,11 @@ class Plan:
     question: str = ""
 
     def __post_init__(self) -> None:
-        """Raises BenchError where the runs disagree on what is of the whole command."""
+        """Raises BenchError where the runs disagree on a field of the whole command."""
         for key in SHARED:
             if len({getattr(config, key) for config in self.runs}) > 1:
                 raise BenchError(
-                    f"a plan has one value of {key} for all runs", "set it in [common]"
+                    f"all runs of a plan need the same value of {key}", "set it in [common]"
                 )
 
     def replaced(self, **values: Any) -> Plan:
@@ -270,23 +265,21 @@ def read_plan(file: Path) -> Plan:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
         common, tables = content.pop("common", {}), content.pop("run", [])
-        question = content.pop("question", "")
+        question = str(content.pop("question", ""))
         if content or not tables:
             raise ValueError(f"expected [[run]], [common], question; found {', '.join(content)}")
-        merged = [_merged(common, table) for table in tables]
-        runs = [run for table in merged for run in with_recipes(from_table(table), table)]
+        runs: list[RunConfig] = []
+        for table in tables:  # over the common one; of `set` value by value
+            values = {**common.get("set", {}), **table.get("set", {})}
+            whole = {**common, **table, "set": values}
+            runs += with_recipes(from_table(whole), whole)
+        return Plan(tuple(runs), question)
     except OSError as error:
         raise BenchError(f"--plan {file}: {error.strerror or error}") from None
     except (ValueError, TypeError, AttributeError) as error:
-        hint = "bench run ... --dry-run --to FILE writes one"
-        raise BenchError(f"--plan {file}: {error}", hint) from None
-    return Plan(tuple(runs), str(question))
-
-
-def _merged(common: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's table over the common one; of ``set`` value by value."""
-    values = {**common.get("set", {}), **table["set"]} if "set" in table else common.get("set", {})
-    return {**common, **table, "set": values}
+        raise BenchError(
+            f"--plan {file}: {error}", "bench run ... --dry-run --to FILE writes one"
+        ) from None
 
 
 def write_plan(file: Path, plan: Plan) -> None:
@@ -311,15 +304,18 @@ def _toml(value: Any) -> str:
 def with_recipes(config: RunConfig, typed: Container[str]) -> list[RunConfig]:
     """A config for each recipe file, and one for the methods that have none; the config alone where it has no recipe files.
 
-    A file says method and variant, and backbone, setting and corpus where they are not ``typed``. Raises BenchError for a file that is
-    no recipe.
+    A file gives method and variant, and backbone, setting and corpus unless they are ``typed``. Raises BenchError for a file that is
+    not a recipe.
     """
     configs, named = [], dict(config.named)
     for file in config.recipes:
         recipe = read_custom(Path(file))
         variant = named.pop(recipe.method, config.variant) or recipe.variant
-        values: dict[str, Any] = {"backbones": recipe.backbone and (recipe.backbone,)}
-        values |= {"setting": recipe.setting, "corpus": recipe.corpus}
+        values: dict[str, Any] = {
+            "backbones": recipe.backbone and (recipe.backbone,),
+            "setting": recipe.setting,
+            "corpus": recipe.corpus,
+        }
         values = {key: value for key, value in values.items() if value and key not in typed}
         methods = (f"{recipe.method}+{variant}" if variant else recipe.method,)
         configs.append(replace(config, methods=methods, recipes=(file,), **values))

@@ -38,8 +38,7 @@ from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
 from bench.run.plan import learns
 from bench.run.plugins import Plugin
-from bench.run.recipe_file import fits, read
-from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
+from bench.run.recipes import check_entries, check_overrides, choose, fits, merge, read, variants_of
 from bench.run.search.space import check_key, dimension, with_values
 
 SENTENCES = [

@@ -1,4 +1,5 @@
-"""What a run would take, before it is run: steps, seconds and memory, from shapes and the speed of a device or of a card that is not here.
+"""What a command runs on, and what a run takes there: the device, the precision and the number of processes are settled before anything is
+planned; steps, seconds and memory are estimated from shapes and the speed of a device, or of a card that is not here.
 
 A training does 6 floating point operations for each trained parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
 ``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
@@ -6,23 +7,112 @@ A training does 6 floating point operations for each trained parameter of the en
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from bench.base.devices import choose_device, device_name
+from bench.base import devices
 from bench.base.errors import BenchError
-from bench.method.contract import STEPS, budget_of, total_steps
+from bench.method import Recipe
+from bench.method.budget import STEPS, budget_of
+from bench.run.config import RunConfig, Target, series
+from bench.run.plan import PlannedRun
+from bench.runs import RunsFolder
+from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
-    from bench.method import Recipe
-    from bench.run.plan import PlannedRun
-    from bench.runs import RunsFolder
+    from bench.method.ranks import Ranks
+
+
+def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None) -> RunConfig:
+    """The config with a device, a precision and a number of processes. Raises BenchError for what this machine cannot do.
+
+    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this process, which agree on one precision.
+    """
+    config = (
+        _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
+    )
+    for values in series(config.values):
+        budget = values.get("budget", "")
+        if "gpu" in budget and not config.device.startswith("cuda"):
+            raise BenchError(
+                f"--budget {budget}: this run is on {config.device}, which is not a GPU",
+                f"--budget {budget.replace('gpu-', '')}, or --device cuda",
+            )
+    return config
+
+
+def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
+    device = planned_device(config.device) if only_look else devices.choose_device(config.device)
+    if card_named(device) is not None:
+        precision = "bf16" if config.precision == "auto" else config.precision
+        return replace(config, device=device, precision=precision)
+    choose = partial(devices.choose_precision, config.precision, device)
+    precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
+    count = process_count(config.target, device)
+    on = "here" if count == 1 else f"torchrun:{count}"
+    return replace(config, device=device, precision=precision, on=on)
+
+
+def _settled_elsewhere(config: RunConfig) -> RunConfig:
+    """From the options alone, never from this machine."""
+    if config.device not in ("auto", "cuda"):
+        raise BenchError(
+            f"--device {config.device} is about this machine",
+            "use --device cuda, or gpus=N in --on, to request GPUs; otherwise the runs use the CPU",
+        )
+    gpus, on = config.target.gpus or int(config.device == "cuda"), config.on
+    if gpus and not config.target.gpus:
+        on += f"{',' if ':' in on else ':'}gpus={gpus}"
+    device, precision = ("cuda", "bf16") if gpus else ("cpu", "fp32")
+    if config.precision != "auto":
+        precision = devices.choose_precision(config.precision, device)
+    return replace(config, device=device, precision=precision, on=on)
+
+
+def is_launched() -> bool:
+    """Was this process started as one of several, by torchrun or a similar launcher?"""
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    return all(os.environ.get(name) for name in names) and os.environ["WORLD_SIZE"] != "1"
+
+
+def process_count(target: Target, device: str) -> int:
+    """How many processes train together. Raises BenchError for a number that is missing or too large."""
+    if is_launched():
+        return int(os.environ["WORLD_SIZE"])
+    if target.name != "torchrun":
+        return 1
+    if device == "cpu" and target.gpus is not None:
+        return target.gpus
+    if device != "cuda":
+        raise BenchError(
+            f"--on torchrun on {device}: how many processes?",
+            "--device cuda --on torchrun:N, or --device cpu --on torchrun:2",
+        )
+    import torch
+
+    count = torch.cuda.device_count()
+    if (target.gpus or 0) > count:
+        raise BenchError(
+            f"--on torchrun:{target.gpus}: more processes than the {count} GPUs here",
+            f"--on torchrun:{count}",
+        )
+    return target.gpus or count
+
+
+def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:
+    """Raises BenchError if a method that trains cannot split a batch."""
+    from bench.training.gradient import check_chunk
+
+    for run in planned:
+        cls = run.plugin.cls
+        if run.corpus is not None and cls.fitted != "pass" and isinstance(chunk, int):
+            check_chunk(cls, chunk)
+
 
 FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one
 # encoded for each dev score
@@ -30,7 +120,7 @@ DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_2
 # Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
 # at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
 VALUE, VALUE_AND_MOMENTS, GRADIENT = 4, 12, 4  # of a frozen or a trained parameter, in float32
-# Of each token and layer, for a hidden and for an inner number: of an encoder that trains or is frozen, in full or half precision.
+# Per token and layer, for each hidden and each inner number: of an encoder that trains or is frozen, in full or half precision.
 STORED = {
     ("trained", "full"): (46, 8),
     ("trained", "half"): (40, 4),
@@ -38,20 +128,19 @@ STORED = {
     ("frozen", "half"): (37, 1),
 }
 ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
-"""Bytes of a trained parameter, at most, while it trains: two best checkpoints, two states from which a training goes on, and one that is
-written. One checkpoint stays."""
+"""Bytes of a trained parameter on the disk, at most, while it trains: two best checkpoints, two states to resume from, and one that is
+being written. One checkpoint stays."""
 FROZEN = "the encoder is frozen"  # in ``Method.trains``
-EARLIER = "time from the speed of an earlier run"
 PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
-USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or belongs to others
+USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or used by other processes
 
 
-# --- Devices, and cards that one can plan for without having them ---
+# --- devices, and cards that a plan can be made for without having them ---
 
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU by its vendor's data sheet."""
+    """A GPU, from its vendor's data sheet."""
 
     name: str
     gib: int  # memory
@@ -59,14 +148,14 @@ class Card:
 
 
 SHARE = 0.20
-"""Of a card's published peak, that a training step reaches. Assumed; no GPU was measured. One report to hold it against: the authors of
-SimCSE trained their unsupervised BERT base, in fp16, "for less than 1 hour" on one RTX 3090 (their repository, issue 135), for which
-this gives half an hour."""
+"""The share of a card's published peak that a training step reaches. Assumed; no GPU was measured. One report to compare with: the
+authors of SimCSE trained their unsupervised BERT base, in fp16, "for less than 1 hour" on one RTX 3090 (their repository, issue 135);
+this share gives half an hour."""
 STEP_SECONDS = 0.015
-"""The least that a training step takes on a GPU, however small: starting its kernels. Assumed."""
+"""The shortest training step on a GPU, however small the batch: the time to start its kernels. Assumed."""
 EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
-"""Of the speed of large matrix products that was measured just now, that a training step reaches: from the built-in backbone on two CPU
-cores (at 0.35, estimates of 140 s and 493 s took 227 s and 437 s). A GPU's share was never measured."""
+"""The share of the measured speed of large matrix products that a training step reaches: from the built-in backbone on two CPU cores (at
+0.35, runs estimated at 140 s and 493 s took 227 s and 437 s). A GPU's share was never measured."""
 CARDS = {
     # SXM; the data sheet prints twice that, with sparsity
     "H100": Card("H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}),
@@ -90,7 +179,7 @@ def planned_device(text: str) -> str:
     if (card := card_named(text)) is not None:
         return f"cuda:{card.name}"
     try:
-        return choose_device(text)
+        return devices.choose_device(text)
     except BenchError as error:
         if not re.fullmatch("cuda(:[0-9]+)?", text):
             hint = f"{error.hint}; a plan can also be for {', '.join(CARDS)}"
@@ -99,7 +188,7 @@ def planned_device(text: str) -> str:
 
 
 def speed_of(device: str, precision: str) -> tuple[float, str]:
-    """Floating point operations a second that a training step reaches, and what that is from."""
+    """Floating point operations per second that a training step reaches, and the source of that number."""
     if (card := card_named(device)) is not None:
         return SHARE * card.tflops[precision] * 1e12, "time from its published speed"
     return EFFICIENCY[precision] * matrix_speed(
@@ -109,8 +198,8 @@ def speed_of(device: str, precision: str) -> tuple[float, str]:
 
 @lru_cache
 def matrix_speed(precision: str, device: str) -> float:
-    """Floating point operations a second of products as large as a training step's, in its precision. They are queued, and waited for once:
-    a GPU would else be idle between them."""
+    """Floating point operations per second of products as large as a training step's, in its precision. All are queued before the wait, so
+    that a GPU is not idle between them."""
     import torch
 
     from bench.method.torch_method import float32_products
@@ -128,7 +217,7 @@ def matrix_speed(precision: str, device: str) -> float:
 
 
 def memory_here(device: str) -> int:
-    """Bytes of memory that a device has, or that a card would have; on a CPU and on Apple's GPU the machine's."""
+    """Bytes of memory of a device or a card; for a CPU and for Apple's GPU, of the machine."""
     if (card := card_named(device)) is not None:
         return card.gib * 2**30
     if device.startswith("cuda"):
@@ -138,12 +227,12 @@ def memory_here(device: str) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-# --- Of a planned run ---
+# --- a planned run ---
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run takes. ``basis`` says where the seconds come from; None: not known."""
+    """What a run takes. ``basis`` is the source of the seconds; None: not known."""
 
     basis: str
     steps: int | None = None
@@ -161,7 +250,7 @@ class Weights:
 
 
 def weights_of(run: PlannedRun) -> Weights | None:
-    """From the shape of the backbone; None where that is not known.
+    """From the shape of the backbone; None if that is not known.
 
     A method whose ``trains`` says that the encoder is frozen trains a prompt and a head. With ``mlm`` it holds an LM head, whose decoder is
     as large as the word embeddings.
@@ -187,7 +276,7 @@ def estimate(
     device: str,
     chunk: int | None = None,
 ) -> Estimate:
-    """From the speed of an ``earlier`` run of the same method, setting and backbone where there is one; else from arithmetic.
+    """From the speed of an ``earlier`` run of the same method, setting and backbone, if there is one; else from arithmetic.
 
     ``device``: as :func:`planned_device` says. ``chunk``: rows of a batch that are held at once.
     """
@@ -204,7 +293,8 @@ def estimate(
     if budget is not None and budget.timed:
         seconds = budget.amount
     elif steps and measured:
-        seconds, basis = trained_rows(recipe, rows, steps) / measured, EARLIER
+        seconds = trained_rows(recipe, rows, steps) / measured
+        basis = "time from the speed of an earlier run"
     elif steps and weights:
         seconds = training_seconds(run, weights, rows, steps, speed, chunk)
         if device != "cpu":
@@ -217,22 +307,19 @@ def estimate(
 
 
 def known_steps(recipe: Recipe, rows: int | None) -> int | None:
-    """Optimiser steps; None where tokens or a clock decide, or the size of a corpus that nobody knows yet.
+    """Optimiser steps; None if tokens or a clock decide, or a corpus whose size is not known yet.
 
-    ``rows``: of the corpus, None where that is not known: a limit of steps then decides.
+    ``rows``: of the corpus. If they are not known (None), only a limit of steps gives a number.
     """
     if rows is None:
         budget = budget_of(recipe)
-        in_steps = budget is not None and budget.unit == STEPS
-        limit = budget.amount if budget and in_steps else recipe.get("max_steps")
-        if not limit:
-            return None
-        rows = int(limit * recipe.batch_size)
+        limit = budget.amount if budget and budget.unit == STEPS else recipe.get("max_steps")
+        return total_steps(recipe, int(limit * recipe.batch_size)) if limit else None
     return total_steps(recipe, rows)
 
 
 def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
-    """Rows of the corpus that are seen in so many steps; the last batch of an epoch may be short."""
+    """Rows of the corpus that this many steps see; the last batch of an epoch may be short."""
     most = steps * int(recipe.batch_size)
     return min(most, round(recipe.epochs * rows)) if rows and recipe.epochs is not None else most
 
@@ -245,8 +332,8 @@ def training_seconds(
     speed: float,
     chunk: int | None = None,
 ) -> float:
-    """Of ``steps`` without dev scores; ``speed``: floating point operations a second. For each number of a layer and each token, forward
-    and backward take 2 operations each, the gradient of a trained number 2 more, and ``chunk`` a second pass forward."""
+    """For ``steps`` without dev scores; ``speed``: floating point operations per second. For each parameter of a layer and each token,
+    forward and backward take 2 operations each, the gradient of a trained parameter 2 more, and ``chunk`` a second forward pass."""
     operations = 4 if FROZEN in run.plugin.cls.trains else 6
     if chunk is not None and chunk < run.recipe.batch_size:
         operations += 2
@@ -255,14 +342,14 @@ def training_seconds(
 
 
 def encoding_seconds(run: PlannedRun, weights: Weights, sentences: float, speed: float) -> float:
-    """One pass forward, of sentences of the average length: 2 operations for each number of a layer and each token."""
+    """One forward pass over sentences of average length: 2 operations for each parameter of a layer and each token."""
     return 2 * weights.layers * sentences * FILLED * float(run.recipe.max_seq_length) / speed
 
 
 def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None = None) -> int:
     """Bytes, at most, while a method trains.
 
-    ``chunk``: so many rows of a batch are held at once; while the later ones are computed, the gradients of the first are there.
+    ``chunk``: the rows of a batch that are held at once; while later ones are computed, the gradients of earlier ones are held, too.
     """
     sizes, rows = run.backbone.sizes(), run.recipe.batch_size
     hidden, half = sizes["hidden_size"], run.precision in ("bf16", "fp16")
@@ -274,33 +361,36 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
     if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
         forward += 2 * weights.layers * (2 if frozen and run.recipe.get("mlm") else 1)
     gradients = GRADIENT * weights.trained
-    in_parts = chunk is not None and chunk < rows
-    peak = forward + gradients if in_parts else max(forward, gradients)
+    peak = forward + gradients if chunk and chunk < rows else max(forward, gradients)
     process = PROCESS["cuda" if device.startswith("cuda") else "cpu"]
     return int(VALUE_AND_MOMENTS * weights.trained + VALUE * weights.frozen + peak + process)
 
 
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:
-    """What training these runs one after the other takes on the disk, at most; 0 for those whose shape is not known."""
-    training = [run for run in runs if run.corpus is not None and run.plugin.cls.fitted != "pass"]
-    trained = [weights.trained for run in training if (weights := weights_of(run))]
+    """The most disk space that training these runs one after the other takes; 0 for those whose shape is not known."""
+    trained = [
+        weights.trained
+        for run in runs
+        if run.corpus is not None and run.plugin.cls.fitted != "pass"
+        if (weights := weights_of(run))
+    ]
     return VALUE * sum(trained) + (ON_DISK - VALUE) * max(trained, default=0)
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
-    """The largest power of two that --chunk can be on a device; None where not even one row fits, or the method's batch cannot be cut."""
+    """The largest power of two for --chunk on a device; None if not even one row fits, or the method's batch cannot be split."""
     weights = weights_of(run)
     if weights is None or not run.plugin.cls.is_split():
         return None
-    room, size = USABLE * memory_here(device), 2 ** math.floor(math.log2(run.recipe.batch_size))
+    room, size = USABLE * memory_here(device), 2 ** (int(run.recipe.batch_size).bit_length() - 1)
     while size and memory_of(run, weights, device, size) > room:
         size //= 2
     return size or None
 
 
 def _views(run: PlannedRun) -> int:
-    """Sentences that a step encodes of each row: what the method says, else two views of one, or the columns of a wider corpus; with
-    ``mlm`` a masked copy of each."""
+    """Sentences that a step encodes for each row: as many as the method says, else two views of one or the columns of a wider corpus; with
+    ``mlm`` also a masked copy of each."""
     if run.plugin.cls.texts_per_row is not None:
         return run.plugin.cls.texts_per_row
     columns = max(2, len(run.corpus.columns)) if run.corpus else 2
@@ -308,9 +398,9 @@ def _views(run: PlannedRun) -> int:
 
 
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
-    """(method, setting, backbone) -> sentences a second that a run of them trained on this device or card; every record is read once."""
+    """(method, setting, backbone) -> sentences per second of a training on this device or card; every record is read once."""
     card, speeds = card_named(device), dict[tuple[str, str, str], float]()
-    name = "" if card else device_name(device)
+    name = "" if card else devices.device_name(device)
     for record in store.records()[0]:
         used = record.cost.device or ""
         fits = card.name in used.replace(" ", "") if card else used == name

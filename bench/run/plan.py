@@ -1,56 +1,69 @@
-"""A config -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
+"""From a config to its runs, each with its whole recipe, its corpus, the data it needs and a fingerprint.
 
-Nothing is trained or written here: ``bench run --dry-run`` prints this and stops.
+Nothing is trained or written here: ``bench run --dry-run`` prints this and stops. :func:`find_run` and :func:`load_run` lead from a
+finished run back to its method, which encodes.
 """
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import importlib
+import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
-from bench.backbones.folder import own_dropout, shape
+from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
+from bench.backbones.families import own_dropout, shape
 from bench.base.contract import plugin_code
-from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.base.files import file_sha256
-from bench.data.sets import STSB_TRAIN, TARGET, NotFetchedYet, data_sets
-from bench.data.sets.sts import STS_TASKS
-from bench.method import Method, Recipe, Value
-from bench.method.contract import SENTENCES, STEPS, budget_of
+from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
+from bench.base.files import file_sha256, write_whole
+from bench.data.corpora import KINDS, NUMBERS, Corpus, default_cache, open_corpus
+from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
+from bench.data.fetching import silent, site
+from bench.data.sets import DataFolder, DataSet, NotFetchedYet, Pending, data_sets, sources_of
+from bench.data.sets.manifest import (
+    BY_HASH,
+    HUB_CORPORA,
+    MADE_HERE,
+    RECIPE_CORPORA,
+    STSB_TRAIN,
+    TARGET,
+)
+from bench.data.sets.sts import STS_TASKS, read_sts
+from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
+from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run.config import RunConfig, series
-from bench.run.corpus_choice import AbsentCorpus, CorpusShelf
-from bench.run.plugins import Plugin, Registry
-from bench.run.recipe_file import CustomRecipe, Entry, read, read_custom
+from bench.run.plugins import Plugin, Registry, discover
 from bench.run.recipes import (
+    CustomRecipe,
+    Entry,
     check_entries,
     check_overrides,
     check_values,
     merge,
+    read,
+    read_custom,
     settings_with_recipe,
     whole_entry,
 )
-from bench.runs.record import fingerprint_of
-from bench.score.suites import (
-    KnownTask,
-    Task,
-    check_suite,
-    expand_suites,
-    suite,
-    survey,
-    survey_files,
-)
-
-if TYPE_CHECKING:
-    from bench.data.corpora import Corpus
-    from bench.data.sets import DataFolder, DataSet
-    from bench.runs.record import RunRecord
+from bench.runs.intact import AGAIN, AGAIN_FRESH, CHECKPOINT, checkpoint_problem
+from bench.runs.record import RunRecord, fingerprint_of
+from bench.runs.store import RunsFolder, read_record
+from bench.score.suites import Task, check_suite, expand_suites, suite
+from bench.score.suites.known import KnownTask, survey, survey_files
 
 NOT_TRAINED = "none"
+SHARED_TEXT = {
+    TARGET: "transductive: trained on the text of the sets that are scored",
+    STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
+}
+"""Corpus -> what a reader of its scores should know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +115,11 @@ def make(
 def make_all(
     configs: Sequence[RunConfig], registry: Registry, data: DataFolder, ready: Ready
 ) -> list[PlannedRun]:
-    """Every run that the configs mean, once, in order. Raises a BenchError for the first thing that cannot be.
+    """Every run of the configs, once, in order. Raises a BenchError for the first mistake.
 
     ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is checked here: a run that could not be
-    scored is refused before it is trained. A set that is not there is named by every run (``missing``), and the others go on.
-    With data that is only fetched later (``data.later``) what is to be fetched is noted there, and such a plan is provisional.
+    scored is refused before it is trained. Every run names the sets that are missing (``missing``), and is scored on the others.
+    If data is only fetched later (``data.later``), what is to be fetched is noted there, and the plan is provisional.
     """
     scored: dict[tuple[tuple[str, ...], str], _Scored] = {}
     unique: dict[tuple[str, ...], PlannedRun] = {}
@@ -119,35 +132,34 @@ def make_all(
         key = config.suites, config.text
         if key not in scored:
             scored[key] = _scored(*key, data)
+        recipes = {one.method: one for one in map(read_custom, map(Path, config.recipes))}
         shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        customs = [read_custom(Path(file)) for file in config.recipes]
-        recipes = {custom.method: custom for custom in customs}
         planner = _Planner(config, scored[key], data, shelf, ready, recipes)
         for name, variant in config.named:
             plugin = registry[name]
             for backbone in planner.backbones(plugin):
                 for overrides in series(config.values):
                     with plugin_code(f"the method {name}"):
-                        runs = planner.runs(plugin, variant, backbone, overrides)
-                    for run in runs:
-                        absent = run.backbone.name if run.provisional else ""
-                        unique[run.run_id, run.fingerprint, absent] = run
+                        for run in planner.runs(plugin, variant, backbone, overrides):
+                            absent = run.backbone.name if run.provisional else ""
+                            unique[run.run_id, run.fingerprint, absent] = run
     return list(unique.values())
 
 
 def check_names(config: RunConfig) -> None:
-    """Raises BenchError where nothing is named, for a name of a backbone that cannot be, and for a text form or a suite that is none."""
+    """Raises BenchError if nothing is named, and for a backbone's name, a text form or a suite that is not valid."""
     for kind in ("methods", "backbones", "suites", "seeds"):
         if not getattr(config, kind):
             raise BenchError(f"no {kind} were named", "bench run --help")
     if config.names and not len(config.names) == len(set(config.names)) == len(config.backbones):
         raise BenchError(
-            f"names {', '.join(config.names)}: expected another name for each of {', '.join(config.backbones)}",
+            f"names {', '.join(config.names)}: expected a different name for each of {', '.join(config.backbones)}",
             "--backbone a=A,b=B",
         )
     if taken := set(config.names) & (KNOWN.keys() - set(config.backbones)):
         raise BenchError(
-            f"--backbone {min(taken)}=...: another backbone is called that", "another name"
+            f"--backbone {min(taken)}=...: that is the name of another backbone",
+            "choose another name",
         )
     for text in config.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
@@ -158,7 +170,7 @@ def check_names(config: RunConfig) -> None:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What the runs of a config will be scored on. ``data`` lacks the last of the tasks where their data is fetched later."""
+    """What the runs of a config will be scored on. Tasks whose data is fetched later come last and are not in ``data``."""
 
     tasks: tuple[Task, ...]
     data: tuple[KnownTask, ...]
@@ -166,7 +178,7 @@ class _Scored:
 
 
 def _scored(suites: Sequence[str], text: str, data: DataFolder) -> _Scored:
-    """Every task in every requested text form; what has only one form is there once. Raises DataMissing where no set is here."""
+    """Every task in every requested text form; a task with only one form is there once. Raises DataMissing if no set is here."""
     there: list[tuple[Task, KnownTask]] = []
     later: list[Task] = []
     missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
@@ -185,12 +197,15 @@ def _scored(suites: Sequence[str], text: str, data: DataFolder) -> _Scored:
         there += [(task, known) for known in forms.values()]
     if not there and not later:
         raise _all_missing(list(missing.values()))
-    tasks = (*(task for task, _ in there), *later)
-    return _Scored(tasks, tuple(known for _, known in there), tuple(missing.values()))
+    return _Scored(
+        (*(task for task, _ in there), *later),
+        tuple(known for _, known in there),
+        tuple(missing.values()),
+    )
 
 
 def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
-    """The distinct sentences that scoring these suites encodes. Raises DataMissing where a set is not here."""
+    """The distinct sentences that scoring these suites encodes. Raises DataMissing if a set is not here."""
     scored = _scored(suites, text, data)
     if scored.missing:
         raise _all_missing(scored.missing)
@@ -198,7 +213,7 @@ def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> l
 
 
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
-    """One line for all of them, and the one command that gets them, where there is one."""
+    """One line for all of them, with the command that fetches them, if there is one."""
     first, others = missing[0], len(missing) - 1
     names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
     hint = (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}")
@@ -217,7 +232,7 @@ class _Planner:
     recipes: Mapping[str, CustomRecipe]  # by method: --recipe
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
-        """Those of the config, or the method's."""
+        """Those of the config, or the one that the method brings."""
         config, brought = self.config, plugin.cls.own_backbone
         if brought:  # a finished encoder may have a title
             title = config.names[0] if config.names and config.backbones == (brought,) else ""
@@ -232,10 +247,12 @@ class _Planner:
     def runs(
         self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
     ) -> list[PlannedRun]:
-        """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
+        """One run for each seed, with one value for each key of ``overrides``. Raises BenchError for a mistake."""
         config, cls, recipes = self.config, plugin.cls, read(plugin.folder, plugin.name).recipes
         check_entries(cls, recipes)
-        setting = config.setting or default_setting(cls, recipes, backbone.model, variant)
+        known = settings_with_recipe(recipes, backbone.model, variant)
+        trainable = (name for name in (*known, *cls.settings) if name != NOT_TRAINED)
+        setting = config.setting or next(trainable, NOT_TRAINED)
         if setting not in cls.settings:
             raise UnknownName("setting", setting, cls.settings, f"of {plugin.name}")
         trained, custom = learns(cls, setting), self.recipes.get(plugin.name)
@@ -250,8 +267,7 @@ class _Planner:
         )
         notes = []
         if entry and entry.backbone != backbone.model:
-            text = f"no recipe for {backbone.model}: the one for {entry.backbone} is taken"
-            notes.append(text)
+            notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
         if config.setting is None and len(cls.settings) > 1:
             notes.append(f"setting {setting} (no --setting was given)")
         implied = {}
@@ -269,15 +285,12 @@ class _Planner:
         check_stored_prefix(backbone, cls.reads)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
-            revision = "unknown" if absent else cls.own_revision(recipe)
-            backbone = replace(backbone, revision=revision)
+            backbone = replace(backbone, revision="unknown" if absent else cls.own_revision(recipe))
             if config.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
-        if corpus is not None and corpus.name == TARGET:
-            notes.append("transductive: trained on the text of the sets that are scored")
-        if corpus is not None and corpus.name == STSB_TRAIN:
-            notes.append("trained on rated pairs whose sentences the STS sets share")
+        if corpus is not None and corpus.name in SHARED_TEXT:
+            notes.append(SHARED_TEXT[corpus.name])
         absent |= isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
         dev = None
         if trained and setting != NOT_TRAINED:
@@ -294,13 +307,22 @@ class _Planner:
             "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
         }
-        if trained and config.ranks > 1 and _ranks_matter(cls, recipe):
+        # faithful: their number divides the gradient. A whole forward(batch) sees only the rows of its process
+        if (trained and config.ranks > 1) and (
+            recipe.get("faithful") or (cls.fitted != "pass" and not cls.is_split())
+        ):
             determines["ranks"] = config.ranks
-            notes.append(f"{config.ranks} processes make another run of {plugin.name} than one")
+            notes.append(
+                f"{plugin.name} trains differently on {config.ranks} processes than on one"
+            )
         if budget := budget_of(recipe):
             rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(budget.unit, 0)  # of a step
             if 0 < (recipe.get("max_steps") or 0) * rows < budget.amount:
                 notes.append(f"max_steps={recipe.max_steps} ends the training before the budget")
+        expect = None  # the number that the paper prints, where recipe and corpus are just those of its entry
+        if printed and not (trained and config.corpus not in (None, printed.corpus)):
+            paper = merge(cls, printed, printed.variant, {}, trained=trained)
+            expect = printed.expect if dict(recipe) == dict(paper) else None
         run = PlannedRun(
             plugin=plugin,
             variant=variant,
@@ -315,7 +337,7 @@ class _Planner:
             text=config.text,
             precision=precision,
             notes=tuple(notes),
-            expect=self._printed(cls, printed, recipe) if printed else None,
+            expect=expect,
             custom=custom,
             determines=determines,
             missing=self.scored.missing,
@@ -344,16 +366,9 @@ class _Planner:
         }
 
     def _content_name(self, place: str) -> str:
-        """What names the content behind a recipe value that is a file, a folder or a backbone."""
+        """The hash or revision of the file, folder or backbone that a recipe value names."""
         path = Path(place).expanduser()
         return file_sha256(path) if path.is_file() else self._reference(place).revision
-
-    def _printed(self, cls: type[Method], entry: Entry, recipe: Recipe) -> Mapping[str, Any] | None:
-        """The number that a paper prints for an entry, where the recipe and the corpus are just those of the entry."""
-        trained = learns(cls, entry.setting)
-        same_text = not trained or self.config.corpus in (None, entry.corpus)
-        printed = merge(cls, entry, entry.variant, {}, trained=trained)
-        return entry.expect if same_text and dict(recipe) == dict(printed) else None
 
 
 def of_run(
@@ -364,7 +379,7 @@ def of_run(
     config: RunConfig,
     data: DataFolder,
 ) -> PlannedRun:
-    """A finished run, to be scored on the suites of ``config`` too. Raises as :func:`make` where their data is not here."""
+    """A finished run, to be scored on the suites of ``config`` as well. Raises like :func:`make` if their data is not here."""
     check_names(config)
     scored = _scored(config.suites, config.text, data)
     return PlannedRun(
@@ -383,30 +398,13 @@ def of_run(
     )
 
 
-def _ranks_matter(cls: type[Method], recipe: Recipe) -> bool:
-    """Does the number of processes make another run of it? ``faithful``: their number divides the gradient. A method that defines
-    forward(batch) as a whole sees only the rows of its process."""
-    return bool(recipe.get("faithful")) or (cls.fitted != "pass" and not cls.is_split())
-
-
-def default_setting(
-    cls: type[Method], recipes: Sequence[Entry], backbone: str, variant: str
-) -> str:
-    """The setting that the paper prints on this backbone, or that has a recipe; else the first that is trained."""
-    if len(cls.settings) == 1:
-        return cls.settings[0]
-    known = settings_with_recipe(recipes, backbone, variant)
-    first = [setting for setting in known if setting in cls.settings]
-    return next(setting for setting in (*first, *cls.settings) if setting != NOT_TRAINED)
-
-
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
-    """The run under the name that everything gives it that determines its result."""
+    """The run with the fingerprint of everything that determines its result."""
     return replace(run, fingerprint=fingerprint_of(determinants(run)))
 
 
 def determinants(run: PlannedRun) -> dict[str, Any]:
-    """Everything that determines a run's result: what its fingerprint is of."""
+    """Everything that determines a run's result; the fingerprint is made of it."""
     places = run.determines["places"]
     return {
         "method": run.method,
@@ -423,36 +421,31 @@ def determinants(run: PlannedRun) -> dict[str, Any]:
 
 
 def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
-    """The run with another recipe value, which makes it another run."""
+    """A new run: this one with another recipe value."""
     return with_fingerprint(
         replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
     )
 
 
 def learns(cls: type[Method], setting: str) -> bool:
-    """Whether a method takes a corpus in a setting: it is trained, or fitted."""
+    """Does a method take a corpus in a setting, to be trained or fitted?"""
     return setting != NOT_TRAINED or cls.fitted is not None
 
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
-    """Raises BenchError where dropout is to make two views of a sentence differ, and the backbone has none of its own."""
-    if (
-        setting not in cls.by_dropout
-        or recipe["dropout"] is not None
-        or own_dropout(backbone.config()) != 0
-    ):
-        return
-    raise BenchError(
-        f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
-        "--set dropout=0.1 (0 is taken only where it is said: --set dropout=0)",
-    )
+    """Raises BenchError if dropout should make two views of a sentence differ, but the backbone has none."""
+    by_dropout = setting in cls.by_dropout and recipe["dropout"] is None
+    if by_dropout and own_dropout(backbone.config()) == 0:
+        raise BenchError(
+            f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
+            "--set dropout=0.1 (or --set dropout=0, to train without it)",
+        )
 
 
 def vectors_named(value: object) -> DataSet | None:
-    """The set of word vectors that a recipe value names, where it is no file of that name."""
+    """The set of word vectors that a recipe value names, unless there is a file of that name."""
     known = data_sets().get(str(value))
-    named = known is not None and known.kind == "vectors" and not Path(str(value)).is_file()
-    return known if named else None
+    return known if known and known.kind == "vectors" and not Path(str(value)).is_file() else None
 
 
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
@@ -460,16 +453,257 @@ DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "STS-B dev": ("bench.score.suites.sts", "dev_task", ("STS-B",)),
     "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
 }
-"""Name in recipes -> module and function that read it from a data folder, and its sets of the manifest."""
+"""Name in recipes -> module and function that read it from a data folder, and its sets in the manifest."""
 
 
 def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
-    """The set on which checkpoints are selected; None for "last". Raises DataMissing, DataDamaged."""
+    """The set that selects the checkpoint; None for "last". Raises DataMissing, DataDamaged."""
     if select_on == "last":
         return None
     if select_on not in DEV_SETS:
-        names = [*DEV_SETS, "last"]
-        raise UnknownName("selection set", select_on, names, "of recipe key select_on")
+        raise UnknownName(
+            "selection set", select_on, [*DEV_SETS, "last"], "of recipe key select_on"
+        )
     module, function, sets = DEV_SETS[select_on]
-    read_task = partial(getattr(importlib.import_module(module), function), data)
-    return survey_files(select_on, sets, data, "any", read_task)
+    read_task = getattr(importlib.import_module(module), function)
+    return survey_files(select_on, sets, data, "any", partial(read_task, data))
+
+
+COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
+NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
+
+
+class AbsentCorpus(Corpus):
+    """A corpus of a plan that is only fetched later: its columns and its number of rows, 0 if that is not known."""
+
+    def __init__(self, name: str, columns: tuple[str, ...], rows: int) -> None:
+        self.name, self.columns, self._facts = name, columns, ("unknown", rows)
+
+    def only(self, column: str | None) -> AbsentCorpus:
+        texts = len({*self.columns} - {*NUMBERS}) if column == "all" else 1
+        return AbsentCorpus(self.name, ("sentence",), len(self) * texts)
+
+
+class CorpusShelf:
+    """The corpora of one plan, each opened once. ``requested``: the value of --corpus, or None for the recipe's."""
+
+    def __init__(
+        self, requested: str | None, data: DataFolder, scored: Sequence[KnownTask]
+    ) -> None:
+        self._requested, self._data, self._scored = requested, data, scored
+        self._open: dict[str, Corpus] = {}
+
+    def fitting(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
+        """The corpus of one run. Raises DataMissing if it is not on this machine, BenchError if it is not of the kind that the
+        method needs."""
+        needed = plugin.cls.needs(setting, recipe)
+        name = self._requested or (entry.corpus if entry else None)
+        if name is None:
+            raise DataMissing("this method's recipes name no corpus", "--corpus FILE")
+        if name not in self._open:
+            self._open[name] = self._opened(name)
+        corpus = self._open[name]
+        if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
+            corpus = corpus.only(str(recipe["corpus_column"]))
+        if corpus.kind not in needed:
+            raise BenchError(
+                f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; {corpus.name} has the columns {', '.join(corpus.columns)}",
+                "docs/data.md lists the columns of each kind; --set corpus_column=all, or the name of a column, uses a wider file as sentences",
+            )
+        return corpus
+
+    def _opened(self, name: str) -> Corpus:
+        later, name = self._data.later, HUB_CORPORA.get(name, name)
+        if name == TARGET:
+            absent = later is not None and later.pending
+            return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(self._scored)
+        if name == STSB_TRAIN:
+            return self._stsb_train()
+        if name.startswith(PREFIX):
+            return self._of_hub(name)
+        if name.startswith(BY_HASH):
+            return open_corpus(found_by_hash(name, self._data))
+        if name == "builtin" or (self._requested and Path(name).expanduser().exists()):
+            return open_corpus(name)
+        if name not in RECIPE_CORPORA and self._requested:
+            raise DataMissing(f"no corpus at {name}", f"--corpus FILE, or {', '.join(NAMES)}")
+        return self._of_recipes(RECIPE_CORPORA.get(name, name))
+
+    def _stsb_train(self) -> Corpus:
+        """The pairs of STS-B's train split, with scores divided by 5 as on the hub."""
+        try:
+            pairs = read_sts(self._data, "STS-B", text="any", split="train")
+        except NotFetchedYet:
+            return AbsentCorpus(STSB_TRAIN, COLUMNS_OF["graded"], 5_749)
+        rows = zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True)
+        table = io.StringIO()
+        csv.writer(table, lineterminator="\n").writerows([COLUMNS_OF["graded"], *rows])
+        return written_corpus(STSB_TRAIN, ".csv", table.getvalue())
+
+    def _of_hub(self, name: str) -> Corpus:
+        data = self._data
+        if data.later is None or is_here(name):
+            say = getattr(data.fetcher, "say", silent)
+            return Corpus(*hub_corpus(name, offline=data.offline, say=say), default_cache())
+        wanted = HubName.of(name)
+        urls = (site("hub", wanted.repo, wanted.revision or "main", "").url,)
+        data.later.note(
+            Pending(name=name, kind="corpus", where=f"hub data set {wanted.repo}", urls=urls)
+        )
+        return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
+
+    def _of_recipes(self, file: str) -> Corpus:
+        """A corpus that recipes name: from train/ of the data folder, or fetched."""
+        known = next((one for one in data_sets().values() if one.files[0].name == file), None)
+        try:
+            path = self._data.corpus(file)
+        except NotFetchedYet:
+            assert known is not None
+            return AbsentCorpus(file, COLUMNS_OF[known.unit], sum(known.items.values()))
+        if path is not None:
+            return open_corpus(path)
+        root = f" --data {self._data.root}" if self._data.root else ""
+        fetch = f"bench data fetch {known.name}{root}; " if known and sources_of(known) else ""
+        raise DataMissing(
+            f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE"
+        )
+
+
+def found_by_hash(requested: str, data: DataFolder) -> Path:
+    """The file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
+
+    Raises DataMissing if no file has it. A file that is not a corpus is skipped; hashes are cached.
+    """
+    folders = [Path(), *(root / "train" for root in data.roots)]
+    for path in (path for folder in folders for path in sorted(folder.glob("*"))):
+        with suppress(BenchError):
+            if BY_HASH + open_corpus(path).sha256 == requested.lower():
+                return path
+    raise DataMissing(
+        f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",
+        "put the file there under any name, or use another text: --corpus FILE",
+    )
+
+
+def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
+    """All distinct sentences of the tasks that are scored, in their order: what the papers' transductive rows were trained on.
+
+    If a task also scores sentences that it makes (with words removed), only those of the data count (``original``).
+    """
+    sentences = dict.fromkeys(
+        " ".join(sentence.split()) or " "
+        for known in scored
+        for sentence in getattr(known.task, "original", known.task.sentences)
+    )
+    return written_corpus(TARGET, ".txt", "".join(f"{s}\n" for s in sentences))
+
+
+def written_corpus(name: str, suffix: str, text: str) -> Corpus:
+    """A text as a corpus with that name: a file in the cache."""
+    cache, key = default_cache(), hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = cache / name / f"{key}{suffix}"
+    if not path.exists():
+        write_whole(path, text.encode())
+    return Corpus(path, name, cache)
+
+
+# --- finished runs ---
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A finished run, as :func:`find_run` returns it: described, but not loaded yet."""
+
+    record: RunRecord
+    folder: Path
+    plugin: Plugin
+    recipe: Recipe
+    notes: tuple[str, ...] = ()  # for the user, such as that the method's code has changed since
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / CHECKPOINT
+
+
+def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
+    """The run that an id, the beginning of an id, or a path names.
+
+    ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method, RecordDamaged, and NotAModel
+    if the run has no finished checkpoint.
+    """
+    file = runs.record_file(reference)
+    record, folder = read_record(file), file.parent
+    kind = record.provenance.backbone.model.get("kind")
+    if kind in ("object", "function", "vectors", "server") and record.model_name:
+        raise NotAModel(
+            f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
+            "bench verify computes its scores again",
+        )
+    made_by, registry = record.provenance.plugin, discover(plugins)
+    plugin = registry.of_run(record.run_id, record.method, made_by)
+    trains = learns(plugin.cls, record.setting)
+    problem = checkpoint_problem(record, folder)
+    if trains and record.training is None:
+        problem = f"it has no finished checkpoint (status {record.status})"
+    if problem is not None:
+        hint = AGAIN_FRESH if trains and record.training is not None else AGAIN
+        raise NotAModel(f"{record.run_id}: {problem}", hint)
+    recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
+    notes = registry.warnings
+    if made_by.sha256 not in (None, plugin.sha256):
+        notes += (
+            f"the code of {plugin.name} has changed since this run was made; its vectors may differ",
+        )
+    return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
+
+
+def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
+    """The backbone that a run was made with; from the hub, the same commit. Raises NotAModel if a folder has changed since."""
+    known = record.provenance.backbone
+    name, revision = known.name or record.backbone, str(known.revision)
+    if plugin.cls.own_backbone is not None:
+        return Reference(name, revision, None)
+    reference = resolve_recorded(name, known.revision)
+    if reference.path is not None and known.revision not in (None, reference.revision):
+        raise NotAModel(
+            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
+            "restore that revision of the backbone",
+        )
+    return reference
+
+
+def load_run(
+    run: TrainedRun,
+    *,
+    device: str = "cpu",
+    offline: bool = False,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Method:
+    """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
+
+    Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe do not fit together.
+    """
+    from bench.method.torch_method import build_method
+
+    record, cls = run.record, run.plugin.cls
+    context = Context(
+        device=device,
+        seed=record.seed or 0,
+        folder=run.folder,
+        offline=offline,
+        reporter=reporter or SilentReporter(),
+        should_stop=should_stop,
+    )
+    backbone, trains = backbone_of(record, run.plugin), learns(cls, record.setting)
+    try:
+        method = build_method(cls, backbone, run.recipe, context, learns=trains)
+    except (KeyError, AttributeError) as error:  # a recipe of an older version of the method
+        if not set(cls.defaults) - set(run.recipe):
+            raise
+        raise BenchError(
+            f"{record.run_id}: its recipe lacks a value that {record.method} needs now: {error}",
+            "its command makes a new run, with today's recipe",
+        ) from error
+    method.load(run.checkpoint)
+    return method

@@ -1,15 +1,14 @@
 """Finds methods. Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
 adds a file.
 
-An entry point names a method class, or a module: then every method class that the module itself defines is taken. A
-plugin that does not import is named in a warning and takes nothing else down.
+An entry point names a method class, or a module, of which every method class that it defines is registered. A plugin that does
+not import is named in a warning; the others still work.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import inspect
 import re
 import sys
@@ -37,7 +36,7 @@ class Plugin:
     cls: type[Method]
     package: str  # the distribution, or the file given with --plugin
     version: str
-    sha256: str  # of the source that defines the method, the parts it shares with its own package included
+    sha256: str  # of the source that defines the method, including the modules of its package that it uses
 
     @property
     def module(self) -> ModuleType:
@@ -45,7 +44,7 @@ class Plugin:
 
     @property
     def folder(self) -> Path:
-        """Where the module lies; its recipes are in ``recipes/<name>.toml`` beside it."""
+        """The folder of the module; its recipes are in ``recipes/<name>.toml`` next to it."""
         return Path(inspect.getfile(self.cls)).parent
 
 
@@ -64,7 +63,7 @@ class Registry:
         return iter(sorted(self.plugins))
 
     def of_run(self, run_id: str, method: str, made_by: Code) -> Plugin:
-        """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError where it is not here."""
+        """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError if it is not here."""
         if method not in self.plugins:
             package = made_by.package or "a plugin"
             raise BenchError(
@@ -77,9 +76,11 @@ class Registry:
 
 
 def entry_points() -> list[importlib.metadata.EntryPoint]:
-    """Those that register methods, this package's first: of several methods with one name, the first counts."""
-    points = importlib.metadata.entry_points(group=GROUP)
-    return sorted(points, key=lambda point: (distribution(point) != BUILT_IN, distribution(point)))
+    """The entry points of methods, this package's first: of several methods with one name, the first counts."""
+    return sorted(
+        importlib.metadata.entry_points(group=GROUP),
+        key=lambda point: (distribution(point) != BUILT_IN, distribution(point)),
+    )
 
 
 def distribution(point: importlib.metadata.EntryPoint) -> str:
@@ -87,9 +88,9 @@ def distribution(point: importlib.metadata.EntryPoint) -> str:
 
 
 def discover(files: Sequence[Path] = ()) -> Registry:
-    """Every method that is installed or given by file; the first of a name is the one, this package's before all others.
+    """Every method that is installed or in a given file. If a name occurs twice, the first counts, this package's before all others.
 
-    An entry point with a name that is taken is left out with a warning. Raises BenchError for such a file, and for one given twice.
+    An entry point whose name is already used is left out with a warning; for a file, BenchError is raised, and for one given twice.
     """
     check_files(files)
     plugins: dict[str, Plugin] = {}
@@ -103,27 +104,28 @@ def discover(files: Sequence[Path] = ()) -> Registry:
             _add(plugins, methods)
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
             reason = error.message if isinstance(error, BenchError) else located(error)
-            text = f"plugin '{point.name}' of {distribution(point)} was left out: {reason}"
-            warnings.append(text)
+            warnings.append(
+                f"plugin '{point.name}' of {distribution(point)} was left out: {reason}"
+            )
     for file in files:
         _add(plugins, from_file(file))
     return Registry(plugins, tuple(warnings))
 
 
 def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
-    """Add all of ``more``. Raises BenchError, and adds none, where a name is taken: a run would say nothing of which method it is."""
+    """Add all of ``more``. Raises BenchError, and adds none, if a name is already used: a run could not say which method it is."""
     together = dict(plugins)
     for plugin in more:
         if (taken := together.setdefault(plugin.name, plugin)) is not plugin:
             raise BenchError(
                 f"{plugin.package} defines the method '{plugin.name}', and so does {taken.package}",
-                f"another name in {plugin.package}: name = 'my-{plugin.name}'",
+                f"choose another name in {plugin.package}: name = 'my-{plugin.name}'",
             )
     plugins |= together
 
 
 def from_file(file: Path) -> list[Plugin]:
-    """The methods that a Python file defines. Raises BenchError where it does not import, or defines neither a method nor a suite."""
+    """The methods that a Python file defines. Raises BenchError if it does not import, or defines neither a method nor a suite."""
     module = import_file(file)
     try:
         plugins = _plugins_of(module, str(file))
@@ -139,46 +141,38 @@ def from_file(file: Path) -> list[Plugin]:
 
 
 def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
-    """Of a method class, or of those that a module itself defines. Raises TypeError and ValueError for a class that is no method."""
+    """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
     classes = [loaded]
     if inspect.ismodule(loaded):
         defined = filter(inspect.isclass, vars(loaded).values())
         classes = [cls for cls in defined if cls.__module__ == loaded.__name__]
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
-        _check(cls)
+        if not re.fullmatch("[a-z0-9-]+", str(cls.name)):
+            raise ValueError(f"{place_of_code(cls)}: name is {cls.name!r}: use a-z, 0-9 and '-'")
+        some = not isinstance(cls.settings, str) and set(cls.settings)
+        if not some or not some <= set(SETTINGS):
+            raise ValueError(
+                f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
+            )
     return [Plugin(cls.name, cls, package, version, source_hash(cls)) for cls in methods]
-
-
-def _check(cls: type[Method]) -> None:
-    if not re.fullmatch("[a-z0-9-]+", str(cls.name)):
-        raise ValueError(f"{place_of_code(cls)}: name is {cls.name!r}: use a-z, 0-9 and '-'")
-    some = not isinstance(cls.settings, str) and cls.settings
-    if not some or not set(cls.settings) <= set(SETTINGS):
-        wrong = (
-            f"settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
-        )
-        raise ValueError(f"{place_of_code(cls)}: {wrong}")
 
 
 def source_hash(cls: type[Method]) -> str:
     """sha256 over the method's module and the modules of the same package that it names: what changes when the code does.
 
-    Where ``same_numbers.toml`` beside the module says that this code computes what earlier code did, it is the sha256 of that.
+    If ``same_numbers.toml`` next to the module says that this code computes the same as earlier code, the sha256 of the earlier code.
     """
     module = sys.modules[cls.__module__]
-    package = cls.__module__.partition(".")[0]
-    modules = {module.__name__}
+    package, modules = cls.__module__.partition(".")[0] + ".", {module.__name__}
     for value in vars(module).values():
         origin = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-        if isinstance(origin, str) and origin.startswith(package + "."):
+        if isinstance(origin, str) and origin.startswith(package):
             modules.add(origin)
     digest = hashlib.sha256()
     for name in sorted(modules):
-        file = getattr(sys.modules.get(name), "__file__", None)
-        if file:
+        if file := getattr(sys.modules.get(name), "__file__", None):
             digest.update(Path(file).read_bytes())
-    folder = Path(getattr(module, "__file__", None) or ".").parent
-    now, table = digest.hexdigest(), folder / "same_numbers.toml"
+    table = Path(getattr(module, "__file__", None) or ".").parent / "same_numbers.toml"
     earlier = tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
-    return str(earlier.get(now, now))
+    return str(earlier.get(digest.hexdigest(), digest.hexdigest()))

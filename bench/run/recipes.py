@@ -1,8 +1,45 @@
-"""Merges recipe layers, and knows where each value came from.
+"""Recipes: the files they are in, the layers they are merged from, and the source of every value.
 
 harness defaults < the backbone's values < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
 
-A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench.run.recipe_file` reads them.
+A method's recipes are in ``recipes/<name>.toml`` next to its module, with the points on which paper and authors' code disagree::
+
+    family = "contrastive"                       # optional: a filter of the pages; any word, or one that other methods use
+
+    [[common]]                                   # shared by several recipes; setting, backbone and variant say which:
+    setting = "supervised"                       # a name, a list of names, or left out for all
+    corpus = "nli"
+    [common.values]
+    epochs = { value = 3, source = "run_sup_example.sh" }
+    [common.facts]                               # stated by the source, but not a recipe key
+    seed = { value = 42, source = "run_sup_example.sh" }
+
+    [[recipe]]                                   # later tables win over earlier ones, a recipe's own values over common ones
+    setting = "supervised"
+    backbone = "bert-base-uncased"
+    variant = ""                                 # optional: only for this variant
+    expect = { suite = "sts", task = "Avg.", value = 81.57, source = "table 5" }
+    note = "..."
+    [recipe.values]
+    batch_size = { value = 64, source = "README", note = "what another source says" }    # without `value`: none
+    learning_rate = 3e-5                         # in your own file; shown as "no source"
+
+    [[disagreement]]
+    topic = "evaluation interval"
+    paper = "every 250 steps"
+    code = "every 125 steps"
+    use = "125"
+
+    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search.space
+    [space.values]
+    temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
+
+    [variants.no-mlm]                            # a variant that the method's class does not declare: METHOD+no-mlm
+    mlm = { value = false, source = "table 2" }
+
+    [printed]                                    # its names in bench.references, if they differ: "" for a method without rows
+    method = "first-last-avg"
+    variants = { layer-shared = "layer-shared-prompt" }
 """
 
 from __future__ import annotations
@@ -11,20 +48,165 @@ import difflib
 import inspect
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-import msgspec
-from msgspec import Meta, structs
+from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
-from bench.method import Method, Recipe, Value
-from bench.method.contract import canonical
-from bench.run.recipe_file import Entry, read
+from bench.method.budget import canonical
+from bench.method.contract import Method, Recipe, Value
+
+NO_SOURCE = "no source"  # of a value for which the file names none
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Raised by reading a file that is not a recipe."""
+Names = str | list[str] | None
+Setting = Literal["unsupervised", "supervised", "none"]
+Settings = Setting | list[Setting] | None
+
+
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """One recipe of a method's file, with the values that it shares."""
+
+    setting: Setting
+    backbone: str
+    variant: str
+    values: dict[str, Value] = {}
+    corpus: str | None = None
+    expect: dict[str, Any] | None = None
+    note: str = ""
+    facts: dict[str, Value] = {}
+    file: str = ""  # where it stands
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What the paper says, what its authors' code does, and what is done here."""
+
+    topic: str
+    paper: str
+    code: str
+    use: str
+
+
+class Space(Struct, frozen=True, forbid_unknown_fields=True):
+    """:mod:`bench.run.search.space` says what the values mean."""
+
+    values: Annotated[dict[str, Any], Meta(min_length=1)]
+    setting: Settings = None
+    backbone: Names = None
+    variant: Names = None
+
+
+class RecipeFile(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"recipes": "recipe", "disagreements": "disagreement", "spaces": "space"},
+):
+    recipes: tuple[Entry, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
+    printed: dict[Literal["method", "variants"], Any] = {}
+    family: str = ""
+    spaces: tuple[Space, ...] = ()
+    variants: dict[str, dict[str, Value]] = {}
+
+
+@cache
+def read(folder: Path, method: str) -> RecipeFile:
+    """The recipe file of a method; empty if there is none. Raises BenchError, naming the file, if it is malformed."""
+    file = folder / "recipes" / f"{method}.toml"
+    if not file.exists():
+        return RecipeFile()
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        common, variants = tables.pop("common", []), tables.get("variants", {})
+        convert([table.get("setting") for table in common], list[Settings])
+        tables["recipe"] = [_whole(one, common, str(file)) for one in tables.get("recipe", [])]
+        tables["variants"] = {name: _triples(values) for name, values in variants.items()}
+        return convert(tables, RecipeFile)
+    except UNREADABLE as error:
+        raise BenchError(f"{file} is not a valid recipe file: {error}") from None
+
+
+def _whole(
+    recipe: Mapping[str, Any], common: Sequence[Mapping[str, Any]], file: str
+) -> dict[str, Any]:
+    """A recipe's table over the tables of ``common`` that apply to it; later ones win."""
+    recipe = {"variant": "", **recipe}
+    whole: dict[str, Any] = {"values": {}, "facts": {}}
+    for table in (*common, recipe):
+        if all(fits(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")):
+            both = {key: whole[key] | _triples(table.get(key, {})) for key in ("values", "facts")}
+            whole |= {**table, **both}
+    return {**whole, "file": file}
+
+
+def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every ``key = value`` as ``key = { value, source, note }``."""
+    values = {}
+    for key, content in table.items():
+        entry = content if isinstance(content, dict) else {"value": content}
+        values[key] = {"value": None, "source": NO_SOURCE, "note": None, **entry}
+        if len(values[key]) > 3:
+            raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")
+    return values
+
+
+def fits(names: str | Sequence[str] | None, name: str) -> bool:
+    """Does a table with ``names`` as its setting, backbone or variant apply to ``name``?"""
+    return names is None or name in ([names] if isinstance(names, str) else names)
+
+
+# --- a recipe file for one run: `bench run --recipe FILE` ---
+
+
+class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
+    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if a search chose them, ``[search]``.
+    The command or the method gives what is missing."""
+
+    method: str
+    values: dict[str, Value]
+    setting: Setting | None = None
+    variant: str = ""
+    backbone: str | None = None
+    corpus: str | None = None
+    search: dict[str, Any] = {}
+    file: str = ""  # where it stands
+
+    def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
+        """Notes on the values of a search; ``plugin`` is the hash of the method's code now. Raises BenchError for a seed of the search, whose
+        dev score chose the values."""
+        name = self.search.get("name", "the search")
+        if used := set(seeds).intersection(self.search.get("seeds", [])):
+            raise BenchError(
+                f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
+                "--seeds 1-5, or other seeds that the search did not use",
+            )
+        if self.search.get("plugin", plugin) == plugin:
+            return []
+        return [f"the code of {self.method} has changed since {name}"]
+
+
+def read_custom(file: Path) -> CustomRecipe:
+    """Raises BenchError, naming the file, if it is not a recipe."""
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table |= {"values": _triples(table["values"]), "file": str(file)}
+        recipe = convert(table, CustomRecipe)
+        convert(recipe.search.get("seeds", []), list[int])
+    except UNREADABLE as error:
+        raise BenchError(
+            f"--recipe {file} is not a valid recipe: {error}",
+            "bench search writes one for each method; docs/search.md describes the format",
+        ) from None
+    return recipe
+
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 BACKBONES = (
@@ -51,7 +233,7 @@ TRAINING: Mapping[str, Value] = {
 }  # the harness's own keys: what bench.training reads
 ON_REQUEST: Mapping[str, Value] = {
     "budget": Value(None, "harness default: as long as the epochs say"),
-}  # in a recipe only where something gives them, so that a recipe without them has the fingerprint that it always had
+}  # in a recipe only if something sets them, so that the fingerprint of a recipe without them stays the same
 HELP: Mapping[str, str] = {
     "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
     "learning_rate": "AdamW's first rate; falls linearly to 0",
@@ -90,25 +272,31 @@ def choose(
     variant: str,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe for a backbone, or of the nearest one that has any: same family, then nearest size.
+    """The recipe for a backbone, or for the nearest one that has a recipe: same family, then nearest size.
 
-    Of two that are equally near, the one for the variant; a recipe without a variant stands for all. ``shape``: family and
-    hidden size of the backbone, where its config says them; else they are guessed from its name.
+    Of two that are equally near, the one for the variant; a recipe without a variant holds for all. ``shape``: family and hidden
+    size of the backbone, if its config has them; else they are guessed from its name.
     """
-    fitting = [e for e in recipes if e.setting == setting and e.variant in ("", variant)]
-    exact = [e for e in fitting if e.backbone == backbone]
-    if exact:
-        return max(exact, key=lambda e: e.variant == variant)
-    # one without values says only what a paper prints for its own backbone
-    fitting = [e for e in fitting if e.values or e.corpus]
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
-    def distance(entry: Entry) -> tuple[bool, bool, int, bool]:
+    def distance(entry: Entry) -> tuple[bool, bool, bool, int, bool]:
+        exact, builtin = entry.backbone == backbone, entry.backbone == "builtin"  # the last resort
         other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
-        far = abs(other_size - size)
-        small = entry.backbone == "builtin"  # the last resort
-        return (small, other_family != family, far, entry.variant != variant)
+        return (
+            not exact,
+            builtin,
+            other_family != family,
+            abs(other_size - size),
+            entry.variant != variant,
+        )
 
+    fitting = [
+        entry
+        for entry in recipes
+        if entry.setting == setting and entry.variant in ("", variant)
+        # one without values says only what a paper prints for its own backbone
+        if entry.backbone == backbone or entry.values or entry.corpus
+    ]
     return min(fitting, key=distance, default=None)
 
 
@@ -127,8 +315,8 @@ def whole_entry(
     trained: bool,
     shape: tuple[str, int] | None = None,
 ) -> Entry | None:
-    """The recipe that :func:`choose` finds. What is trained has the backbone's values beneath it, but for keys of which the method itself
-    says something: so two methods do not differ in their learning rates alone."""
+    """The recipe that :func:`choose` finds. If it is trained, the backbone's values are beneath it, except for keys that the method
+    sets itself: so two methods do not differ in their learning rates alone."""
     entry = choose(recipes, setting, backbone, variant, shape)
     if not trained:
         return entry
@@ -141,9 +329,9 @@ def whole_entry(
 
 
 def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
-    """Settings with a recipe for this backbone; those of the variant itself, if it has any anywhere.
+    """Settings with a recipe for this backbone; only the variant's, if it has recipes for any backbone.
 
-    First come those whose recipe has a number that the paper prints (``expect``); among equals unsupervised.
+    Settings whose recipe has a number that the paper prints (``expect``) come first; among equals, unsupervised.
     """
     of_variant = [e for e in recipes if variant and e.variant == variant]
     here = [
@@ -154,12 +342,12 @@ def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) 
     return sorted(settings, key=lambda setting: setting not in printed)
 
 
-# what a method reads that looks at its corpus once
+# the keys of a method that reads its corpus once
 ONE_PASS = ("max_seq_length", "dropout", "corpus_column")
 
 
 def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
-    """The harness's own recipe keys that mean something to a method, trained (or fitted) or not."""
+    """The harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
     if trained:
         return ONE_PASS if method.fitted == "pass" else tuple(TRAINING)
     return ("dropout",) if method.own_backbone is None else ()
@@ -172,16 +360,19 @@ def merge(
     overrides: Mapping[str, str],
     *,
     trained: bool,
-    plan: Mapping[str, Value] = MappingProxyType({}),
+    plan: Mapping[str, Value] = {},
 ) -> Recipe:
-    """The whole recipe of one run. Raises UnknownName for a key that nobody declared.
+    """The whole recipe of one run. Raises UnknownName for a key that is not declared.
 
     ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= _sourced(method.defaults, f"{method.name}'s default")
-    on_request = _sourced(method.optional, f"{method.name}'s default")
-    known = {**(ON_REQUEST if "epochs" in values else {}), **on_request, **values}
+    known = {
+        **(ON_REQUEST if "epochs" in values else {}),
+        **_sourced(method.optional, f"{method.name}'s default"),
+        **values,
+    }
     layers = [entry.values if entry else {}, plan]
     if variant:
         check_variant(method, variant)
@@ -189,34 +380,26 @@ def merge(
     for layer in layers:
         for key in layer:
             if key not in known:
-                place = f"in {layer[key].source}" if variant else "in a recipe"
-                raise UnknownName("recipe key", key, known, f"{place} of {method.name}")
+                place = layer[key].source if variant else "a recipe"
+                raise UnknownName("recipe key", key, known, f"in {place} of {method.name}")
         values |= layer
     for key, text in overrides.items():
         if key in known:
-            like = {**known, **values}[key].value
-            values[key] = Value(parse(key, text, like), "--set")
-    return Recipe(_budgeted(values, overrides))
-
-
-def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
-    """The values, where a budget takes the place of the epochs. Raises BenchError where the command line gives both."""
+            values[key] = Value(parse(key, text, {**known, **values}[key].value), "--set")
     budget = values.pop("budget", Value(None, ""))
-    if budget.value is None or ("epochs" in overrides and "budget" not in overrides):
-        return values
-    if "epochs" in overrides:
-        raise BenchError(
-            f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
-            "give one",
-        )
-    return values | {
-        "budget": replace(budget, value=canonical(str(budget.value))),
-        "epochs": Value(None, "the budget says how long"),
-    }
+    if budget.value is not None and ("budget" in overrides or "epochs" not in overrides):
+        if "epochs" in overrides:
+            raise BenchError(
+                f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
+                "give one",
+            )
+        values["budget"] = replace(budget, value=canonical(str(budget.value)))
+        values["epochs"] = Value(None, "the budget says how long")
+    return Recipe(values)
 
 
 def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
-    """With ``source`` where a value names none."""
+    """The values, with ``source`` for those that name none."""
     return {
         key: value if isinstance(value, Value) else Value(value, source)
         for key, value in values.items()
@@ -226,7 +409,7 @@ def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
 def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     """Name -> recipe values of every variant: those that the method declares, and those of its recipe file.
 
-    A class that no file defines has only the former.
+    A class without a file has only the former.
     """
     try:
         folder = Path(inspect.getfile(method)).parent
@@ -235,34 +418,40 @@ def variants_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     of_file = read(folder, method.name).variants
     if twice := sorted(method.variants.keys() & of_file.keys()):
         raise BenchError(
-            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name itself",
-            "another name",
+            f"{folder / 'recipes' / f'{method.name}.toml'}: [variants.{twice[0]}]: {method.name} declares a variant of that name, too",
+            "choose another name in the recipe file",
         )
     return {**method.variants, **of_file}
 
 
 def check_variant(method: type[Method], variant: str) -> None:
     if variant and variant not in variants_of(method):
-        hint = f"{method.name} alone: the method as its paper has it"
-        raise UnknownName("variant", variant, variants_of(method), f"of {method.name}", hint)
+        raise UnknownName(
+            "variant",
+            variant,
+            variants_of(method),
+            f"of {method.name}",
+            f"{method.name} alone: the method as its paper has it",
+        )
 
 
 # --- checks ---
 
 
 def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
-    """Raises BenchError, naming the file, for a recipe of a setting or variant that the method lacks, and for a wrong value."""
+    """Raises BenchError, naming the file, for a recipe whose setting or variant the method lacks, and for a wrong value."""
     for entry in recipes:
         where = f"of {method.name} in {entry.file}"
         if entry.setting not in method.settings:
             raise UnknownName("setting", entry.setting, method.settings, where)
         if entry.variant and entry.variant not in variants_of(method):
             raise UnknownName("variant", entry.variant, variants_of(method), where)
-        check_values(method, entry.values, entry.where)
+        parts = ", ".join(filter(None, [entry.setting, entry.backbone, entry.variant]))
+        check_values(method, entry.values, f"{entry.file}: recipe for {parts}")
 
 
 def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:
-    """Raises BenchError, beginning with ``where``, for a key that no default has, or a value of another kind or out of range."""
+    """Raises BenchError, beginning with ``where``, for a key without a default, or a value of the wrong type or out of range."""
     defaults = _sourced({**TRAINING, **ON_REQUEST, **method.defaults, **method.optional}, "")
     for key, value in values.items():
         if key not in defaults:
@@ -274,20 +463,20 @@ def check_values(method: type[Method], values: Mapping[str, Value], where: str) 
 def check_overrides(
     overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool
 ) -> None:
-    """A key of ``--set`` must be known to at least one of the methods that it is meant for."""
+    """Raises BenchError for a key of ``--set`` that none of the methods has, and for a decimal comma."""
     known = {**TRAINING, **ON_REQUEST} if trained else {"dropout": TRAINING["dropout"]}
     for method in methods:
         known |= _sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
         if key not in known:
-            of = f"of {', '.join(method.name for method in methods)}"
-            hint = setter(key) or f"bench methods {methods[0].name}"
-            raise UnknownName("recipe key", key, known, of, hint)
+            names = [method.name for method in methods]
+            hint = setter(key) or f"bench methods {names[0]}"
+            raise UnknownName("recipe key", key, known, f"of {', '.join(names)}", hint)
         fraction = key in FRACTIONS or isinstance(known[key].value, float)
         if fraction and re.fullmatch(r"0,\d+|\d+,0\d*", text):
             raise BenchError(
-                f"--set {key}={text}: is a decimal point meant? A comma separates the values of a series",
-                f"--set {key}={text.replace(',', '.')}; a series has a point in each number",
+                f"--set {key}={text}: a comma separates the values of a series; did you mean a decimal point?",
+                f"--set {key}={text.replace(',', '.')}; in a series, write each number with a point",
             )
 
 
@@ -305,23 +494,23 @@ OTHER_NAMES: Mapping[str, str] = {
     "gpus": "--on torchrun:N",
     "outputdir": "--runs FOLDER",
 }
-"""What other tools call it, as :func:`plain_key` -> what sets it here."""
+"""The name in other tools, as :func:`plain_key` gives it -> what sets it here."""
 OF_ENCODERS = ("pooling", "padding", "max_length", "dtype")  # what bench evaluate --set takes
 
 
 def plain_key(key: str) -> str:
-    """Without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and ``learning_rate`` are one name."""
+    """A name without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and ``learning_rate`` are the same."""
     return "".join(c for c in key.lower() if c.isalnum())
 
 
 def setter(name: str) -> str:
-    """What sets a thing that other tools, or a slip, call ``name``: "--set learning_rate=VALUE", "--seeds N"; "" where nothing is near."""
+    """The option for a name of another tool or a misspelled one: "--set learning_rate=VALUE", "--seeds N"; "" if nothing is near."""
     known = {plain_key(key): key for key in (*TRAINING, *ON_REQUEST, *OF_ENCODERS)}
     near = difflib.get_close_matches(plain_key(name), known, 1, 0.8)
     return OTHER_NAMES.get(plain_key(name)) or (f"--set {known[near[0]]}=VALUE" if near else "")
 
 
-# --- what a recipe value may be ---
+# --- types of recipe values ---
 
 WHOLE: Mapping[str, Any] = {
     "batch_size": Annotated[int, Meta(ge=1)],
@@ -341,7 +530,7 @@ FRACTIONS: Mapping[str, Any] = {
     "warmup_ratio": Annotated[float, Meta(ge=0, lt=1)],
 }
 KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, "budget": str | None}
-"""The types of msgspec; of any other key the kind is that of its default."""
+"""Types for msgspec; any other key has the type of its default."""
 IN_ENGLISH = {
     "int": "a whole number",
     "float": "a number",
@@ -351,36 +540,36 @@ IN_ENGLISH = {
 
 
 def _kind(key: str, like: Any) -> Any:
-    of_default = str | None if isinstance(like, str) else Any if like is None else type(like)
+    of_default = Any if like is None else str | None if isinstance(like, str) else type(like)
     return KINDS.get(key, of_default)
 
 
 def parse(key: str, text: str, like: Any) -> Any:
-    """The value that ``text`` means, of the kind of ``like``, the value that it replaces. Raises BenchError where it is none."""
+    """The value of ``text``, with the type of ``like``, the value that it replaces. Raises BenchError if it has another type."""
     kind = _kind(key, like)
     if text.lower() in {"none", "null", ""} and not _wrong(None, kind):
         return None
     if kind is Any:
         with suppress(ValueError):
-            return msgspec.convert(text, int | float, strict=False)
+            return convert(text, int | float, strict=False)
         return text
     if wrong := _wrong(text, kind, strict=False):
-        hint = None if like is None else f"for example --set {key}={like}"
-        raise BenchError(f"--set {key}={text}: {wrong}", hint)
-    return msgspec.convert(text, kind, strict=False)
+        example = None if like is None else f"for example --set {key}={like}"
+        raise BenchError(f"--set {key}={text}: {wrong}", example)
+    return convert(text, kind, strict=False)
 
 
 def wrong_kind(key: str, value: Any, like: Any) -> str:
-    """What is wrong with a value from a file, of which ``like`` is the default; "" where nothing is."""
+    """What is wrong with a value from a file whose default is ``like``; "" if nothing is."""
     wrong = _wrong(value, _kind(key, like))
     return f"{wrong}, found {value!r}" if wrong else ""
 
 
 def _wrong(value: Any, kind: Any, *, strict: bool = True) -> str:
     try:
-        converted = msgspec.convert(value, kind, strict=strict)
-    except msgspec.ValidationError as error:
+        converted = convert(value, kind, strict=strict)
+    except ValidationError as error:
         expected = str(error).partition(", got")[0].replace(" | null", "").replace("`", "")
         return re.sub(r"\w+", lambda word: IN_ENGLISH.get(word[0], word[0].lower()), expected)
-    finite = not isinstance(converted, float) or math.isfinite(converted)
-    return "" if finite else "expected a number"
+    infinite = isinstance(converted, float) and not math.isfinite(converted)
+    return "expected a number" if infinite else ""

@@ -12,8 +12,8 @@ from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
 from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.data.sets.folder import DataFolder
 from bench.method import SilentReporter
-from bench.run.executors.scoring import RunVectors, score_tasks
-from bench.run.trained_run import find_run, load_run
+from bench.run.execute import RunVectors, score_tasks
+from bench.run.plan import find_run, load_run
 from bench.runs.record import AVERAGE, Score
 from bench.runs.store import Run, RunsFolder
 from bench.score.suites import KnownTask, RunPlace, TaskResult, suite, suite_names, survey

@@ -168,7 +168,7 @@ def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(
     place = the_run(tmp_path) / "checkpoint"
     shutil.rmtree(place) if part == "folder" else cut(place / part)
     done = bench(*command)
-    assert done.exit_code == 0 and "made again, for nothing was trained" in done.stderr
+    assert done.exit_code == 0 and "made again, because nothing was trained" in done.stderr
     after = record(tmp_path)
     assert content(the_run(tmp_path)) == whole
     assert (after["scores"], after["checkpoint"]) == (before["scores"], before["checkpoint"])

@@ -134,7 +134,7 @@ def test_a_stop_while_scoring_keeps_the_training(
     command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bench.base.errors import Interrupted, RunFailed
-    from bench.run.executors import local
+    from bench.run import execute
 
     by_a_plugin = ZeroDivisionError("by a\nplugin")
     for error, code, status in (
@@ -143,7 +143,7 @@ def test_a_stop_while_scoring_keeps_the_training(
         (by_a_plugin, 1, "failed"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(local, "score_tasks", mock.Mock(side_effect=error))
+            patch.setattr(execute, "score_tasks", mock.Mock(side_effect=error))
             done = bench(*command, "--runs", tmp_path)
         line = error_line(done, code)
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)

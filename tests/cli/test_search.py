@@ -121,7 +121,9 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     assert tomllib.loads(recipe.read_text())["values"]["learning_rate"] == rate
     command = ["run", tmp_path / "own" / "made.py", "--recipe", recipe, "--suite", "check"]
     command += ["--device", "cpu", "--precision", "fp32", "--runs", tmp_path / "tuned"]
-    assert "seed 901 is one on which one chose" in error_line(bench(*command, "--seeds", "900-902"))
+    assert "seed 901: one chose these values by its scores" in error_line(
+        bench(*command, "--seeds", "900-902")
+    )
     assert "no text with sha256:" in error_line(bench(*command, "--seeds", "1"))
     command += ["--corpus", tmp_path / "text.txt", "--seeds", "1", "--json"]
     run = RunsFolder(tmp_path / "tuned").find(printed(bench(*command))["run_id"])

@@ -206,7 +206,7 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
         ("--slurm", "time=1\n#SBATCH --wrap=x"),
     ):
         line = error_line(bench(*plan, "--runs", runs, "--executor", "slurm", *options))
-        lines.append(line.partition(" refuses: ")[0])  # then Slurm's own message
+        lines.append(line.partition(" refused: ")[0])  # then Slurm's own message
     assert lines == snapshot
     assert slurm.queue() == [] and not list(runs.glob(".jobs/slurm-*"))
 
@@ -215,14 +215,13 @@ def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_
     """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for --parallel. Nothing of them begins."""
     from bench.run import jobs
     from bench.run.config import Plan, RunConfig, Target
-    from bench.run.executors import slurm as engine
     from bench.runs import RunsFolder
 
     store = RunsFolder(tmp_path / "runs")
     target = Target(name="slurm", parallel=7, options=(("hold", ""),))
     batch = jobs.new_batch(store, [f"run-{i}" for i in range(2500)], target)
     batch.write(Plan((RunConfig(),)))
-    assert len(engine.submit(batch)) == 3
+    assert len(jobs.submit(batch)) == 3
     found = jobs.queue(store)
     assert set(found) == set(batch.runs) and {job.state for job in found.values()} == {"queued"}
     ids = slurm.call("squeue", "-h", "-o", "%i %E").splitlines()

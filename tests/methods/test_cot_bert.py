@@ -17,7 +17,7 @@ from test_templates import tokens, vocabulary
 from torch import Tensor
 
 import methods
-from bench.run.recipe_file import read
+from bench.run.recipes import read
 from methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
 from methods.templates import Template, empty, wrap
 

@@ -20,8 +20,7 @@ from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
 from bench.run.config import RunConfig
-from bench.run.executors.local import build, execute
-from bench.run.executors.scoring import dev_scorer
+from bench.run.execute import build, dev_scorer, execute
 from bench.run.plan import make
 from bench.run.plugins import discover
 from bench.run.recipes import merge

@@ -16,8 +16,7 @@ import methods
 from bench.method import Method, Value
 from bench.references import meaning, results
 from bench.run.plan import vectors_named
-from bench.run.recipe_file import NO_SOURCE, Entry, read
-from bench.run.recipes import TRAINING, merge, variants_of
+from bench.run.recipes import NO_SOURCE, TRAINING, Entry, merge, read, variants_of
 
 FOLDER = Path(methods.__file__).parent
 

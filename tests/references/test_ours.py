@@ -6,8 +6,7 @@ import pytest
 
 from bench.references import find_printed, meaning, rows
 from bench.run.plugins import discover
-from bench.run.recipe_file import read
-from bench.run.recipes import TRAINING, variants_of
+from bench.run.recipes import TRAINING, read, variants_of
 
 REGISTRY = discover()
 

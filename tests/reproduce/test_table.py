@@ -13,8 +13,7 @@ from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_
 from bench.run.config import RunConfig
 from bench.run.plan import learns
 from bench.run.plugins import discover
-from bench.run.recipe_file import read
-from bench.run.recipes import merge, parse, whole_entry
+from bench.run.recipes import merge, parse, read, whole_entry
 from bench.run.reproduce import TableRun, in_order, runs_of, seeds_of, together, with_set
 
 REGISTRY = discover()

@@ -25,9 +25,8 @@ from bench.run import plan
 from bench.run.config import RunConfig
 from bench.run.models.objects import ExternalModel, file_plugin, object_plugin, table_plugin
 from bench.run.models.server import ServerOptions, server_plugin
-from bench.run.plan import PlannedRun
+from bench.run.plan import PlannedRun, backbone_of, find_run
 from bench.run.plugins import Plugin, Registry, discover
-from bench.run.trained_run import backbone_of, find_run
 from bench.runs import RunsFolder
 from bench.runs.record import PRETRAINED
 from bench.score.suites import expand_suites, suite

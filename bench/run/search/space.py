@@ -25,8 +25,7 @@ import msgspec
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Recipe, Value
 from bench.run.plugins import Plugin
-from bench.run.recipe_file import fits, read
-from bench.run.recipes import BACKBONES, WHOLE, parse, wrong_kind
+from bench.run.recipes import BACKBONES, WHOLE, fits, parse, read, wrong_kind
 
 NOT_SEARCHED = (
     "select_on",

@@ -42,7 +42,7 @@ from bench.data.sets.sts import STS_TASKS
 from bench.method import seed_for
 from bench.method.contract import STEPS, budget_of
 from bench.run.config import toml_lines
-from bench.run.executors.local import VECTORS, execute
+from bench.run.execute import VECTORS, execute
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.search.space import Dimension, Space, space_of, with_values
 from bench.runs import RunsFolder

@@ -1,6 +1,7 @@
-"""One run in this process: what is not done yet of training and scoring, and the record of it.
+"""One run in this process: the training and the scoring that are not done yet, and their record.
 
-:func:`execute` is the way from a planned run to its record. The other ranks of a training (``--on torchrun:N``) are in :func:`follow`.
+:func:`execute` leads from a planned run to its record; it reads from top to bottom. The other ranks of a training (``--on torchrun:N``)
+are in :func:`follow`.
 """
 
 from __future__ import annotations
@@ -24,57 +25,69 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from bench.base import __version__, devices
 from bench.base.contract import located
-from bench.base.devices import stop_signals
-from bench.base.errors import BenchError, DeviceLost, Interrupted, PluginFailed, RunFailed
-from bench.base.files import folder_sha256
-from bench.data.sets import fetch_warning
-from bench.data.sets.sts import STS_TASKS
-from bench.method import Context, Method, Reporter, SilentReporter
-from bench.run.config import RunConfig
-from bench.run.executors.scoring import (
-    RunVectors,
-    dev_scorer,
-    merge_scores,
-    score_tasks,
-    with_overlap,
+from bench.base.errors import (
+    BenchError,
+    CorpusError,
+    DeviceLost,
+    Interrupted,
+    PluginFailed,
+    RunFailed,
 )
+from bench.base.files import folder_sha256
+from bench.base.package import __version__
+from bench.base.signals import stop_signals
+from bench.data.corpora import Corpus
+from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
+from bench.data.overlap import ScoredSentences, count_overlaps, scored_sentences
+from bench.data.overlap_counts import merge_overlaps
+from bench.data.sets.manifest import fetch_warning
+from bench.data.sets.sts import STS_TASKS
+from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
+from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
-from bench.runs import (
-    FOREIGN,
+from bench.runs.intact import (
+    CHECKPOINT,
+    FAILED_BATCH,
+    checkpoint_problem,
+    prediction_problems,
+)
+from bench.runs.record import (
+    AVERAGE,
     BackboneUsed,
+    Checkout,
     Code,
     CorpusUsed,
     Cost,
+    Facts,
     HowExecuted,
     Provenance,
     RecipeValue,
     RunRecord,
-    RunsFolder,
+    Score,
     Training,
+    dev_test_pairs,
 )
-from bench.runs.record import Checkout, Facts, dev_test_pairs
-from bench.runs.store import (
-    CHECKPOINT,
-    FAILED_BATCH,
-    checkpoint_problem,
-    data_key,
-    prediction_problems,
+from bench.runs.store import FOREIGN, RunsFolder, data_key
+from bench.score.encoding import VectorStore
+from bench.score.suites import (
+    RunPlace,
+    Task,
+    TaskResult,
+    average,
+    suite_names,
+    suite_plugin,
 )
-from bench.score.suites import RunPlace, suite_plugin
+from bench.score.suites.known import KnownTask
 
 if TYPE_CHECKING:
-    from bench.backbones import Reference
     from bench.backbones.model import Backbone
-    from bench.data.corpora import Corpus
-    from bench.data.corpora.token_cache import TokenisedCorpus
-    from bench.method import TrainReport
     from bench.method.ranks import Ranks
-    from bench.method.torch_method import TorchMethod
-    from bench.score.suites import KnownTask, Task
+
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
 VECTORS = "vectors"  # of every sentence that was encoded; may be deleted
@@ -93,10 +106,10 @@ def execute(
 ) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything to do.
 
-    What is done and still there is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its
-    data or the checkpoint changed, or where its predictions are no longer as they were recorded. Raises RunFailed (recorded as
-    "failed"; a run that has scores stays finished where only other tasks could not be scored), Interrupted (recorded, resumable),
-    DeviceLost (recorded as "failed"; this process can do no other run), or another BenchError where nothing was started.
+    Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its protocol, its data or the checkpoint
+    changed, or if its predictions are no longer as recorded. Raises RunFailed (recorded as "failed"; a run that has scores stays
+    finished if only other tasks could not be scored), Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process
+    can do no other run), or another BenchError if nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
@@ -130,7 +143,7 @@ def execute(
 
 
 def job_here() -> dict[str, str | int]:
-    """The engine, job, node and attempt that this process is the worker of ($BENCH_JOB); empty without an engine."""
+    """The engine, job, node and attempt of this worker ($BENCH_JOB); empty without an engine."""
     if "BENCH_JOB" not in os.environ:
         return {}
     name, job, node, attempt = os.environ["BENCH_JOB"].split()
@@ -139,7 +152,7 @@ def job_here() -> dict[str, str | int]:
 
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
-    """Record how a run ends that does not end well. Raises RunFailed also for what a plugin's code raises."""
+    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed."""
     status, end = "failed", BenchError("")
     try:
         yield
@@ -156,11 +169,12 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
             trace.write_text(traceback.format_exc(), encoding="utf-8")
         end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
         if devices.is_lost(error):
-            text = f"the GPU cannot be used any more: {end.message}"
-            hint = f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line"
-            end = DeviceLost(text, hint)
+            end = DeviceLost(
+                f"the GPU cannot be used any more: {end.message}",
+                f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",
+            )
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
-    with suppress(BenchError):  # a full disk hides no error
+    with suppress(BenchError):  # a full disk must not hide the error
         store.write(replace(now, status=status, error=end.message))
     raise end from None
 
@@ -169,39 +183,41 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
 
 
 def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Reporter) -> RunRecord:
-    """The record as it stands, or a new one; it is on the disk from here on. What is damaged and was not trained is forgotten.
+    """The stored record, or a new one, which is written to the disk. A damaged checkpoint that was not trained is removed.
 
-    Raises RunFailed where weights that were trained are damaged: then record and scores stay as they are.
+    Raises RunFailed if trained weights are damaged: record and scores stay as they are.
     """
     record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
     if record is not None and _has_weights(run, record):
         problem = checkpoint_problem(record, store.folder(run.run_id))
         if problem and record.training is not None:
-            hint = "the same command with --fresh trains it again and scores the new weights"
-            raise RunFailed(f"{problem}; the recorded scores stay as they are", hint)
+            raise RunFailed(
+                f"{problem}; the recorded scores stay as they are",
+                "the same command with --fresh trains it again and scores the new weights",
+            )
         if problem:
-            reporter.note(f"{problem}: made again, for nothing was trained")
+            reporter.note(f"{problem}: made again, because nothing was trained")
             forget(run, store, reporter)
             record = None
     if record is None:
         record = _new_record(run, config)
     elif run.backbone.title in ("", record.provenance.backbone.title):
         return record
-    backbone = replace(record.provenance.backbone, title=run.backbone.title)
-    record = with_provenance(record, backbone=backbone)
+    titled = replace(record.provenance.backbone, title=run.backbone.title)
+    record = with_provenance(record, backbone=titled)
     store.write(record)
     return record
 
 
 def _has_weights(run: PlannedRun, record: RunRecord) -> bool:
-    """Has it been trained, or saved where nothing is trained?"""
+    """Has it been trained, or saved if there is nothing to train?"""
     return record.training is not None or (run.corpus is None and record.checkpoint is not None)
 
 
 def _unscored(
     run: PlannedRun, record: RunRecord, folder: Path, reporter: Reporter
 ) -> tuple[KnownTask, ...]:
-    """The tasks that have no score, or whose predictions are damaged; then stored vectors may be damaged, too, and are removed."""
+    """The tasks without a score or with damaged predictions; in the second case the vectors may be damaged, too, and are removed."""
     damaged = prediction_problems(record, folder)
     tasks: list[KnownTask] = []
     for task, known in zip(run.tasks, run.task_data, strict=True):
@@ -217,32 +233,31 @@ def _unscored(
 
 
 def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
-    """Is there a finished record with a score of every task?"""
+    """Is there a finished record with a score for every task?"""
     record = store.get(run.run_id, run.fingerprint)
-    scored = zip(run.tasks, run.task_data, strict=True)
     return (
         record is not None
         and record.status == "finished"
-        and all(is_scored(record, task, known) for task, known in scored)
+        and all(map(partial(is_scored, record), run.tasks, run.task_data))
     )
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Whether the record has the task's score under this protocol, of this very data; of a plugin's suite also by this very code."""
-    if record.score(task.suite, task.name, task.protocol, known.form) is None:
-        return False
-    scored_by = record.provenance.execution.suites.get(task.suite, Code())
-    if (plugin := suite_plugin(task.suite)) is not None and plugin.sha256 != scored_by.sha256:
-        return False
-    return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
+    """Does the record have a score of the task under this protocol and on this data and, for a plugin's suite, by this code?"""
+    plugin, about = suite_plugin(task.suite), record.provenance
+    return (
+        record.score(task.suite, task.name, task.protocol, known.form) is not None
+        and about.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
+        and (not plugin or plugin.sha256 == about.execution.suites.get(task.suite, Code()).sha256)
+    )
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
-    """Remove what a run has made; the caller holds its lock. New weights make every old score old, also those of other suites."""
+    """Remove everything that a run has made; the caller holds its lock. New weights invalidate the scores of all suites."""
     old = store.get(run.run_id, run.fingerprint)
     suites = {score.suite for score in old.scores} if old else set()
     if gone := ",".join(sorted(suites - {task.suite for task in run.tasks})):
-        reporter.note(f"scores of the old weights are gone: --suite {gone} scores the new ones")
+        reporter.note(f"scores of the old weights were removed: --suite {gone} scores the new ones")
     folder = store.folder(run.run_id)
     for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
         (folder / name).unlink(missing_ok=True)
@@ -300,17 +315,12 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
 
 
 def git_state(folder: Path) -> Checkout:
-    """Commit and whether the working tree differs from it; neither where ``folder`` is in no git checkout, or git takes too long."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-c", "core.abbrev=40", "-C", str(folder), *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=10, check=True
-        ).stdout
-
+    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a git checkout, or git takes too long."""
+    git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]
+    call = partial(subprocess.run, capture_output=True, text=True, timeout=10, check=True)
     try:
-        git("ls-files", "--error-unmatch", ".")
-        state = git("describe", "--always", "--exclude", "*", "--dirty").strip()
+        call([*git, "ls-files", "--error-unmatch", "."])
+        state = call([*git, "describe", "--always", "--exclude", "*", "--dirty"]).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return Checkout()
     return Checkout(commit=state.removesuffix("-dirty"), dirty=state.endswith("-dirty"))
@@ -336,12 +346,13 @@ def build(
     should_stop: Callable[[], bool] = lambda: False,
     ranks: Ranks | None = None,
 ) -> Method:
-    """The method of a run on its backbone, with initial weights that the seed fixes."""
-    from bench.method.torch_method import build_method
+    """The method of a run on its backbone, with the initial weights of its seed."""
+    from bench.method.torch_method import TorchMethod, build_method
 
     devices.keep_freed_memory()
     devices.reset_peak_memory(config.device)
     cls = run.plugin.cls
+    in_steps = cls.fit is TorchMethod.fit or cls.fitted == "steps"  # else one process fits it
     context = Context(
         device=config.device,
         precision=run.precision,
@@ -352,49 +363,45 @@ def build(
         should_stop=should_stop,
         offline=config.offline,
         chunk=config.chunk if isinstance(config.chunk, int) else None,
-        ranks=ranks if trains_in_steps(cls) else None,
+        ranks=ranks if in_steps else None,
         auto_batch=config.chunk == "auto",
         compiled=config.compile,
         save_seconds=config.save_seconds,
     )
-    trained = learns(cls, run.setting)
-    method = build_method(cls, run.backbone, run.recipe, context, learns=trained)
+    method = build_method(cls, run.backbone, run.recipe, context, learns=learns(cls, run.setting))
     if cls.own_backbone is None:
         reporter.note(method.backbone.report())
     return method
 
 
-def trains_in_steps(cls: type[Method]) -> bool:
-    """Does the training loop train it, so that several processes can? Else it is fitted by one."""
+def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
+    """The training of a run, on its corpus as the method reads it: as token ids, or as text. Raises Interrupted."""
     from bench.method.torch_method import TorchMethod
+    from bench.training import loop
 
-    return cls.fit is TorchMethod.fit or cls.fitted == "steps"
-
-
-def training_corpus(corpus: Corpus, method: TorchMethod) -> TokenisedCorpus:
-    """The corpus as the method trains on it: as token ids, or as text. Raises Interrupted."""
-    from bench.data.corpora.token_cache import as_text
-
+    assert isinstance(method, TorchMethod) and run.corpus is not None
     context = method.context
 
     def progress(done: int, total: int | None = None) -> None:
         if context.should_stop():
-            text = "stopped while tokenising the corpus; the same command begins that again"
-            raise Interrupted(text)
+            raise Interrupted(
+                "stopped while tokenising the corpus; the same command starts that again"
+            )
         context.reporter.advance(done, total=total)
 
     context.reporter.phase("tokenise")
-    if method.trains_on == "text":
-        return as_text(corpus, progress=progress)
-    return tokenised(corpus, method.backbone, progress)
+    corpus = (
+        as_text(run.corpus, progress=progress)
+        if method.trains_on == "text"
+        else tokenised(run.corpus, method.backbone, progress)
+    )
+    return partial(loop.train, method, corpus, context)
 
 
 def tokenised(
     corpus: Corpus, backbone: Backbone, progress: Callable[..., None] | None = None
 ) -> TokenisedCorpus:
-    """The corpus as token ids, from the cache where it was tokenised before: with a tokenizer of this very description."""
-    from bench.data.corpora.token_cache import tokenise
-
+    """The corpus as token ids, from the cache if it was tokenised before with the same tokenizer."""
     tokenizer = backbone.tokenizer
     description = json.loads(tokenizer.backend_tokenizer.to_str())
     for setting_of_each_call in ("truncation", "padding"):
@@ -408,18 +415,20 @@ def save(method: Method, run: PlannedRun, folder: Path, record: RunRecord) -> Ru
     from bench.training.loop import replace_folder
 
     replace_folder(folder / CHECKPOINT, method.save)
-    cost = _cost(method, folder, trained=False)
-    return replace(record, cost=cost, checkpoint=folder_sha256(folder / CHECKPOINT))
+    hashes = folder_sha256(folder / CHECKPOINT)
+    return replace(record, cost=_cost(method, folder, trained=False), checkpoint=hashes)
 
 
 def train(
     method: Method, run: PlannedRun, folder: Path, record: RunRecord, ranks: Ranks | None
 ) -> RunRecord:
     """The record with ``training``, ``cost`` and the hashes of the checkpoint."""
-    from bench.method.torch_method import TorchMethod
-
-    assert isinstance(method, TorchMethod) and run.corpus is not None
-    report = train_on_all(method, training_corpus(run.corpus, method), run, ranks)
+    work = prepared(method, run)
+    if ranks is None or method.context.ranks is None:  # a method that no steps train is fitted here
+        report = work()
+    else:
+        ranks.share(run.run_id)
+        report = settle(work, ranks)
     cost = replace(
         _cost(method, folder, trained=True),
         train_seconds=round(report.train_seconds, 2),
@@ -429,45 +438,37 @@ def train(
         peak_memory_bytes=devices.peak_memory_bytes(method.context.device),
         host_memory_bytes=devices.host_memory_bytes(),
     )
+    dev = run.dev
+    tested = dev_test_pairs(dev.name, dev.sha256, STS_TASKS) if dev else None
     training = Training(
         steps=report.steps,
         best_step=report.best_step,
         dev_score=report.dev_score,
         sentences=report.sentences,
         tokens=report.tokens or None,
-        **_dev_set(run),
+        dev_task=str(run.recipe["select_on"]) if dev else "none",
+        dev_pairs=dev.n if dev else None,
+        dev_test_pairs=tested[0] if tested else None,
     )
     hashes = folder_sha256(folder / CHECKPOINT)
     record = replace(record, cost=cost, training=training, checkpoint=hashes, scores=())
     return with_execution(record, report.execution)
 
 
-def _dev_set(run: PlannedRun) -> dict[str, Any]:
-    """What the checkpoint is chosen on, how many pairs that has, and how many of them the suite sts tests."""
-    if run.dev is None:
-        return {"dev_task": "none"}
-    tested = dev_test_pairs(run.dev.name, run.dev.sha256, STS_TASKS)
-    return {
-        "dev_task": str(run.recipe["select_on"]),
-        "dev_pairs": run.dev.n,
-        "dev_test_pairs": None if tested is None else tested[0],
-    }
-
-
 def _cost(method: Method, folder: Path, *, trained: bool) -> Cost:
-    files = [file for file in (folder / CHECKPOINT).rglob("*") if file.is_file()]
+    files = (folder / CHECKPOINT).rglob("*")
     return Cost(
         device=devices.device_name(method.context.device),
-        checkpoint_bytes=sum(file.stat().st_size for file in files),
+        checkpoint_bytes=sum(file.stat().st_size for file in files if file.is_file()),
         **parameter_counts(method, trained=trained),
     )
 
 
 def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
-    """Fields of a record's cost, counted after everything is built. A run that trains nothing has no trainable parameters. Empty without
-    torch.
+    """Fields of a record's cost, counted after everything is built; empty without torch. A run that trains nothing has no trainable
+    parameters.
 
-    A part is an attribute of the method: the first component of a parameter's name. What two parts share counts for the first.
+    A part is an attribute of the method: the first component of a parameter's name. Shared parameters count for the first part.
     """
     if not hasattr(method, "named_parameters"):
         return {}
@@ -485,38 +486,27 @@ def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
 # --- several processes that train together ---
 
 
-def train_on_all(
-    method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Ranks | None
-) -> TrainReport:
-    """``bench.training.loop.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
-    train is fitted here alone."""
-    from bench.training.loop import train
-
-    if ranks is None or method.context.ranks is None:
-        return train(method, corpus, method.context)
-    ranks.share(run.run_id)
-    return settle(lambda: train(method, corpus, method.context), ranks)
-
-
 def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
-    """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
+    """What ``work`` returns or raises, once all ranks have ended it. If one does not get there, ``ranks.broken`` is set."""
     try:
         value = work()
     except (Exception, SystemExit) as error:  # a plugin may call sys.exit
         ranks.settle(error)
         raise
     if not ranks.settle(None):
-        hint = "the same command goes on from the last state"
-        raise RunFailed("another rank ended before the training did", hint)
+        raise RunFailed(
+            "another rank ended before the training did",
+            "the same command goes on from the last saved state",
+        )
     return value
 
 
 def follow(
     planned: Sequence[PlannedRun], store: RunsFolder, config: RunConfig, ranks: Ranks
 ) -> None:
-    """What every rank but the first does: train what rank 0 names, until it names nothing.
+    """What all ranks except the first do: train the runs that rank 0 names, until it names none.
 
-    A failure that all ranks have is reported by rank 0. One of this rank alone is raised: the process has to end.
+    Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the process has to end.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and decides
         signal.signal(number, signal.SIG_IGN)
@@ -530,14 +520,10 @@ def follow(
 
 
 def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
-    from bench.method.torch_method import TorchMethod
-    from bench.training.loop import train
-
     with stop_signals(insistent=False) as should_stop:
         folder = store.folder(run.run_id)
         method = build(run, config, SilentReporter(), folder, should_stop, ranks)
-        assert isinstance(method, TorchMethod) and run.corpus is not None
-        train(method, training_corpus(run.corpus, method), method.context)
+        prepared(method, run)()
 
 
 # --- scores ---
@@ -552,13 +538,13 @@ def score(
     reporter: Reporter,
     should_stop: Callable[[], bool],
 ) -> RunRecord:
-    """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
+    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored."""
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
-    place = RunPlace(run.run_id, key, folder)
-    for known, result in score_tasks(tasks, vectors, place, device):
+    results = score_tasks(tasks, vectors, RunPlace(run.run_id, key, folder), device)
+    for known, result in results:
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
@@ -590,7 +576,9 @@ def score(
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
-        model = {"kind": _kind_of(run.backbone), **vectors.shape_facts(), **about}
+        place = "builtin" if run.backbone.name == "builtin" else "folder"
+        origin = "hub" if run.backbone.hub else "run" if run.backbone.trained else place
+        model = {"kind": origin, **vectors.shape_facts(), **about}
         record = with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
     if failed:
         store.write(record)
@@ -599,10 +587,143 @@ def score(
     return record
 
 
-def _kind_of(backbone: Reference) -> str:
-    """What a finished encoder was loaded from: the hub, a run, a folder, or this package."""
-    if backbone.hub:
-        return "hub"
-    if backbone.trained:
-        return "run"
-    return "builtin" if backbone.name == "builtin" else "folder"
+def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
+    """Spearman x 100 of a method on the selection set, whose distinct sentences are encoded once."""
+
+    def score(method: Method) -> float:
+        vectors = VectorStore()
+        vectors.add(dev.task.sentences, method.encode)
+        return float(dev.task.score(vectors).value)
+
+    return score
+
+
+class RunVectors:
+    """The vectors of one run, in ``folder`` or in memory; each sentence is encoded once for every prompt.
+
+    ``encoded`` sentences took ``seconds``.
+    """
+
+    def __init__(
+        self, method: Method, reporter: Reporter, folder: Path | None = None, key: str = "vectors"
+    ) -> None:
+        self.method, self.reporter, self.folder, self.key = method, reporter, folder, key
+        self.stores: dict[str | None, VectorStore] = {}
+        self.encoded, self.seconds = 0, 0.0
+
+    def of(self, prompt: str | None, sentences: Sequence[str]) -> VectorStore:
+        """The store with these sentences, encoded with a task's prompt, or with the method's (None).
+
+        Raises RunFailed, with advice if memory ran out.
+        """
+        from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
+
+        if prompt not in self.stores:
+            suffix = "" if prompt is None else hashlib.sha256(prompt.encode()).hexdigest()[:8]
+            self.stores[prompt] = VectorStore(self.folder, self.key + suffix)
+        store, began = self.stores[prompt], time.perf_counter()
+        if not (missing := len(store.missing(sentences))):
+            return store
+        self.reporter.phase("encode", missing)
+        try:
+            self.encoded += store.add(sentences, partial(self.method.encode_with, prompt))
+        except ValueError as error:
+            raise RunFailed(f"encoding failed: {error}") from None
+        except MEMORY_ERRORS as error:
+            explain_out_of_memory(error, "encoding", self.method.context.device)
+            raise
+        self.seconds += time.perf_counter() - began
+        return store
+
+    def array(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+        """One row for each sentence."""
+        return self.of(prompt, sentences)(sentences)
+
+    def shape_facts(self) -> dict[str, Any]:
+        """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
+        vectors = next((store.first(4096) for store in self.stores.values() if len(store)), None)
+        if vectors is None:
+            return {}
+        lengths = (vectors.astype("f8") ** 2).sum(1) ** 0.5
+        return {
+            "dimension": int(vectors.shape[1]),
+            "normalised": bool((abs(lengths - 1) < 1e-3).all()),
+        }
+
+
+def score_tasks(
+    tasks: Sequence[KnownTask], vectors: RunVectors, place: RunPlace, device: str
+) -> Iterator[tuple[KnownTask, TaskResult | RunFailed]]:
+    """Encode the sentences of all tasks together, then score one task after the other.
+
+    A task that cannot be scored yields its error, and the others go on; a failure of the encoding raises RunFailed.
+    """
+    recipe = getattr(vectors.method, "recipe", {})  # a plugin's own ``build`` may set none
+    prompts = {known: task_prompt(recipe, known.suite, known.name) for known in tasks}
+    sentences: dict[str | None, list[str]] = {}
+    for known, prompt in prompts.items():
+        sentences.setdefault(prompt, []).extend(known.task.sentences)
+    for prompt, texts in sentences.items():
+        vectors.of(prompt, texts)
+    reporter = vectors.reporter
+    reporter.phase("score", len(tasks))
+    for i, known in enumerate(tasks, 1):
+        reporter.advance(i - 1, task=known.name)
+        try:
+            encode = partial(vectors.array, prompts[known])
+            yield known, known.task.on(device).score_in(place, encode)
+        except RunFailed as failed:
+            yield known, failed
+        if not known.task.sentences:  # it has encoded meanwhile
+            reporter.phase("score", len(tasks))
+        reporter.advance(i, task=known.name)
+
+
+def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
+    """The scores, in which new results replace older ones of the same cell, with the average of each suite computed again."""
+    known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
+    cells = {score.key: score for score in scores if score.task != AVERAGE}
+    for result in results:
+        score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
+        cells[score.key] = score
+    groups: dict[tuple[str, str, str | None], list[Score]] = {}
+    for score in cells.values():
+        form = None if score.text and score.text.startswith("other-") else score.text
+        if score.suite in known:
+            groups.setdefault((score.suite, score.protocol, form), []).append(score)
+    others = [score for score in scores if score.task == AVERAGE and score.suite not in known]
+    return (*cells.values(), *others, *filter(None, map(average, groups.values())))
+
+
+def with_overlap(
+    record: RunRecord, run: PlannedRun, reporter: Reporter, should_stop: Callable[[], bool]
+) -> CorpusUsed:
+    """``record.provenance.corpus`` with counts of the sentences of the scored tasks that are in the corpus.
+
+    Earlier counts come from the cache. If the corpus can no longer be read, a note says so and nothing else changes: the scores do not
+    depend on it. Tasks whose sentences only mteb knows have no counts. Raises Interrupted.
+    """
+    corpus, about = run.corpus, record.provenance.corpus
+    scored = [
+        ScoredSentences(task.suite, task.name, known.form, sentences)
+        for task, known in zip(run.tasks, run.task_data, strict=True)
+        if record.score(task.suite, task.name, task.protocol, known.form) is not None
+        if (sentences := scored_sentences(known.task))
+    ]
+    if corpus is None or not scored:
+        return about
+
+    def progress(rows: int) -> None:
+        if should_stop():
+            raise Interrupted(
+                "stopped while the corpus was compared with the evaluation data; the same command goes on"
+            )
+        reporter.advance(rows, total=len(corpus))
+
+    reporter.phase("overlap")
+    try:
+        counts = count_overlaps(corpus, scored, progress=progress)
+        return replace(about, overlap=merge_overlaps(counts, about.overlap))
+    except (CorpusError, OSError) as error:
+        reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
+        return about

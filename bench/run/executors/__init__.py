@@ -1,1 +1,0 @@
-"""Where runs execute."""
