@@ -57,9 +57,7 @@ from bench.data.sets.manifest import ANY, DataFile, Form, Found, data_set, read_
 from bench.method import read_json
 from bench.publish import submissions
 from bench.publish.versions import read_version
-from bench.run import recipe_file
-from bench.run.models import objects, server
-from bench.run.models.objects import as_vectors
+from bench.run import models, recipe_file
 from bench.runs.arrays import read_arrays
 from bench.runs.intact import read_curve
 from bench.runs.packed import NAME, Packed, read_manifest, read_packed
@@ -256,7 +254,7 @@ def answered(path: Path) -> object:
 
     response = requests.Response()
     response.status_code, response._content = 200, path.read_bytes()
-    return as_vectors(server.rows_of(response, 2), ["a", "b"], "m")
+    return models.as_vectors(models.rows_of(response, 2), ["a", "b"], "m")
 
 
 def hub_file(path: Path) -> object:
@@ -378,7 +376,7 @@ READERS = (
         (zipped({"a.txt": b"the 0.5 1\ncat 1 2\n"}),),
         glove_avg.read_vectors,
     ),
-    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), objects.file_plugin),
+    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), models.file_plugin),
     Reader(
         "answers of a server",
         "a.json",

@@ -1,4 +1,4 @@
-"""``bench search``: the same search for the values of every method's recipe, so that a comparison compares methods."""
+"""``bench search``: the same search for the recipe values of every method, so that a comparison compares methods."""
 
 from __future__ import annotations
 
@@ -7,32 +7,35 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec import to_builtins
 
 from bench.base.errors import BenchError
-from bench.base.text import duration, one_value
+from bench.base.text import duration, one_value, value_text
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, parse_seeds, warn
 from bench.cli.planning import checked, pending_grid, plan_runs
-from bench.cli.progress import reporting
+from bench.cli.progress import RunReporter, reporting
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.plan import check_names
-from bench.run.search.space import short
+from bench.run.search import (
+    Job,
+    Worker,
+    definition,
+    jobs_of,
+    plan_notes,
+    search_facts,
+    write_recipe,
+)
 from bench.runs import RunsFolder
-from bench.runs.searches import RECIPE, RUNNING, best_trial, expected_best
+from bench.runs.searches import RECIPE, RUNNING, Search, Study, Trial, best_trial, expected_best
 from bench.score.suites import expand_suites
 from bench.show.figures.drawing import missing_library
 from bench.show.figures.lines import write_figures
-
-if TYPE_CHECKING:
-    from bench.cli.progress import RunReporter
-    from bench.run.search.trials import Job, Worker
-    from bench.runs.searches import Search, Study, Trial
 
 SEEDS = (901,)  # published runs need others
 
@@ -60,7 +63,7 @@ SEEDS = (901,)  # published runs need others
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a recipe value; it is the same in all trials, and is not searched. May be repeated.",
+    help="Change a recipe value; it is the same in all trials, and is not  May be repeated.",
 )
 @option(
     WHAT,
@@ -134,8 +137,6 @@ def search(
     if importlib.util.find_spec("optuna") is None:
         text = "bench search needs Optuna, which is not installed"
         raise BenchError(text, "pip install 'sentence-bench[search]'")
-    from bench.run.search import trials as searched
-
     config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
@@ -143,21 +144,21 @@ def search(
     fixed = {**config.values, "select_on": select}
     config = replace(
         config,
-        suites=("check",),  # which needs no data: no suite is scored
+        suites=("check",),  # which needs no data: nothing is scored
         seeds=config.seeds if options["seeds"] else SEEDS,
         budget=None,
         overrides={key: one_value(value) for key, value in fixed.items()},
     )
     methods = [method for method, _ in config.named]
     if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
-        text = "a search has one recipe per method: a method or a backbone too many is named"
+        text = "a search has one recipe per method, and one backbone: too many are named"
         raise BenchError(text, "one search for each variant and each backbone")
     settled = checked(Plan((config,)), only_look=dry_run)
     config = settled.runs[0]
     planned = plan_runs(settled, only_look=dry_run)
     store = RunsFolder(config.runs)
-    jobs = searched.jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
-    study = searched.definition(
+    jobs = jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
+    study = definition(
         jobs,
         name=name,
         trials=trials,
@@ -166,14 +167,14 @@ def search(
         suites=suites,
         fixed=tuple(fixed),
     )
-    for note in searched.plan_notes(jobs):
+    for note in plan_notes(jobs):
         warn(f"note: {note}")
     if dry_run:
         show_space(jobs, study, store, config.device, as_json)
         if planned.to_fetch and not as_json:
             print_grid(pending_grid(planned.to_fetch), indent=2)
         return
-    worker = searched.Worker(store.folder(study.name), study, jobs, config)
+    worker = Worker(store.folder(study.name), study, jobs, config)
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
@@ -181,8 +182,8 @@ def search(
         run_trials(worker, reporter)
     with worker.lock:
         results = worker.write()
-        files = {method: searched.write_recipe(worker.folder, results, method) for method in jobs}
-    facts = {method: searched.search_facts(results, method) for method in jobs}
+        files = {method: write_recipe(worker.folder, results, method) for method in jobs}
+    facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
         for method, file in files.items():
             click.echo(json_text({"method": method, "recipe": str(file or ""), **facts[method]}))
@@ -200,21 +201,22 @@ def run_trials(worker: Worker, reporter: RunReporter) -> None:
                 continue
             label = f"trial {number}" if number else "recipe as it is"
             reporter.start(f"{method} {label}", place)
-            reporter.note(values_text(trial))
+            reporter.note(values_of(trial))
             trial = worker.run(trial, reporter)
             result = trial.error or f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
             reporter.done(f"{trial.state}: {result}; {trial.steps:,} steps, {trial.seconds:.1f} s")
 
 
-def values_text(trial: Trial | None) -> str:
+def values_of(trial: Trial | None) -> str:
     values = trial.values.items() if trial else ()
-    return ", ".join(f"{key}={short(value)}" for key, value in values) or "the recipe's values"
+    text = ", ".join(f"{key}={value_text(value)}" for key, value in values)
+    return text or "the recipe's values"
 
 
 def show_space(
     jobs: Mapping[str, Job], study: Study, store: RunsFolder, device: str, as_json: bool
 ) -> None:
-    """What would be searched: each recipe key with the source of its bounds, and the time of all trials."""
+    """The plan: each recipe key with the source of its bounds, and the time of all trials."""
     earlier = speeds_of_earlier_runs(store, device)
     times = [estimate(run, earlier, device).seconds for job in jobs.values() for run in job.runs]
     seconds = sum(filter(None, times)) * (study.trials + 1)
@@ -222,7 +224,7 @@ def show_space(
         click.echo(json_text({**to_builtins(study), "seconds": seconds or None}))
         return
     rows = [
-        (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
+        (method, key, value_text(job.runs[0].recipe[key]), axis.text(), axis.source)
         for method, job in jobs.items()
         for key, axis in job.space.items()
     ]
@@ -247,7 +249,7 @@ def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, A
                 "" if best is None else f"{best:.2f}",
                 " ".join(f"{curve[n - 1]:.2f}" for n in places),
                 ", ".join(f"{n} {state}" for state, n in Counter(t.state for t in tried).items()),
-                values_text(best_trial(trials)),
+                values_of(best_trial(trials)),
             )
         )
     columns = "method", "recipe", "best", "expected best", "trials", "values of the best"

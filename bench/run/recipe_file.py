@@ -28,7 +28,7 @@
     code = "every 125 steps"
     use = "125"
 
-    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search.space
+    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
@@ -92,7 +92,7 @@ class Disagreement:
 
 
 class Space(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """:mod:`bench.run.search.space` says what the values mean."""
+    """:mod:`bench.run.search` says what the values mean."""
 
     values: Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
     setting: Settings = None

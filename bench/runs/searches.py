@@ -1,6 +1,6 @@
 """The record of a search for recipe values: ``search.json`` in its folder says what is searched, and the result of each trial.
 
-Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search.trials`). A version
+Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search`). A version
 of the leaderboards holds the same file. What a tuned run keeps of its search stands in its record, as ``provenance.execution.search``.
 """
 
