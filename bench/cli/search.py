@@ -135,13 +135,15 @@ def search(
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
     if importlib.util.find_spec("optuna") is None:
-        text = "bench search needs Optuna, which is not installed"
-        raise BenchError(text, "pip install 'sentence-bench[search]'")
+        raise BenchError(
+            "bench search needs Optuna, which is not installed",
+            "pip install 'sentence-bench[search]'",
+        )
     config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
-    select = select or ("captions dev" if suites == ["check"] else "STS-B dev")
-    fixed = {**config.values, "select_on": select}
+    usual = "captions dev" if suites == ["check"] else "STS-B dev"
+    fixed = {**config.values, "select_on": select or usual}
     config = replace(
         config,
         suites=("check",),  # which needs no data: nothing is scored
@@ -151,8 +153,10 @@ def search(
     )
     methods = [method for method, _ in config.named]
     if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
-        text = "a search has one recipe per method, and one backbone: too many are named"
-        raise BenchError(text, "one search for each variant and each backbone")
+        raise BenchError(
+            "a search has one recipe per method, and one backbone: too many are named",
+            "one search for each variant and each backbone",
+        )
     settled = checked(Plan((config,)), only_look=dry_run)
     config = settled.runs[0]
     planned = plan_runs(settled, only_look=dry_run)
@@ -178,8 +182,12 @@ def search(
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
-        reporter.plan(worker.order())
-        run_trials(worker, reporter)
+        order = worker.order()
+        reporter.plan(order)
+        for place, (method, number) in enumerate(order, 1):
+            with worker.claimed(method, number) as trial:
+                if trial is not None:  # else another process works on it
+                    run_trial(worker, trial, reporter, place)
     with worker.lock:
         results = worker.write()
         files = {method: write_recipe(worker.folder, results, method) for method in jobs}
@@ -193,23 +201,18 @@ def search(
         say(f"next: bench run {' '.join(made)} --seeds 1-5")
 
 
-def run_trials(worker: Worker, reporter: RunReporter) -> None:
-    """All trials that no other process works on, one after the other."""
-    for place, (method, number) in enumerate(worker.order(), 1):
-        with worker.claimed(method, number) as trial:
-            if trial is None:
-                continue
-            label = f"trial {number}" if number else "recipe as it is"
-            reporter.start(f"{method} {label}", place)
-            reporter.note(values_of(trial))
-            trial = worker.run(trial, reporter)
-            result = trial.error or f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
-            reporter.done(f"{trial.state}: {result}; {trial.steps:,} steps, {trial.seconds:.1f} s")
+def run_trial(worker: Worker, trial: Trial, reporter: RunReporter, place: int) -> None:
+    label = f"trial {trial.number}" if trial.number else "recipe as it is"
+    reporter.start(f"{trial.method} {label}", place)
+    reporter.note(values_of(trial))
+    trial = worker.run(trial, reporter)
+    result = trial.error or f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
+    reporter.done(f"{trial.state}: {result}; {trial.steps:,} steps, {trial.seconds:.1f} s")
 
 
 def values_of(trial: Trial | None) -> str:
-    values = trial.values.items() if trial else ()
-    text = ", ".join(f"{key}={value_text(value)}" for key, value in values)
+    values = trial.values if trial else {}
+    text = ", ".join(f"{key}={value_text(value)}" for key, value in values.items())
     return text or "the recipe's values"
 
 
@@ -218,8 +221,8 @@ def show_space(
 ) -> None:
     """The plan: each recipe key with the source of its bounds, and the time of all trials."""
     earlier = speeds_of_earlier_runs(store, device)
-    times = [estimate(run, earlier, device).seconds for job in jobs.values() for run in job.runs]
-    seconds = sum(filter(None, times)) * (study.trials + 1)
+    runs = [run for job in jobs.values() for run in job.runs]
+    seconds = sum(estimate(run, earlier, device).seconds or 0 for run in runs) * (study.trials + 1)
     if as_json:
         click.echo(json_text({**to_builtins(study), "seconds": seconds or None}))
         return
@@ -252,8 +255,8 @@ def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, A
                 values_of(best_trial(trials)),
             )
         )
-    columns = "method", "recipe", "best", "expected best", "trials", "values of the best"
-    print_columns(rows, headings=columns)
+    headings = "method", "recipe", "best", "expected best", "trials", "values of the best"
+    print_columns(rows, headings=headings)
     say(f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower.")
     say("expected best: of one trial, half of them and all (Dodge et al. 2019)")
     if lacks := missing_library("bench search"):

@@ -180,8 +180,10 @@ def check_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
     if key not in recipe:
         raise UnknownName("recipe key", key, recipe, where)
     if key in NOT_SEARCHED or key in plugin.cls.places:
-        text = f"recipe key '{key}' {where} cannot be searched: all trials share its value"
-        raise BenchError(text, "--set KEY=VALUE changes it for all trials")
+        raise BenchError(
+            f"recipe key '{key}' {where} cannot be searched: all trials share its value",
+            "--set KEY=VALUE changes it for all trials",
+        )
 
 
 def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
@@ -330,8 +332,8 @@ def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
         return pairs
     if (counts := dev_test_pairs(name, run.dev.sha256, STS_TASKS)) is None:
         return f"{pairs}; its overlap with the suite sts is not known"
-    share = f"{counts[0]:,} of its {counts[1]:,} pairs ({100 * counts[0] / counts[1]:.1f} %)"
-    return f"{name}: {share} are test pairs of the suite sts"
+    shared, n = counts
+    return f"{name}: {shared:,} of its {n:,} pairs ({100 * shared / n:.1f} %) are test pairs of the suite sts"
 
 
 def definition(
@@ -351,8 +353,10 @@ def definition(
     for method, job in jobs.items():
         points = math.prod(len(axis.grid()) for axis in job.space.values())
         if sampler == "grid" and points < trials:
-            text = f"--sampler grid: the grid of {method} has {points} points"
-            raise BenchError(f"{text}, fewer than {trials} trials", f"--trials {points}")
+            raise BenchError(
+                f"--sampler grid: the grid of {method} has {points} points, fewer than {trials} trials",
+                f"--trials {points}",
+            )
     methods = {}
     for method, job in jobs.items():
         run = job.runs[0]
@@ -464,11 +468,13 @@ class Worker:
 
     def write(self) -> Search:
         """Write the summary: all trials in their present state."""
-        trials = {
-            method: tuple(self._trial(method, state) for state in study.get_trials(deepcopy=False))
-            for method, study in self.studies.items()
-        }
-        search = Search(study=self.study, trials=trials)
+        search = Search(
+            study=self.study,
+            trials={
+                method: tuple(self._trial(method, one) for one in study.get_trials(deepcopy=False))
+                for method, study in self.studies.items()
+            },
+        )
         write_or_fail(self.folder / SUMMARY, search.encode())
         return search
 
@@ -586,8 +592,7 @@ class Worker:
         from optuna.trial import TrialState
 
         with self.lock:
-            facts = msgspec.to_builtins(trial)
-            self._open(trial).set_user_attr(RESULT, facts)
+            self._open(trial).set_user_attr(RESULT, msgspec.to_builtins(trial))
             state = TrialState[STATES[trial.state]]
             self.studies[trial.method].tell(trial.number, trial.score, state=state)
             self.write()
