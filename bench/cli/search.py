@@ -17,7 +17,7 @@ from bench.base.text import duration, one_value, value_text
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, parse_seeds, warn
 from bench.cli.planning import checked, pending_grid, plan_runs
-from bench.cli.progress import RunReporter, reporting
+from bench.cli.progress import reporting
 from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
@@ -36,8 +36,6 @@ from bench.runs.searches import RECIPE, RUNNING, Search, Study, Trial, best_tria
 from bench.score.suites import expand_suites
 from bench.show.figures.drawing import missing_library
 from bench.show.figures.lines import write_figures
-
-SEEDS = (901,)  # published runs need others
 
 
 @click.command(
@@ -142,12 +140,12 @@ def search(
     config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
-    usual = "captions dev" if suites == ["check"] else "STS-B dev"
-    fixed = {**config.values, "select_on": select or usual}
+    select = select or ("captions dev" if suites == ["check"] else "STS-B dev")
+    fixed = {**config.values, "select_on": select}
     config = replace(
         config,
         suites=("check",),  # which needs no data: nothing is scored
-        seeds=config.seeds if options["seeds"] else SEEDS,
+        seeds=config.seeds if options["seeds"] else (901,),  # published runs need others
         budget=None,
         overrides={key: one_value(value) for key, value in fixed.items()},
     )
@@ -186,8 +184,17 @@ def search(
         reporter.plan(order)
         for place, (method, number) in enumerate(order, 1):
             with worker.claimed(method, number) as trial:
-                if trial is not None:  # else another process works on it
-                    run_trial(worker, trial, reporter, place)
+                if trial is None:  # it has ended, or another process works on it
+                    continue
+                label = f"trial {number}" if number else "recipe as it is"
+                reporter.start(f"{method} {label}", place)
+                reporter.note(values_of(trial))
+                trial = worker.run(trial, reporter)
+                scores = f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
+                reporter.done(
+                    f"{trial.state}: {trial.error or scores}; "
+                    f"{trial.steps:,} steps, {trial.seconds:.1f} s"
+                )
     with worker.lock:
         results = worker.write()
         files = {method: write_recipe(worker.folder, results, method) for method in jobs}
@@ -199,15 +206,6 @@ def search(
     show_result(worker.folder, results, facts)
     if made := [str(file) for file in files.values() if file]:
         say(f"next: bench run {' '.join(made)} --seeds 1-5")
-
-
-def run_trial(worker: Worker, trial: Trial, reporter: RunReporter, place: int) -> None:
-    label = f"trial {trial.number}" if trial.number else "recipe as it is"
-    reporter.start(f"{trial.method} {label}", place)
-    reporter.note(values_of(trial))
-    trial = worker.run(trial, reporter)
-    result = trial.error or f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
-    reporter.done(f"{trial.state}: {result}; {trial.steps:,} steps, {trial.seconds:.1f} s")
 
 
 def values_of(trial: Trial | None) -> str:
@@ -255,8 +253,10 @@ def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, A
                 values_of(best_trial(trials)),
             )
         )
-    headings = "method", "recipe", "best", "expected best", "trials", "values of the best"
-    print_columns(rows, headings=headings)
+    print_columns(
+        rows,
+        headings=("method", "recipe", "best", "expected best", "trials", "values of the best"),
+    )
     say(f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower.")
     say("expected best: of one trial, half of them and all (Dodge et al. 2019)")
     if lacks := missing_library("bench search"):

@@ -116,10 +116,8 @@ def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
         max_position_embeddings=256,
     )
     model = BertForPreTraining(config)
-    for (
-        parameter
-    ) in model.parameters():  # the library's weights are so small that mistakes hardly show
-        torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
+    for matrix in (p for p in model.parameters() if p.ndim > 1):
+        torch.nn.init.normal_(matrix, std=0.1)  # with the library's weights mistakes hardly show
     model.save_pretrained(folder)
     if prefix:
         shapes = {
@@ -262,10 +260,10 @@ def encode_elsewhere(case: Case) -> np.ndarray:
 
 
 def encode_loaded(case: Case, method: Method) -> np.ndarray:
-    """The vectors of another method that loads what this one saved."""
-    other, folder = case.build(seed=2), case.folder / "saved"
-    method.save(folder)
-    other.load(folder)
+    """The vectors of another object that loads what this one saved."""
+    other = case.build(seed=2)
+    method.save(case.folder / "saved")
+    other.load(case.folder / "saved")
     return other.encode(SENTENCES)
 
 
@@ -282,9 +280,9 @@ def checkpoint_is_plain(case: Case) -> str:
 
 
 def loss_is_finite(case: Case) -> str:
-    loss = case.loss(case.trained())
-    fail_if(not torch.isfinite(loss.total).all(), f"expected one finite number, found {loss.total}")
-    return f"{loss.total.item():.3f}"
+    total = case.loss(case.trained()).total
+    fail_if(not torch.isfinite(total).all(), f"expected one finite number, found {total}")
+    return f"{total.item():.3f}"
 
 
 def gradient_reaches_what_trains(case: Case) -> str:
@@ -303,20 +301,13 @@ def gradient_reaches_what_trains(case: Case) -> str:
 def nothing_frozen_moves(case: Case) -> str:
     method = case.trained()
     before = {name: tensor.clone() for name, tensor in method.state_dict().items()}
-    trained = [p for p in method.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-2)
+    optimizer = torch.optim.AdamW([p for p in method.parameters() if p.requires_grad], lr=1e-2)
     case.loss(method).total.backward()
     optimizer.step()
-    saved = set(method.training_state())
-    moved = {
-        name
-        for name, tensor in method.state_dict().items()
-        if not torch.equal(tensor, before[name])
-    }
-    fail_if(
-        moved - saved,
-        f"moved, but neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}",
-    )
+    now = method.state_dict()
+    moved = {name for name, tensor in before.items() if not torch.equal(tensor, now[name])}
+    lost = ", ".join(sorted(moved - set(method.training_state()))[:3])
+    fail_if(lost, f"moved, but neither in the checkpoint nor in the state to resume from: {lost}")
     fail_if(not moved, "an optimiser step changed nothing")
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
 
@@ -391,18 +382,19 @@ def a_batch_can_be_cut(case: Case) -> str:
 
 def space_is_sound(case: Case) -> str:
     """The method accepts every value of its own search spaces."""
-    plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
+    plugin, recipe = case.plugin, case.build().recipe
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
-    for table in read(plugin.folder, plugin.name).spaces:
-        axes = ("setting", "variant")
-        if not all(fits(getattr(table, axis), getattr(case, axis)) for axis in axes):
-            continue
-        for key, bounds in table.values.items():
-            check_key(key, recipe, plugin, f"in a space of {plugin.name}")
-            keys[key] = None
-            for value in dimension(key, bounds, recipe, f"space of {key}").grid():
-                plugin.cls.check(with_values(recipe, {key: value}, "space"), path)
-    return ", ".join(keys) or "nothing is searched"
+    searched = [
+        (key, bounds)
+        for table in read(plugin.folder, plugin.name).spaces
+        if fits(table.setting, case.setting) and fits(table.variant, case.variant)
+        for key, bounds in table.values.items()
+    ]
+    for key, bounds in searched:
+        check_key(key, recipe, plugin, f"in a space of {plugin.name}")
+        for value in dimension(key, bounds, recipe, f"space of {key}").grid():
+            plugin.cls.check(with_values(recipe, {key: value}, "space"), path)
+    return ", ".join(dict.fromkeys(key for key, _ in searched)) or "nothing is searched"
 
 
 ENCODING: Checks = (
@@ -560,8 +552,8 @@ def score_follows_from_predictions(case: TaskCase) -> str:
 
 
 def _scored_again(result: TaskResult, arrays: Mapping[str, np.ndarray]) -> Any:
+    key = ScoreKey(result.suite, result.task, result.protocol, result.text)
     try:
-        key = ScoreKey(result.suite, result.task, result.protocol, result.text)
         return rescore(key, arrays, result.metric)
     except BenchError as error:
         raise Failed(error.message) from None

@@ -14,7 +14,6 @@ import re
 import sys
 import time
 import urllib.parse
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +33,6 @@ from bench.method import Method, Recipe, Value, prompted, task_prompt
 from bench.references.checkpoints import find_checkpoint
 from bench.run import plan
 from bench.run.config import RunConfig
-from bench.run.plan import PlannedRun
 from bench.run.plugins import Plugin, Registry, discover
 from bench.run.trained_run import backbone_of, find_run
 from bench.runs import RunsFolder
@@ -42,12 +40,8 @@ from bench.runs.record import PRETRAINED, public_name
 from bench.score.encoding import VectorStore
 from bench.score.suites import expand_suites, suite
 
-HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@[\w./-]+)?", re.ASCII)
+HUB_NAME = r"\w[\w.-]*(/\w[\w.-]*)?(@[\w./-]+)?"
 ADDRESSES = ("http://", "https://")
-MODELS = (
-    "a folder with config.json and model.safetensors, a hub name, a run, vectors:FILE.npz, "
-    "or a server's address"
-)
 
 
 # --- what an argument means ---
@@ -106,8 +100,9 @@ def find_model(
     text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
     overrides = {**(values or {}), **({"prompt": one_value(prompt)} if prompt else {})}
     if prompts:
-        by_task = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
-        overrides["prompts"] = one_value(by_task)
+        overrides["prompts"] = one_value(
+            json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
+        )
     if server not in (None, ServerOptions()) and not text.startswith(ADDRESSES):
         raise BenchError(
             "--model, --batch, --dimensions and --key-env are for a server; "
@@ -148,8 +143,12 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
                 "leave --prefix, --prompt and --set out",
             )
         return Model(text, run=folder)
-    if path.is_file() or not (path.is_dir() or HUB_NAME.fullmatch(text)):
-        raise NotAModel(f"MODEL {text}: no such model", MODELS)
+    if path.is_file() or not (path.is_dir() or re.fullmatch(HUB_NAME, text, re.ASCII)):
+        raise NotAModel(
+            f"MODEL {text}: no such model",
+            "a folder with config.json and model.safetensors, a hub name, a run, "
+            "vectors:FILE.npz, or a server's address",
+        )
     released = find_checkpoint(text)
     if released is not None and released.hub == text.partition("@")[0]:
         values = {key: one_value(value) for key, value in released.set.items()} | overrides
@@ -160,7 +159,7 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
 
 def plan_model(
     model: Model, config: RunConfig, data: DataFolder, ready: Callable[[Reference], Reference]
-) -> list[PlannedRun]:
+) -> list[plan.PlannedRun]:
     """The run of one model, as :func:`bench.run.plan.make` plans it, with the suites, text, names and plugins of the config."""
     config = replace(
         config,
@@ -182,8 +181,8 @@ def plan_model(
     backbone = backbone_of(run.record, run.plugin)
     backbone = backbone if run.plugin.cls.own_backbone else ready(backbone)
     title = "".join(config.names) or str(run.record.provenance.backbone.title or "")
-    titled = replace(backbone, title=title)
-    planned = plan.of_run(run.record, run.plugin, run.recipe, titled, config, data)
+    backbone = replace(backbone, title=title)
+    planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
             f"{model.run} was renamed: its record is {run.record.run_id}",
@@ -192,7 +191,7 @@ def plan_model(
     return [planned]
 
 
-def check_model(run: PlannedRun) -> str | None:
+def check_model(run: plan.PlannedRun) -> str | None:
     """One line about the cost of encoding, if it has one. Raises BenchError if it is certain to fail."""
     cls = run.plugin.cls
     if not issubclass(cls, ExternalModel):
@@ -303,7 +302,6 @@ PROBE = (
     "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
 )
 """An object that says nothing about itself is identified by its answers to these."""
-DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
 def object_plugin(model: Any, name: str) -> Plugin:
@@ -353,7 +351,7 @@ class ObjectModel(ExternalModel):
             scale = max(1.0, float(np.abs(first).max()))
             if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * scale:
                 by = "nothing: its answers change"
-                revision = hashlib.sha256(uuid.uuid4().bytes).hexdigest()
+                revision = os.urandom(32).hex()
         cls.identity.update(revision=revision, by=by)
         return revision
 
@@ -425,12 +423,13 @@ def _facts_of(model: Any) -> dict[str, Any]:
     config = getattr(encoder, "config", None)
     source = str(getattr(config, "_name_or_path", "") or "")
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    short = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
     pooling = next((part for part in model if type(part).__name__ == "Pooling"), None)
     mode = pooling and (getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str())
     return {
         "modules": [type(part).__name__ for part in model],
         "pooling": mode if mode is None or isinstance(mode, str) else "+".join(mode),
-        "dtype": DTYPES.get(dtype, dtype),
+        "dtype": short.get(dtype, dtype),
         "max_tokens": model.max_seq_length,
         "own_prompt": model.prompts.get(model.default_prompt_name or "", "") or "",
         "loaded_from": public_name(source) if source else None,
@@ -488,12 +487,13 @@ def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plu
             )
     digest = hashlib.sha256(vectors.tobytes())
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
-    revision = digest.hexdigest()
-    facts = {"vectors": vectors, "row_of": row_of, "who": who, "revision": revision}
-    return external_plugin(VectorsModel, name, **facts)
+    identity = {"revision": digest.hexdigest(), "by": "vectors"}
+    return external_plugin(
+        VectorsModel, name, vectors=vectors, row_of=row_of, who=who, identity=identity
+    )
 
 
-class VectorsModel(ExternalModel):
+class VectorsModel(ObjectModel):
     """Looks sentences up. A prompt is part of the text that is looked up."""
 
     name = "vectors"
@@ -502,11 +502,6 @@ class VectorsModel(ExternalModel):
     vectors: ClassVar[np.ndarray]
     row_of: ClassVar[Mapping[str, int]]
     who: ClassVar[str]
-    revision: ClassVar[str]
-
-    @classmethod
-    def own_revision(cls, recipe: Recipe) -> str:
-        return cls.revision
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
@@ -520,13 +515,15 @@ class VectorsModel(ExternalModel):
             )
         return None
 
-    def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        texts = prompted(self.text_prompt, sentences)
-        self.expect(texts)
-        return self.vectors[[self.row_of[text] for text in texts]]
+    @classmethod
+    def ask(
+        cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
+    ) -> np.ndarray:
+        cls.expect(texts)
+        return cls.vectors[[cls.row_of[text] for text in texts]]
 
     def about(self) -> dict[str, Any]:
-        return super().about() | {"identity": "vectors", "sentences": len(self.row_of)}
+        return ExternalModel.about(self) | {"identity": "vectors", "sentences": len(self.row_of)}
 
 
 # --- a server with OpenAI's embeddings interface ---

@@ -84,12 +84,10 @@ NOT_SEARCHED = (
     "patience",
 )
 """Recipe keys that define the comparison: how long a trial trains, on what, and what selects it. All trials share them."""
-DIGITS = 3  # significant digits of a value from a range: people read recipes
 EXAMPLE = (
     "--space temperature=0.03,0.05,0.1, --space dropout=0.05..0.2, "
     "or --space learning_rate=log:1e-5..1e-3"
 )
-IN_A_FILE = '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor'
 
 
 class Dimension(
@@ -108,10 +106,10 @@ class Dimension(
     factor: float | None = None
 
     def rounded(self, value: Any) -> Any:
-        """A value from a range with three digits, within the range; one of ``values`` as it is."""
+        """A value from a range with three digits, because people read recipes; one of ``values`` unchanged."""
         if self.values or isinstance(self.low, int):
             return value if self.values else round(value)
-        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+        return min(max(float(f"{value:.3g}"), self.low), self.high)
 
     def grid(self) -> tuple[Any, ...]:
         """The values, or both ends and the middle of a range."""
@@ -139,10 +137,6 @@ class Dimension(
         return ", ".join(map(value_text, self.values)) or ends
 
 
-Space = Mapping[str, Dimension]
-"""By recipe key."""
-
-
 def space_of(
     plugin: Plugin,
     recipe: Recipe,
@@ -152,22 +146,24 @@ def space_of(
     variant: str,
     options: Mapping[str, str] | None = None,
     fixed: Collection[str] = (),
-) -> Space:
+) -> dict[str, Dimension]:
     """What is searched of a method: ``options`` (--space KEY=...), else the method's own file, else what is common to all.
 
     Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key, for wrong bounds.
     """
-    which = {"setting": setting, "backbone": backbone, "variant": variant}
+    lines = [
+        (f"{folder / 'recipes' / name}.toml: space of {key}", key, bounds)
+        for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name))
+        for table in read(folder, name).spaces
+        if fits(table.setting, setting) and fits(table.variant, variant)
+        if fits(table.backbone, backbone)
+        for key, bounds in table.values.items()
+        if name == plugin.name or recipe.get(key) is not None  # it may lack a common key
+    ]
     space: dict[str, Dimension] = {}
-    for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name)):
-        for table in read(folder, name).spaces:
-            if not all(fits(getattr(table, axis), value) for axis, value in which.items()):
-                continue
-            for key, bounds in table.values.items():
-                if name == plugin.name or recipe.get(key) is not None:  # it may lack a common key
-                    label = f"{folder / 'recipes' / name}.toml: space of {key}"
-                    check_key(key, recipe, plugin, f"in {label}")
-                    space[key] = dimension(key, bounds, recipe, label)
+    for label, key, bounds in lines:
+        check_key(key, recipe, plugin, f"in {label}")
+        space[key] = dimension(key, bounds, recipe, label)
     for key, text in (options or {}).items():
         if key in recipe:  # one of several methods may lack it
             check_key(key, recipe, plugin, f"of {plugin.name}")
@@ -226,29 +222,25 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
             if reason := wrong_kind(key, value, current):
                 raise ValueError(reason)
     except (ValueError, TypeError) as error:  # msgspec's errors are ValueErrors
-        hint = EXAMPLE if label.startswith("--space") else IN_A_FILE
-        raise BenchError(f"{label}: {error}", hint) from None
+        in_file = '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor'
+        raise BenchError(
+            f"{label}: {error}", EXAMPLE if label.startswith("--space") else in_file
+        ) from None
     return structs.replace(axis, low=low, high=high, scale=scale, factor=None)
 
 
 def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
     """The recipe with these values, which come from ``source``."""
-    changed = {key: Value(value, source) for key, value in values.items()}
-    return Recipe(recipe.values_with_source() | changed)
+    return Recipe(
+        recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()}
+    )
 
 
 # --- the search ---
 
 JOURNAL = "optuna.log"
 RESULT = "result"  # Optuna's user attribute with the Trial that ended
-STATES = {FINISHED: "COMPLETE", FAILED: "FAIL", PRUNED: "PRUNED"}  # ours -> Optuna's
-STARTUP = (
-    6  # the recipe and five random trials come before TPE and the median pruner use any result
-)
-UNEQUAL_STEPS = (
-    "the methods differ in batch_size, so equal steps are not equal training; "
-    "--set batch_size=N or a budget of sentences makes it equal"
-)
+STARTUP = 6  # the recipe and five random trials, before TPE and the median pruner use results
 
 
 @dataclass(frozen=True)
@@ -256,7 +248,7 @@ class Job:
     """One method of a search: a run for each seed, without test scores, and what its trials differ in."""
 
     runs: tuple[PlannedRun, ...]
-    space: Space
+    space: Mapping[str, Dimension]  # by recipe key
 
     def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
         """The runs of a trial. Raises RunFailed if the method refuses the values."""
@@ -318,7 +310,10 @@ def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
     notes = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
     budget = budget_of(recipes[0])
     if budget and budget.unit == STEPS and len({recipe.batch_size for recipe in recipes}) > 1:
-        notes.append(UNEQUAL_STEPS)
+        notes.append(
+            "the methods differ in batch_size, so equal steps are not equal training; "
+            "--set batch_size=N or a budget of sentences makes it equal"
+        )
     return notes
 
 
@@ -394,11 +389,11 @@ def definition(
 
 def _identity(study: Study) -> dict[str, Any]:
     """What the commands of one search have in common, as JSON."""
-    differing = ("name", "trials", "created", "command", "overlap", "suites")
     content = json.loads(msgspec.json.encode(study))
     for method, facts in content.pop("methods").items():
         content |= {f"{method}.{key}": fact for key, fact in facts.items()}
-    return {key: value for key, value in content.items() if key not in differing}
+    others = {"name", "trials", "created", "command", "overlap", "suites"}
+    return {key: content[key] for key in content.keys() - others}
 
 
 # --- its trials ---
@@ -589,12 +584,13 @@ class Worker:
 
     def _end(self, trial: Trial) -> None:
         """The end of a trial; its facts come first, so that every trial that ended has them."""
-        from optuna.trial import TrialState
+        from optuna.trial import TrialState as State
 
+        states = {FINISHED: State.COMPLETE, FAILED: State.FAIL, PRUNED: State.PRUNED}
         with self.lock:
             self._open(trial).set_user_attr(RESULT, msgspec.to_builtins(trial))
-            state = TrialState[STATES[trial.state]]
-            self.studies[trial.method].tell(trial.number, trial.score, state=state)
+            study = self.studies[trial.method]
+            study.tell(trial.number, trial.score, state=states[trial.state])
             self.write()
 
     def _remove_weights(self, trial: Trial) -> None:
@@ -604,12 +600,13 @@ class Worker:
             shutil.rmtree(folder / run_id / name, ignore_errors=True)
 
 
+@dataclass
 class PruningReporter:
     """Passes everything on to a reporter, and asks the pruner at each new dev score whether to go on."""
 
-    def __init__(self, reporter: Reporter, trial: Any) -> None:
-        self.reporter, self.trial = reporter, trial
-        self.scored = False  # since the last report to the pruner
+    reporter: Reporter
+    trial: Any  # Optuna's
+    scored: bool = False  # since the last report to the pruner
 
     def phase(self, name: str, total: int | None = None) -> None:
         self.scored = self.scored or name == "dev"
@@ -669,16 +666,10 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     corpus, _, sha256 = of.corpus.rpartition("@")
     if corpus not in ("", "builtin", *MADE_HERE, *RECIPE_CORPORA):  # known by its hash only
         corpus = f"{BY_HASH}{sha256}"
-    head = {
-        "method": method,
-        "setting": of.setting,
-        "variant": of.variant,
-        "backbone": of.backbone,
-        "corpus": corpus or None,
-    }
+    head = {"method": method, "setting": of.setting, "variant": of.variant}
     lines = [
         f"# The values that {study.name} found for {method}, for bench run --recipe.",
-        *toml_lines(head),
+        *toml_lines(head | {"backbone": of.backbone, "corpus": corpus or None}),
         "",
         "[values]",
         *toml_lines(
