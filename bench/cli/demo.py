@@ -24,7 +24,6 @@ from bench.runs.run import Run
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import print_tables
 
-METHODS = ("first-last-avg", "last-avg", "embedding-last-avg", "cls", "simcse")
 BATCH = 32
 RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooler": "avg_first_last"}
 """The pooler is the best of the untrained poolings, trained. README.md of bench/builtin says how the values were chosen, on the dev pairs."""
@@ -65,7 +64,7 @@ def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
     """
     epochs = -(-steps * BATCH // len(open_corpus("builtin")))  # as many as the steps need
     config = RunConfig(
-        methods=METHODS,
+        methods=("first-last-avg", "last-avg", "embedding-last-avg", "cls", "simcse"),
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",

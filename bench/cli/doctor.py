@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from bench.backbones import KNOWN, load, resolve, transformer_folder
-from bench.backbones import fetch as fetch_backbone
+from bench import backbones
 from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
 from bench.base import devices
 from bench.base.errors import BenchError
@@ -69,14 +68,15 @@ def doctor(
 
 def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
     """What is known about a backbone, and what loading it shows. Raises BenchError if it cannot be loaded."""
-    reference = resolve(name)
+    reference = backbones.resolve(name)
     if fetch:
-        reference = fetch_backbone(reference, offline=False, allow_pickle=False, say=warn)
-    facts = {"name": name, "about": KNOWN.get(name, ""), "revision": reference.revision}
+        reference = backbones.fetch(reference, offline=False, allow_pickle=False, say=warn)
+    facts = {"name": name, "about": backbones.KNOWN.get(name, ""), "revision": reference.revision}
     if reference.path is None:
         return {**facts, "files": "not on this machine; a run fetches them, and --fetch does now"}
-    config = read_config(transformer_folder(reference.path))
-    backbone = load(reference, offline=True)
+    folder = backbones.transformer_folder(reference.path)
+    config = read_config(folder)
+    backbone = backbones.load(reference, offline=True)
     family, head = FAMILIES.get(backbone.family), "no"
     with suppress(BenchError):
         check_mlm_head(backbone.weights or backbone.path)
@@ -85,7 +85,7 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
     ids = [*before, *backbone.ids(["A sentence."])[0], *after]
     return {
         **facts,
-        "files": str(transformer_folder(reference.path)),
+        "files": str(folder),
         "family": config.get("model_type"),
         "layers": config.get("num_hidden_layers"),
         "hidden size": config.get("hidden_size"),
@@ -121,7 +121,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "precision": devices.choose_precision("auto", device),
         "methods": list(registry),
         "left out": list(registry.warnings),
-        "builtin": resolve("builtin").revision[:12],
+        "builtin": backbones.resolve("builtin").revision[:12],
         "data": data_state(DataFolder(data)),
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),

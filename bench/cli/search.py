@@ -13,7 +13,7 @@ import click
 from msgspec import to_builtins
 
 from bench.base.errors import BenchError
-from bench.base.text import duration, one_value, value_text
+from bench.base.text import duration, one_value
 from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import json_text, parse_seeds, warn
 from bench.cli.planning import checked, pending_grid, plan_runs
@@ -29,6 +29,7 @@ from bench.run.search import (
     jobs_of,
     plan_notes,
     search_facts,
+    short,
     write_recipe,
 )
 from bench.runs import RunsFolder
@@ -209,9 +210,8 @@ def search(
 
 
 def values_of(trial: Trial | None) -> str:
-    values = trial.values if trial else {}
-    text = ", ".join(f"{key}={value_text(value)}" for key, value in values.items())
-    return text or "the recipe's values"
+    values = trial.values.items() if trial else ()
+    return ", ".join(f"{key}={short(value)}" for key, value in values) or "the recipe's values"
 
 
 def show_space(
@@ -219,13 +219,14 @@ def show_space(
 ) -> None:
     """The plan: each recipe key with the source of its bounds, and the time of all trials."""
     earlier = speeds_of_earlier_runs(store, device)
-    runs = [run for job in jobs.values() for run in job.runs]
-    seconds = sum(estimate(run, earlier, device).seconds or 0 for run in runs) * (study.trials + 1)
+    seconds = (study.trials + 1) * sum(
+        estimate(run, earlier, device).seconds or 0 for job in jobs.values() for run in job.runs
+    )
     if as_json:
         click.echo(json_text({**to_builtins(study), "seconds": seconds or None}))
         return
     rows = [
-        (method, key, value_text(job.runs[0].recipe[key]), axis.text(), axis.source)
+        (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
         for method, job in jobs.items()
         for key, axis in job.space.items()
     ]

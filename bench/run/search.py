@@ -42,7 +42,7 @@ from msgspec import structs
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
 from bench.base.files import write_or_fail
-from bench.base.text import list_names, plural, value_text
+from bench.base.text import list_names, plural
 from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Recipe, Reporter, Value, seed_for
@@ -113,9 +113,9 @@ class Dimension(
 
     def grid(self) -> tuple[Any, ...]:
         """The values, or both ends and the middle of a range."""
-        log = self.scale == "log"
-        middle = math.sqrt(self.low * self.high) if log else (self.low + self.high) / 2
-        return self.values or tuple(dict.fromkeys(map(self.rounded, (self.low, middle, self.high))))
+        low, high = self.low, self.high
+        middle = math.sqrt(low * high) if self.scale == "log" else (low + high) / 2
+        return self.values or tuple(dict.fromkeys(map(self.rounded, (low, middle, high))))
 
     def distribution(self) -> Any:
         """Optuna's distribution of it."""
@@ -131,10 +131,16 @@ class Dimension(
         return kind(self.low, self.high, log=self.scale == "log")
 
     def text(self) -> str:
-        """ "1e-5, 3e-5", "0.02 to 0.2, log scale" """
-        scale = ", log scale" if self.scale == "log" else ""
-        ends = f"{value_text(self.low)} to {value_text(self.high)}{scale}"
-        return ", ".join(map(value_text, self.values)) or ends
+        """ "1e-05, 3e-05", "0.02 to 0.2, log scale" """
+        if self.values:
+            return ", ".join(map(short, self.values))
+        return (
+            f"{short(self.low)} to {short(self.high)}{', log scale' if self.scale == 'log' else ''}"
+        )
+
+
+def short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def space_of(
@@ -392,8 +398,8 @@ def _identity(study: Study) -> dict[str, Any]:
     content = json.loads(msgspec.json.encode(study))
     for method, facts in content.pop("methods").items():
         content |= {f"{method}.{key}": fact for key, fact in facts.items()}
-    others = {"name", "trials", "created", "command", "overlap", "suites"}
-    return {key: content[key] for key in content.keys() - others}
+    differing = {"name", "trials", "created", "command", "overlap", "suites"}
+    return {key: content[key] for key in content.keys() - differing}
 
 
 # --- its trials ---
@@ -548,7 +554,8 @@ class Worker:
         import optuna
         from optuna import samplers
 
-        study, space = self.studies[method], self.jobs[method].space if number != RECIPE else {}
+        study = self.studies[method]
+        space = {} if number == RECIPE else self.jobs[method].space
         distributions = {key: axis.distribution() for key, axis in space.items()}
         copy = optuna.create_study(direction="maximize")
         copy.add_trials(study.get_trials())
@@ -631,7 +638,6 @@ def search_facts(search: Search, method: str) -> dict[str, Any]:
     """What a record stores about the search that its values come from. ``seconds`` includes the unchanged recipe."""
     study, trials = search.study, search.trials[method]
     best = best_trial(trials)
-    recipe = next((trial for trial in trials if trial.number == RECIPE), None)
     states = Counter(trial.state for trial in trials if trial.number != RECIPE)
     return {
         "name": study.name,
@@ -646,7 +652,7 @@ def search_facts(search: Search, method: str) -> dict[str, Any]:
         "overlap": study.overlap,
         "dev": None if best is None else best.score,
         "trial": None if best is None else best.number,
-        "recipe_dev": None if recipe is None else recipe.score,
+        "recipe_dev": next((trial.score for trial in trials if trial.number == RECIPE), None),
         "seconds": round(sum(trial.seconds for trial in trials), 1),
         "steps": sum(trial.steps for trial in trials),
         "plugin": study.methods[method].plugin,
@@ -666,10 +672,17 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     corpus, _, sha256 = of.corpus.rpartition("@")
     if corpus not in ("", "builtin", *MADE_HERE, *RECIPE_CORPORA):  # known by its hash only
         corpus = f"{BY_HASH}{sha256}"
-    head = {"method": method, "setting": of.setting, "variant": of.variant}
     lines = [
         f"# The values that {study.name} found for {method}, for bench run --recipe.",
-        *toml_lines(head | {"backbone": of.backbone, "corpus": corpus or None}),
+        *toml_lines(
+            {
+                "method": method,
+                "setting": of.setting,
+                "variant": of.variant,
+                "backbone": of.backbone,
+                "corpus": corpus or None,
+            }
+        ),
         "",
         "[values]",
         *toml_lines(
