@@ -30,7 +30,6 @@ from bench.cli.options import (
 )
 from bench.cli.progress import reporting
 from bench.data.corpora import open_corpus
-from bench.method import Method
 from bench.run.trained_run import find_run, load_run
 from bench.runs import RunsFolder
 from bench.score.suites import check_vectors
@@ -100,8 +99,15 @@ def encode(
             run, device=device, offline=offline, reporter=shown, should_stop=should_stop
         )
         shown.phase("encode", len(texts))
-        vectors = _vectors(method, texts, run.record.run_id)
-        facts = write_vectors(out, texts, vectors, about)
+        try:
+            vectors_ND = method.encode(texts)
+        except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
+            from bench.training.loop import explain_out_of_memory
+
+            explain_out_of_memory(error, "encoding", device)
+            raise
+        vectors_ND = check_vectors(vectors_ND, texts, run.record.run_id)
+        facts = write_vectors(out, texts, vectors_ND, about)
         shown.label = ""
         shown.done(
             f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
@@ -128,6 +134,7 @@ def write_vectors(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    vectors_ND = np.ascontiguousarray(vectors_ND, dtype="<f4")
     content, (rows, dim) = io.BytesIO(), vectors_ND.shape
     if out.suffix.lower() == ".npy":
         np.save(content, vectors_ND)
@@ -142,15 +149,3 @@ def write_vectors(
     text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
     write_or_fail(out.with_name(out.name + ".json"), text.encode(), hint)
     return facts
-
-
-def _vectors(method: Method, texts: list[str], run_id: str) -> np.ndarray:
-    """(n, dim), float32."""
-    from bench.training.loop import explain_out_of_memory
-
-    try:
-        encoded = method.encode(texts)
-    except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-        explain_out_of_memory(error, "encoding", method.context.device)
-        raise
-    return np.ascontiguousarray(check_vectors(encoded, texts, run_id), dtype="<f4")

@@ -80,7 +80,7 @@ from bench.show.pages.reproduced import paper_figure, render
     OUTPUT,
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where the page is written: ours beside the print of a table, or a figure.",
+    help="File of the page: our scores beside the printed ones, or a figure.",
 )
 def reproduce(
     name: str | None,

@@ -237,7 +237,7 @@ def show_space(
 
 
 def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
-    """The results so far as a table, and as figures where matplotlib is installed. ``facts``: of each method."""
+    """The results so far as a table, and as figures if matplotlib is installed. ``facts``: of each method."""
     rows = []
     for method, trials in search.trials.items():
         tried = [trial for trial in trials if trial.number != RECIPE]

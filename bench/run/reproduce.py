@@ -40,14 +40,14 @@ class TableRun:
     setting: str = ""
     backbone: str = ""  # as bench run takes it: a hub name, a folder, builtin
     suites: tuple[str, ...] = ()
-    changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names
+    changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the paper names
     overrides: Mapping[str, str] = field(default_factory=dict)  # the user's recipe values
     on: TableRun | None = None  # the run whose encoder is its backbone or a recipe value
     on_as: str = ""  # the key of that value ("teacher"); "": its backbone
     instead_of: tuple[str, ...] = ()  # the printed backbones that this one stands in for
     checkpoint: Checkpoint | None = None  # of the authors, which is scored and not trained
     why_not: str = ""  # the reason it is not run; then the rest may be empty
-    notes: tuple[str, ...] = ()  # what the print leaves open, and that a checkpoint is scored
+    notes: tuple[str, ...] = ()  # what the paper leaves open, and whether a checkpoint is scored
     planned: tuple[PlannedRun, ...] = ()  # one for each seed
     error: BenchError | None = None  # why it could not be planned
 
