@@ -11,9 +11,8 @@ from torch import Tensor
 from bench.base.contract import Failed
 from bench.method import Features, TorchMethod
 from bench.run import conformance
-from bench.run.conformance import SENTENCES, check
+from bench.run.conformance import SENTENCES, check, record_takes_it
 from bench.run.plugins import Plugin
-from bench.run.suite_check import record_takes_it
 
 
 class Constant(TorchMethod):

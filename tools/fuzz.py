@@ -264,7 +264,7 @@ def answered(path: Path) -> object:
 
     response = requests.Response()
     response.status_code, response._content = 200, path.read_bytes()
-    return as_vectors(server.rows_of(response, 2), ["a", "b"], "m")
+    return models.as_vectors(models.rows_of(response, 2), ["a", "b"], "m")
 
 
 def hub_file(path: Path) -> object:
@@ -389,7 +389,7 @@ READERS = (
         (zipped({"a.txt": b"the 0.5 1\ncat 1 2\n"}),),
         glove_avg.read_vectors,
     ),
-    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), objects.file_plugin),
+    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), models.file_plugin),
     Reader(
         "answers of a server",
         "a.json",

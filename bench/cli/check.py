@@ -15,8 +15,9 @@ from bench.cli.options import data_option, json_option, json_text, parse_overrid
 from bench.data.sets import DataFolder
 from bench.run.config import read_plan
 from bench.run.plugins import discover
-from bench.run.recipes import check_values, read_custom
-from bench.score.suites import Suite, suite, suite_names, suite_plugin, use_files
+from bench.run.recipe_file import read_custom
+from bench.run.recipes import check_values
+from bench.score.suites import suite, suite_names, suite_plugin, use_files
 
 
 @click.command()
@@ -45,46 +46,46 @@ def run_checks(
     *,
     as_json: bool,
 ) -> NoReturn:
-    """Print what was found of each; exit code 1 where something failed. ``plugins``: files of methods that are named."""
-    failed = 0
-    total = 0
+    """Print the findings of each; exit code 1 if a check failed. ``plugins``: files of methods that are named."""
+    failures = 0
     for name in names:
         if name.endswith(".toml"):
             _check_toml(Path(name))
             continue
         for checked, findings in _findings(name, parse_overrides(pairs), plugins, data).items():
             failed = sum(finding.failed for finding in findings)
-            total += failed
+            failures += failed
             if as_json:
                 facts = {"name": checked, "findings": [asdict(finding) for finding in findings]}
                 click.echo(json_text(facts))
             else:
                 print_findings(findings, checked)
                 click.echo(f"{failed} failed" if failed else "the contract is kept")
-    raise click.exceptions.Exit(1 if total else 0)
+    raise click.exceptions.Exit(1 if failures else 0)
 
 
 def _findings(
     name: str, overrides: Mapping[str, str], plugins: Sequence[Path], data: Path | None
 ) -> dict[str, list[Finding]]:
-    """Of each method and suite that a file defines, or of the one of that name."""
-    from bench.run import conformance, suite_check
+    """Of each method and suite that a file defines, or of the one with that name."""
+    from bench.run.conformance import check as check_method
+    from bench.run.conformance import check_suite
 
-    folder = DataFolder(data)
+    folder, file = DataFolder(data), Path(name)
     folder.check_root()
-    methods, suites = [], list[Suite]()
     if name in suite_names():
-        suites = [suite(name)]
-    elif name.endswith(".py"):
-        known = discover([Path(name)]).plugins.values()
-        methods = [plugin for plugin in known if plugin.package == str(Path(name))]
-        use_files([Path(name)])
-        of_file = [plugin for plugin in map(suite_plugin, suite_names()) if plugin]
-        suites = [plugin.suite for plugin in of_file if plugin.package == str(Path(name))]
-    else:
-        methods = [discover(plugins)[name]]
-    checked = {plugin.name: conformance.check(plugin, overrides) for plugin in methods}
-    return checked | {one.name: suite_check.check(one, folder) for one in suites}
+        return {name: check_suite(suite(name), folder)}
+    if file.suffix != ".py":
+        return {name: check_method(discover(plugins)[name], overrides)}
+    methods = discover([file]).plugins.values()
+    use_files([file])
+    suites = filter(None, map(suite_plugin, suite_names()))
+    checked = {
+        one.name: check_method(one, overrides) for one in methods if one.package == str(file)
+    }
+    return checked | {
+        one.suite.name: check_suite(one.suite, folder) for one in suites if one.package == str(file)
+    }
 
 
 def _check_toml(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""``bench demo``: the whole way from text to page, in two minutes, with nothing but the package."""
+"""``bench demo``: from text to page in two minutes, with the package alone."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ from bench.base.files import write_or_fail
 from bench.board.board import answer
 from bench.cli.columns import say
 from bench.cli.options import no_collection, parse_seeds, plain_option
+from bench.cli.planning import checked, plan_runs
 from bench.cli.progress import reporting
 from bench.cli.run_all import run_all
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus
-from bench.data.sets import DataFolder
-from bench.run import plan
-from bench.run.config import RunConfig
-from bench.run.estimates import settled
-from bench.run.plugins import discover
+from bench.run.config import Plan, RunConfig
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.store import Run
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import print_tables
 
-METHODS = ("first-last-avg", "last-avg", "embedding-last-avg", "cls", "simcse")
 BATCH = 32
 RECIPE = {"batch_size": str(BATCH), "eval_steps": "15", "pooler": "avg_first_last"}
 """The pooler is the best of the untrained poolings, trained. README.md of bench/builtin says how the values were chosen, on the dev pairs."""
@@ -66,27 +62,23 @@ def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
     \b
     Example:  bench demo --out /tmp/demo
     """
+    epochs = -(-steps * BATCH // len(open_corpus("builtin")))  # as many as the steps need
     config = RunConfig(
-        methods=METHODS,
+        methods=("first-last-avg", "last-avg", "embedding-last-avg", "cls", "simcse"),
         seeds=parse_seeds(seeds),
         suites=("check",),
         corpus="builtin",
-        overrides=recipe(steps),
+        overrides=RECIPE | {"max_steps": str(steps), "epochs": str(epochs)},
         offline=True,
+        runs=str(out / "runs"),
     )
-    config, store = settled(config), RunsFolder(out / "runs")
-    planned = plan.make(config, discover(), DataFolder(None))
+    plan = checked(Plan((config,)))
+    planned, store = plan_runs(plan).runs, RunsFolder(config.runs)
     with reporting(plain) as reporter:
-        records, code = run_all(planned, store, config, reporter, False)
+        records, code = run_all(planned, store, plan.runs[0], reporter, False)
     if records:
         show(records, store, out, browse)
     raise click.exceptions.Exit(code)
-
-
-def recipe(steps: int) -> dict[str, str]:
-    """Recipe values for so many steps: as many passes over the corpus as they need."""
-    epochs = -(-steps * BATCH // len(open_corpus("builtin")))
-    return RECIPE | {"max_steps": str(steps), "epochs": str(epochs)}
 
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:

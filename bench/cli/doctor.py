@@ -1,4 +1,4 @@
-"""``bench doctor``: what is installed, where runs would go, and which command is next."""
+"""``bench doctor``: what is installed, where runs go, and which command is next."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import importlib.util
 import platform
 import shlex
 import shutil
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bench.backbones import KNOWN, load, resolve, transformer_folder
-from bench.backbones import fetch as fetch_backbone
+from bench import backbones
 from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
 from bench.base import __version__, devices
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import default_cache
 from bench.base.text import plural, size
 from bench.cli.columns import print_facts, print_findings
-from bench.cli.options import data_option, json_option, json_text, runs_option
+from bench.cli.options import data_option, json_option, json_text, runs_option, warn
+from bench.data.corpora import default_cache
 from bench.data.sets import DataFolder, data_sets
 from bench.run.plugins import discover
 from bench.runs import RunsFolder
@@ -66,27 +66,25 @@ def doctor(
 
 
 def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
-    """What is known of a backbone, and what shows when it is loaded. Raises BenchError where it cannot be."""
-    reference = resolve(name)
+    """What is known about a backbone, and what loading it shows. Raises BenchError if it cannot be loaded."""
+    reference = backbones.resolve(name)
     if fetch:
-        say = partial(click.echo, err=True)
-        reference = fetch_backbone(reference, offline=False, allow_pickle=False, say=say)
-    facts = {"name": name, "about": KNOWN.get(name, ""), "revision": reference.revision}
+        reference = backbones.fetch(reference, offline=False, allow_pickle=False, say=warn)
+    facts = {"name": name, "about": backbones.KNOWN.get(name, ""), "revision": reference.revision}
     if reference.path is None:
         return {**facts, "files": "not on this machine; a run fetches them, and --fetch does now"}
-    config = read_config(transformer_folder(reference.path))
-    backbone = load(reference, offline=True)
-    family = FAMILIES.get(backbone.family)
-    try:
+    folder = backbones.transformer_folder(reference.path)
+    config = read_config(folder)
+    backbone = backbones.load(reference, offline=True)
+    family, head = FAMILIES.get(backbone.family), "no"
+    with suppress(BenchError):
         check_mlm_head(backbone.weights or backbone.path)
         head = "yes"
-    except BenchError:
-        head = "no"
     before, after = backbone.special_tokens()
     ids = [*before, *backbone.ids(["A sentence."])[0], *after]
     return {
         **facts,
-        "files": str(transformer_folder(reference.path)),
+        "files": str(folder),
         "family": config.get("model_type"),
         "layers": config.get("num_hidden_layers"),
         "hidden size": config.get("hidden_size"),
@@ -101,15 +99,14 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
 
 
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
-    """All facts, as JSON. Raises BenchError where a folder that was given cannot be read."""
+    """All facts, as JSON. Raises BenchError for a folder that cannot be read."""
     if data is not None and not data.expanduser().is_dir():
         raise BenchError(
             f"--data {data}: no such folder",
             "without --data: what was fetched; bench data fetch sts --data DIR makes one",
         )
-    registry = discover()
+    registry, store = discover(), RunsFolder(runs)
     device = devices.choose_device("auto")
-    store = RunsFolder(runs)
     disk = shutil.disk_usage(store.path if store.path.exists() else Path.cwd())
     facts: dict[str, Any] = {
         "bench": __version__,
@@ -123,7 +120,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "precision": devices.choose_precision("auto", device),
         "methods": list(registry),
         "left out": list(registry.warnings),
-        "builtin": resolve("builtin").revision[:12],
+        "builtin": backbones.resolve("builtin").revision[:12],
         "data": data_state(DataFolder(data)),
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),
@@ -149,11 +146,10 @@ def data_state(folder: DataFolder) -> list[dict[str, Any]]:
 
 
 def findings(facts: dict[str, Any]) -> list[Finding]:
-    """A line for each part of this machine, and for the data of each suite."""
-    packages = [f"{name} {version}" for name, version in facts["packages"].items()]
+    """A line for each fact about this machine, and for the data of each suite."""
     about = {
         "bench": f"{facts['bench']}, Python {facts['python']}",
-        "packages": ", ".join(packages),
+        "packages": ", ".join(f"{name} {version}" for name, version in facts["packages"].items()),
         "device": facts["device"],
         "precision": f"{facts['precision']} while training, fp32 for scores",
         "methods": f"{len(facts['methods'])}; bench methods lists them",
@@ -177,15 +173,16 @@ def findings(facts: dict[str, Any]) -> list[Finding]:
 
 
 def next_command(facts: dict[str, Any], data: Path | None, runs: Path | None) -> str:
-    """The command that helps most from here, with the folders that were named."""
-    named = "".join(
-        f" --{option} {shlex.quote(str(folder))}"
+    """The most useful next command, with the folders that were named."""
+    of_data, of_runs = (
+        f" --{option} {shlex.quote(str(folder))}" if folder else ""
         for option, folder in (("data", data), ("runs", runs))
-        if folder is not None
     )
     if facts["records"]:
-        return "bench compare" + (f" --runs {shlex.quote(str(runs))}" if runs else "")
+        return f"bench compare{of_runs}"
     whole = [state["suite"] for state in facts["data"] if not state["missing"]]
     if not whole:
         return "bench demo   (no data and no network needed)"
-    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{named}"
+    return (
+        f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{of_data}{of_runs}"
+    )

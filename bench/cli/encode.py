@@ -1,4 +1,4 @@
-"""``bench encode``: one's own sentences to vectors, with the model of a run."""
+"""``bench encode``: your own sentences to vectors, with the model of a run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
+from msgspec import to_builtins
 
+from bench.base.devices import choose_device
 from bench.base.errors import BenchError
+from bench.base.files import files_sha256, write_or_fail
+from bench.base.signals import stop_signals
+from bench.base.text import size
 from bench.cli.options import (
     backbone_offline_option,
     device_option,
@@ -20,13 +26,13 @@ from bench.cli.options import (
     plain_option,
     plugin_option,
     runs_option,
+    warn,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from bench.method import Method
-    from bench.run.plan import TrainedRun
+from bench.cli.progress import reporting
+from bench.data.corpora import open_corpus
+from bench.run.trained_run import find_run, load_run
+from bench.runs import RunsFolder
+from bench.score.suites import check_vectors
 
 FORMATS = (".npy", ".parquet")
 
@@ -68,33 +74,40 @@ def encode(
     """Encode your sentences: row i of the output belongs to row i of FILE.
 
     RUN is an id, its beginning, or a path. FILE is text: .txt (one sentence a line), .csv, .tsv or .jsonl, plain or with .gz or
-    .xz behind it. Sentences and vectors are held in memory.
+    .xz appended. Sentences and vectors are held in memory.
 
     \b
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
-    from bench.base import devices
-    from bench.base.devices import stop_signals
-    from bench.base.text import size
-    from bench.cli.progress import reporting
-    from bench.data.corpora import open_corpus
-    from bench.run.plan import find_run, load_run
-    from bench.runs import RunsFolder
-
     check_target(out, fresh)
     run = find_run(reference, RunsFolder(runs), plugins)
     texts = [row[0] for row in open_corpus(file).only(column).unchanged_rows()]
     for note in run.notes:
-        click.echo(f"warning: {note}", err=True)
-    device = devices.choose_device(device)
+        warn(f"warning: {note}")
+    device = choose_device(device)
+    files = (path for path in run.checkpoint.rglob("*") if path.is_file())
+    about = {  # what decides the vectors
+        "run": run.record.run_id,
+        "fingerprint": run.record.fingerprint,
+        "checkpoint": files_sha256(files, run.checkpoint),
+        "backbone": to_builtins(run.record.provenance.backbone),
+        "method": run.plugin.sha256,
+    }
     with reporting(plain or as_json) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
         method = load_run(
             run, device=device, offline=offline, reporter=shown, should_stop=should_stop
         )
         shown.phase("encode", len(texts))
-        vectors = _vectors(method, texts, run.record.run_id)
-        facts = write_vectors(out, texts, vectors, _about(run))
+        try:
+            vectors_ND = method.encode(texts)
+        except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
+            from bench.training.loop import explain_out_of_memory
+
+            explain_out_of_memory(error, "encoding", device)
+            raise
+        vectors_ND = check_vectors(vectors_ND, texts, run.record.run_id)
+        facts = write_vectors(out, texts, vectors_ND, about)
         shown.label = ""
         shown.done(
             f"done: {facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"
@@ -103,27 +116,25 @@ def encode(
 
 
 def check_target(out: Path, fresh: bool) -> None:
-    """Raises BenchError for a file that vectors cannot be written to."""
+    """Raises BenchError if vectors cannot be written to the file."""
     hint = f"--to a name that ends in {' or '.join(FORMATS)}, in a folder where you may write"
     if out.suffix.lower() not in FORMATS:
         raise BenchError(f"--to {out}: unknown format '{out.suffix}'", hint)
     if out.exists() and (out.is_dir() or not fresh):
-        problem = "this is a folder" if out.is_dir() else "the file is there already"
+        problem = "is a folder" if out.is_dir() else "exists already"
         raise BenchError(f"--to {out}: {problem}", "--fresh replaces a file; or another name")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
-        raise BenchError(f"--to {out}: there is no folder {out.parent} to write into", hint)
+        raise BenchError(f"--to {out}: {out.parent} is not a folder that you may write to", hint)
 
 
 def write_vectors(
     out: Path, texts: Sequence[str], vectors_ND: np.ndarray, about: dict[str, Any]
 ) -> dict[str, Any]:
     """Write ``out`` whole or not at all, as .npy or .parquet, and ``OUT.json`` next to it; returns what that holds. Raises BenchError."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from bench.base.files import write_or_fail
-
+    vectors_ND = np.ascontiguousarray(vectors_ND, dtype="<f4")
     content, (rows, dim) = io.BytesIO(), vectors_ND.shape
     if out.suffix.lower() == ".npy":
         np.save(content, vectors_ND)
@@ -138,34 +149,3 @@ def write_vectors(
     text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
     write_or_fail(out.with_name(out.name + ".json"), text.encode(), hint)
     return facts
-
-
-def _about(run: TrainedRun) -> dict[str, Any]:
-    """What decides the vectors."""
-    from msgspec import to_builtins
-
-    from bench.base.files import files_sha256
-
-    files = (file for file in run.checkpoint.rglob("*") if file.is_file())
-    return {
-        "run": run.record.run_id,
-        "fingerprint": run.record.fingerprint,
-        "checkpoint": files_sha256(files, run.checkpoint),
-        "backbone": to_builtins(run.record.provenance.backbone),
-        "method": run.plugin.sha256,
-    }
-
-
-def _vectors(method: Method, texts: list[str], run_id: str) -> np.ndarray:
-    """(n, dim), float32."""
-    import numpy as np
-
-    from bench.score.suites import check_vectors
-    from bench.training.loop import explain_out_of_memory
-
-    try:
-        encoded = method.encode(texts)
-    except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-        explain_out_of_memory(error, "encoding", method.context.device)
-        raise
-    return np.ascontiguousarray(check_vectors(encoded, texts, run_id), dtype="<f4")

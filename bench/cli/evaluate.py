@@ -1,4 +1,4 @@
-"""``bench evaluate``: finished encoders, scored; each makes the record that ``bench run`` makes."""
+"""``bench evaluate``: finished encoders, scored; each gets a record like those of ``bench run``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.cli.options import comma_list
+from bench.cli.options import comma_list, warn
 from bench.cli.planning import Planned, checked, prepare, show_plan
 from bench.cli.progress import reporting
 from bench.cli.run_all import run_all, show_missing, show_result
@@ -87,7 +87,12 @@ SERVER = "A server"
     show_default=True,
     help="Sentences in one request.",
 )
-@option(SERVER, "--dimensions", type=click.IntRange(min=1), help="How many dimensions to ask for.")
+@option(
+    SERVER,
+    "--dimensions",
+    type=click.IntRange(min=1),
+    help="Dimensions of the vectors, if the model offers several.",
+)
 @option(
     SERVER, "--key-env", help="The environment variable with the key.  [default: BENCH_API_KEY]"
 )
@@ -123,11 +128,11 @@ def evaluate(
     store, titles = RunsFolder(config.runs), config.names
     if bool(models) == (list_sentences is not None):
         raise BenchError(
-            "expected models, or --list-sentences FILE alone", "bench evaluate MODEL --suite sts"
+            "expected one or more models, or only --list-sentences FILE",
+            "bench evaluate MODEL --suite sts",
         )
     if list_sentences is not None:
-        count = write_sentences(list_sentences, config)
-        click.echo(f"{count:,} sentences: {list_sentences}")
+        write_sentences(list_sentences, config)
         return
     if titles and not len(titles) == len(set(titles)) == len(models):
         raise BenchError(
@@ -149,13 +154,12 @@ def evaluate(
         )
         encoders.append(encoder)
         titled = replace(config, names=(title,) if title else ())
-        make = partial(plan_model, encoder, titled)
-        plans.append(prepare(make, titled, only_look=dry_run))
+        plans.append(prepare(partial(plan_model, encoder, titled), titled, only_look=dry_run))
     planned = tuple(run for plan in plans for run in plan.runs)
     worst = show_missing(planned)
     for run in planned:
         if not run.provisional and (line := check_model(run)):
-            click.echo(line, err=True)
+            warn(line)
     if dry_run:
         pending = tuple(item for plan in plans for item in plan.to_fetch)
         show_plan(Planned(planned, pending), store, config, as_json, everything=True)
@@ -171,10 +175,10 @@ def evaluate(
     raise click.exceptions.Exit(worst)
 
 
-def write_sentences(file: Path, config: RunConfig) -> int:
-    """One JSON object a line, {"sentence": ...}: the distinct sentences of every task, as they are encoded. Returns how many."""
+def write_sentences(file: Path, config: RunConfig) -> None:
+    """One JSON object per line, {"sentence": ...}: the distinct sentences of every task, as they are encoded."""
     data = DataFolder(Path(config.data) if config.data else None, offline=config.offline)
     sentences = scored_sentences_of(config.suites, config.text, data)
     lines = [json.dumps({"sentence": text}, ensure_ascii=False) + "\n" for text in sentences]
     write_or_fail(file, "".join(lines).encode("utf-8", "surrogatepass"))
-    return len(sentences)
+    click.echo(f"{len(sentences):,} sentences: {file}")

@@ -1,4 +1,4 @@
-"""``bench reproduce PAPER:TABLE``: the plan of a printed table or figure, its runs, and ours beside the print."""
+"""``bench reproduce PAPER:TABLE``: the plan of a printed table or figure, its runs, and our scores beside the printed ones."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of
 from bench.runs import RunsFolder
 from bench.show.figures import missing_library
 from bench.show.pages.printed import paper_figure, render
-
-CELLS = ("task", "printed", "ours", "as many new runs as the paper had, 95 %")
-CHANCE = "each interval is a 95 % interval on its own: of 20 cells, one differs by chance"
 
 
 @click.command(
@@ -83,7 +80,7 @@ CHANCE = "each interval is a 95 % interval on its own: of 20 cells, one differs 
     OUTPUT,
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where the page is written: ours beside the print of a table, or a figure.",
+    help="File of the page: our scores beside the printed ones, or a figure.",
 )
 def reproduce(
     name: str | None,
@@ -97,12 +94,11 @@ def reproduce(
     plain: bool,
     **options: Any,
 ) -> None:
-    """Run a paper's table or figure again, and show ours beside the print: consistent, differs, or not tested.
+    """Run a paper's table or figure again, and show our scores beside the printed ones: consistent, differs, or not tested.
 
-    Without a name every table and figure is listed, with yes or no. A figure is drawn from its
-    runs, on a page. What is missing is
-    fetched first, as bench run does it. The same command again repeats nothing that is done and goes on with what was interrupted;
-    processes with one command share its runs. With --set or --budget a run is a trial, not a reproduction.
+    Without a name it lists every table and figure, with yes or no. A figure is drawn from its runs, on a page. What is missing is
+    fetched first, as by bench run. The same command again repeats nothing that is done and continues what was interrupted;
+    several processes with the same command share the runs. With --set or --budget a run is a trial, not a reproduction.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
@@ -114,18 +110,20 @@ def reproduce(
         return
     part = find_part(name)
     if part.how == NO:
-        reason = f"{part.part} of {part.paper} cannot be run again: {part.why}"
-        raise BenchError(reason, "bench reproduce: lists every table and figure")
+        raise BenchError(
+            f"{part.part} of {part.paper} cannot be run again: {part.why}",
+            "bench reproduce lists every table and figure",
+        )
     config = plan_of((), None, options).runs[0]
     registry = known_methods(config.plugins)
     if part.how in (RECIPES, TEMPLATES):  # our recipes, each value with its source
         say(f"{part.part} of {part.paper}: {part.shows}")
         show_part(describe(registry[part.paper]), part.how)
         return
-    chosen = runs_of(
+    listed = runs_of(
         part, registry, filters=filters or (), backbones=backbones or (), released=released
     )
-    listed = with_set(chosen, registry, config.values)
+    listed = with_set(listed, registry, config.values)
     if part.how != SCORES and not dry_run and (lacks := missing_library("bench reproduce")):
         raise lacks
     store, order = RunsFolder(config.runs), in_order(listed)
@@ -167,9 +165,9 @@ def run_stages(
     config: RunConfig,
     reporter: RunReporter,
 ) -> int:
-    """Fetch what is missing and run all that can be run, then what stands on it; returns the exit code.
+    """Fetch what is missing and run all that can be run, then the runs that need those; returns the exit code.
 
-    What cannot be planned is left out with a line. Raises the first such error where nothing can be.
+    A run that cannot be planned is left out with a line. Raises the first such error if none can be.
     """
     worst = 0
     for stage in ([run for run in order if not run.on], [run for run in order if run.on]):
@@ -179,20 +177,20 @@ def run_stages(
             warn(f"{error.message}: runs that need it are left out")
             config = replace(config, offline=True)
             planned = plan(stage, config).runs
-        errors = [(run.name, run.error) for run in stage if run.error]
-        if errors and not any(run.planned for run in order):
-            first = errors[0][1]
-            raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
-        for name, why in errors:
-            show_error(why, f"left out: {name}")
+        for run in stage:
+            if run.error and not any(one.planned for one in order):
+                raise BenchError(f"none of it can be run here: {run.error.message}", run.error.hint)
+            if run.error:
+                show_error(run.error, f"left out: {run.name}")
+                worst = max(worst, 1)
         missing = show_missing(planned)
         _, code = run_all(planned, store, config, reporter, as_json=False)
-        worst = max(worst, code, missing, int(bool(errors)))
+        worst = max(worst, code, missing)
     return worst
 
 
 def list_parts(as_json: bool) -> None:
-    """Every table and figure of the papers: whether it can be done again, and by which command or why not."""
+    """Every table and figure of the papers: whether it can be run again, by which command or why not."""
     if as_json:
         for part in contents():
             facts = {**asdict(part), "again": part.how != NO, "command": part.command or None}
@@ -205,11 +203,11 @@ def list_parts(as_json: bool) -> None:
     print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
 
 
-# --- what became of it: ours beside the print ---
+# --- the results: our scores beside the printed ones ---
 
 
 def show_rows(order: Sequence[TableRun]) -> None:
-    """Each printed row, its printed value, and the run that it means."""
+    """Each printed row, its value, and its run."""
     rows = [
         (row.first.label, (row.average or row.cells[0]).printed, row.first.runs, run.name)
         for run in order
@@ -238,14 +236,14 @@ def skipped_rows(listed: Sequence[TableRun]) -> list[tuple[str, str]]:
 
 
 def judged(listed: Sequence[TableRun], store: RunsFolder, text: str) -> dict[str, list[Reproduced]]:
-    """Title of a printed row and its run -> what became of its cells."""
+    """Title of a printed row and its run -> the results of its cells."""
     rows = [(run, row) for run in listed if not run.why_not for row in run.rows]
-    pairs_of_runs = [
-        Beside(row.cells, [r for r, _ in finished(run, store)], run.differs_from(row.first))
+    beside = [
+        Beside(row.cells, [one for one, _ in finished(run, store)], run.differs_from(row.first))
         for run, row in rows
     ]
     by_title: dict[str, list[Reproduced]] = {}
-    for (run, row), cells in zip(rows, judge_rows(pairs_of_runs, text), strict=True):
+    for (run, row), cells in zip(rows, judge_rows(beside, text), strict=True):
         by_title.setdefault(_title(run, row.first), []).extend(cells)
     return by_title
 
@@ -259,14 +257,18 @@ def show_results(listed: Sequence[TableRun], store: RunsFolder, text: str, as_js
                 click.echo(json_text(asdict(cell) | more))
             continue
         say(title, hang=2)
-        print_columns(map(_columns, cells), headings=CELLS, indent=2)
+        print_columns(
+            map(_columns, cells),
+            headings=("task", "printed", "ours", "as many new runs as the paper had, 95 %"),
+            indent=2,
+        )
         for note in dict.fromkeys(note for cell in cells for note in cell.notes):
             say(f"note: {note}", indent=2, hang=6)
         click.echo()
     if as_json:
         return
     show_skipped(listed)
-    say(CHANCE)
+    say("each interval is a 95 % interval on its own: of 20 cells, one differs by chance")
     say(f"records: {store.path}; next: bench compare --with-paper --runs {store.path}")
 
 
@@ -288,7 +290,7 @@ def _columns(cell: Reproduced) -> tuple[str, str, str, str]:
 def write_page(
     file: Path, part: Part, listed: Sequence[TableRun], store: RunsFolder, text: str
 ) -> None:
-    """The page of a figure that is drawn from our runs, or of a table's cells beside ours; and what was not run."""
+    """The page of a figure that is drawn from our runs, or of a table's cells beside ours; and the rows that were not run."""
     runs = {run.name: ours for run in listed if (ours := finished(run, store))}
     page = render(
         f"{part.name}, run again",

@@ -1,4 +1,4 @@
-"""``bench search``: the same search for the values of every method's recipe, so that a comparison compares methods."""
+"""``bench search``: the same search for the recipe values of every method, so that a comparison compares methods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec import to_builtins
@@ -22,18 +22,20 @@ from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, sh
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.plan import check_names
-from bench.run.search.space import short
+from bench.run.search import (
+    Job,
+    Worker,
+    definition,
+    jobs_of,
+    plan_notes,
+    search_facts,
+    short,
+    write_recipe,
+)
 from bench.runs import RunsFolder
-from bench.runs.searches import RECIPE, RUNNING, best_trial, expected_best
+from bench.runs.searches import RECIPE, RUNNING, Search, Study, Trial, best_trial, expected_best
 from bench.score.suites import expand_suites
 from bench.show.figures import missing_library, write_figures
-
-if TYPE_CHECKING:
-    from bench.cli.progress import RunReporter
-    from bench.run.search.trials import Job, Worker
-    from bench.runs.searches import Search, Study, Trial
-
-SEEDS = (901,)  # published runs need others
 
 
 @click.command(
@@ -59,7 +61,7 @@ SEEDS = (901,)  # published runs need others
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a recipe value; it is the same in all trials, and is not searched. May be repeated.",
+    help="Change a recipe value; it is the same in all trials, and is not  May be repeated.",
 )
 @option(
     WHAT,
@@ -131,10 +133,10 @@ def search(
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
     if importlib.util.find_spec("optuna") is None:
-        text = "bench search needs Optuna, which is not installed"
-        raise BenchError(text, "pip install 'sentence-bench[search]'")
-    from bench.run.search import trials as searched
-
+        raise BenchError(
+            "bench search needs Optuna, which is not installed",
+            "pip install 'sentence-bench[search]'",
+        )
     config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
@@ -142,21 +144,23 @@ def search(
     fixed = {**config.values, "select_on": select}
     config = replace(
         config,
-        suites=("check",),  # which needs no data: no suite is scored
-        seeds=config.seeds if options["seeds"] else SEEDS,
+        suites=("check",),  # which needs no data: nothing is scored
+        seeds=config.seeds if options["seeds"] else (901,),  # published runs need others
         budget=None,
         overrides={key: one_value(value) for key, value in fixed.items()},
     )
     methods = [method for method, _ in config.named]
     if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
-        text = "a search has one recipe per method: a method or a backbone too many is named"
-        raise BenchError(text, "one search for each variant and each backbone")
+        raise BenchError(
+            "a search has one recipe per method, and one backbone: too many are named",
+            "one search for each variant and each backbone",
+        )
     settled = checked(Plan((config,)), only_look=dry_run)
     config = settled.runs[0]
     planned = plan_runs(settled, only_look=dry_run)
     store = RunsFolder(config.runs)
-    jobs = searched.jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
-    study = searched.definition(
+    jobs = jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
+    study = definition(
         jobs,
         name=name,
         trials=trials,
@@ -165,23 +169,36 @@ def search(
         suites=suites,
         fixed=tuple(fixed),
     )
-    for note in searched.plan_notes(jobs):
+    for note in plan_notes(jobs):
         warn(f"note: {note}")
     if dry_run:
         show_space(jobs, study, store, config.device, as_json)
         if planned.to_fetch and not as_json:
             print_grid(pending_grid(planned.to_fetch), indent=2)
         return
-    worker = searched.Worker(store.folder(study.name), study, jobs, config)
+    worker = Worker(store.folder(study.name), study, jobs, config)
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
-        reporter.plan(worker.order())
-        run_trials(worker, reporter)
+        order = worker.order()
+        reporter.plan(order)
+        for place, (method, number) in enumerate(order, 1):
+            with worker.claimed(method, number) as trial:
+                if trial is None:  # it has ended, or another process works on it
+                    continue
+                label = f"trial {number}" if number else "recipe as it is"
+                reporter.start(f"{method} {label}", place)
+                reporter.note(values_of(trial))
+                trial = worker.run(trial, reporter)
+                scores = f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
+                reporter.done(
+                    f"{trial.state}: {trial.error or scores}; "
+                    f"{trial.steps:,} steps, {trial.seconds:.1f} s"
+                )
     with worker.lock:
         results = worker.write()
-        files = {method: searched.write_recipe(worker.folder, results, method) for method in jobs}
-    facts = {method: searched.search_facts(results, method) for method in jobs}
+        files = {method: write_recipe(worker.folder, results, method) for method in jobs}
+    facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
         for method, file in files.items():
             click.echo(json_text({"method": method, "recipe": str(file or ""), **facts[method]}))
@@ -191,21 +208,7 @@ def search(
         say(f"next: bench run {' '.join(made)} --seeds 1-5")
 
 
-def run_trials(worker: Worker, reporter: RunReporter) -> None:
-    """All trials that no other process works on, one after the other."""
-    for place, (method, number) in enumerate(worker.order(), 1):
-        with worker.claimed(method, number) as trial:
-            if trial is None:
-                continue
-            label = f"trial {number}" if number else "recipe as it is"
-            reporter.start(f"{method} {label}", place)
-            reporter.note(values_text(trial))
-            trial = worker.run(trial, reporter)
-            result = trial.error or f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
-            reporter.done(f"{trial.state}: {result}; {trial.steps:,} steps, {trial.seconds:.1f} s")
-
-
-def values_text(trial: Trial | None) -> str:
+def values_of(trial: Trial | None) -> str:
     values = trial.values.items() if trial else ()
     return ", ".join(f"{key}={short(value)}" for key, value in values) or "the recipe's values"
 
@@ -213,10 +216,11 @@ def values_text(trial: Trial | None) -> str:
 def show_space(
     jobs: Mapping[str, Job], study: Study, store: RunsFolder, device: str, as_json: bool
 ) -> None:
-    """What would be searched: each recipe key with the source of its bounds, and the time of all trials."""
+    """The plan: each recipe key with the source of its bounds, and the time of all trials."""
     earlier = speeds_of_earlier_runs(store, device)
-    times = [estimate(run, earlier, device).seconds for job in jobs.values() for run in job.runs]
-    seconds = sum(filter(None, times)) * (study.trials + 1)
+    seconds = (study.trials + 1) * sum(
+        estimate(run, earlier, device).seconds or 0 for job in jobs.values() for run in job.runs
+    )
     if as_json:
         click.echo(json_text({**to_builtins(study), "seconds": seconds or None}))
         return
@@ -232,7 +236,7 @@ def show_space(
 
 
 def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:
-    """The results so far as a table, and as figures where matplotlib is installed. ``facts``: of each method."""
+    """The results so far as a table, and as figures if matplotlib is installed. ``facts``: of each method."""
     rows = []
     for method, trials in search.trials.items():
         tried = [trial for trial in trials if trial.number != RECIPE]
@@ -246,11 +250,13 @@ def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, A
                 "" if best is None else f"{best:.2f}",
                 " ".join(f"{curve[n - 1]:.2f}" for n in places),
                 ", ".join(f"{n} {state}" for state, n in Counter(t.state for t in tried).items()),
-                values_text(best_trial(trials)),
+                values_of(best_trial(trials)),
             )
         )
-    columns = "method", "recipe", "best", "expected best", "trials", "values of the best"
-    print_columns(rows, headings=columns)
+    print_columns(
+        rows,
+        headings=("method", "recipe", "best", "expected best", "trials", "values of the best"),
+    )
     say(f"{search.study.select_on}, mean over the seeds of the search. New seeds score lower.")
     say("expected best: of one trial, half of them and all (Dodge et al. 2019)")
     if lacks := missing_library("bench search"):

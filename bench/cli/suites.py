@@ -52,16 +52,16 @@ def suites(
     chosen = []
     for suite_name in suite_names():
         try:
-            chosen.append(suite(suite_name))
+            chosen.append(_as_data(suite(suite_name)))
         except BenchError as error:
             warn(f"warning: {error.message}")
     if as_json:
-        for one in chosen:
-            click.echo(json_text(_as_data(one)))
+        for facts in chosen:
+            click.echo(json_text(facts))
         return
     columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
-    rows = [(one.name, str(len(one.tasks)), one.description) for one in chosen]
-    print_grid(grid(columns, rows, notes=["everything about one: bench suites NAME"]))
+    rows = [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen]
+    print_grid(grid(columns, rows, notes=["bench suites NAME: everything about one"]))
 
 
 def _show(facts: dict[str, Any]) -> None:

@@ -1,18 +1,21 @@
-"""The conformance suite: what any plugin must keep, whoever wrote it. ``bench methods --check NAME-or-FILE`` runs it.
+"""The conformance suite: what any plugin must keep to. ``bench check NAME-or-FILE`` runs it.
 
-The method is built on a tiny random BERT with the built-in tokenizer, so that it takes seconds and needs no data.
+A method is built on a tiny random BERT with the built-in tokenizer, so that it takes seconds and needs no data. A suite is scored with
+a stand-in for the encoder: its scores must be repeatable, come from the vectors, and follow from its predictions alone.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -25,21 +28,23 @@ from safetensors.torch import load_file, save_file
 
 from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
 from bench.backbones.folder import WEIGHTS
-from bench.base.contract import (
-    Failed,
-    fail_if,
-    once_each,
-    place_of_code,
-    result_of,
-)
-from bench.base.errors import AGREES, BenchError, Finding, UnknownName
+from bench.base.contract import Failed, fail_if, located, once_each, place_of_code, result_of
+from bench.base.errors import BenchError, PluginFailed, RunFailed, UnknownName
+from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.data.corpora import KINDS
+from bench.data.sets import DataFolder
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
 from bench.run.plan import learns
 from bench.run.plugins import Plugin
-from bench.run.recipes import check_entries, check_overrides, choose, fits, merge, read, variants_of
-from bench.run.search.space import check_key, dimension, with_values
+from bench.run.recipe_file import fits, read
+from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
+from bench.run.search import check_key, dimension, with_values
+from bench.runs import RunsFolder, ScoreKey
+from bench.runs.arrays import read_arrays
+from bench.runs.predicted import METRICS
+from bench.score.suites import Suite, Task, TaskResult, Vectors
+from bench.score.suites.from_predictions import rescore
 
 SENTENCES = [
     "A man is playing a guitar .",
@@ -54,9 +59,11 @@ SENTENCES = [
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
+# --- a method ---
+
+
 def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
-    """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError where the method cannot be
-    built at all."""
+    """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError if the method cannot be built."""
     cls = plugin.cls
     check_overrides(overrides, [cls], any(learns(cls, setting) for setting in cls.settings))
     check_entries(cls, read(plugin.folder, plugin.name).recipes)
@@ -64,24 +71,19 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(Path(folder) / "tiny", prefix=5 if PREFIX in cls.reads else 0)
         for setting, variant in product(cls.settings, ("", *variants_of(cls))):
-            place = Path(folder) / f"{setting}+{variant}"
-            case = Case(plugin, setting, backbone, overrides, place, variant)
+            name = f"{setting}+{variant}" if variant else setting
+            case = Case(plugin, setting, backbone, overrides, Path(folder) / name, variant)
+            checks = ENCODING if setting == "none" else ENCODING + TRAINING
             if variant:
-                results += _of_variant(case)
-            else:
-                checks = ENCODING if setting == "none" else ENCODING + TRAINING
-                results += _findings(case, checks)
+                try:
+                    built = result_of(name, "can be built", partial(can_be_built, case))
+                except BenchError as error:  # not every setting needs to have every variant
+                    built = Finding("may be refused", name, AGREES, f"refused: {error.message}")
+                results.append(built)
+                shorter = OF_VARIANTS[:1] if setting == "none" else OF_VARIANTS
+                checks = shorter if built.kind == "can be built" and built.passed else ()
+            results += [result_of(name, kind, partial(function, case)) for kind, function in checks]
     return once_each(results)
-
-
-def _of_variant(case: Case) -> list[Finding]:
-    """The shorter checks; or why a setting refuses the variant, which need not be one of every setting."""
-    try:
-        built = result_of(case.name, "can be built", partial(can_be_built, case))
-    except BenchError as error:
-        return [Finding("may be refused", case.name, AGREES, f"refused: {error.message}")]
-    checks = OF_VARIANTS[:1] if case.setting == "none" else OF_VARIANTS
-    return [built] if built.failed else _findings(case, checks)
 
 
 def can_be_built(case: Case) -> str:
@@ -93,10 +95,6 @@ def can_be_built(case: Case) -> str:
     except UnknownName as error:
         raise Failed(f"{place_of_code(case.plugin.cls)}: {error.message}") from None
     return "built"
-
-
-def _findings(case: Case, checks: Checks) -> list[Finding]:
-    return [result_of(case.name, name, partial(function, case)) for name, function in checks]
 
 
 def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
@@ -118,8 +116,8 @@ def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
         max_position_embeddings=256,
     )
     model = BertForPreTraining(config)
-    for parameter in model.parameters():  # the library's start is so flat that mistakes hardly show
-        torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
+    for matrix in (p for p in model.parameters() if p.ndim > 1):
+        torch.nn.init.normal_(matrix, std=0.1)  # with the library's weights mistakes hardly show
     model.save_pretrained(folder)
     if prefix:
         shapes = {
@@ -144,7 +142,7 @@ COLUMNS = {kind: names for names, kind in KINDS.items()}
 
 @dataclass
 class Case:
-    """A method in one setting, built when it is asked for."""
+    """A method in one setting."""
 
     plugin: Plugin
     setting: str
@@ -153,15 +151,10 @@ class Case:
     folder: Path
     variant: str = ""
 
-    @property
-    def name(self) -> str:
-        return f"{self.setting}+{self.variant}" if self.variant else self.setting
-
     def build(self, seed: int = 1) -> Method:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
-        backbone = resolve(self.backbone)
-        if cls.own_backbone:
-            backbone = Reference(cls.own_backbone, "unknown", None)
+        own = cls.own_backbone
+        backbone = Reference(own, "unknown", None) if own else resolve(self.backbone)
         recipes = read(self.plugin.folder, self.plugin.name).recipes
         entry = choose(recipes, self.setting, self.backbone, self.variant)
         recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
@@ -172,7 +165,7 @@ class Case:
     def trained(self) -> TorchMethod:
         method = self.build()
         if not isinstance(method, TorchMethod):
-            raise Failed("not a TorchMethod: how it trains is not checked here")
+            raise Failed("its training is not checked, because it is not a TorchMethod")
         method.train()
         return method
 
@@ -180,7 +173,7 @@ class Case:
         return checked_loss(method, method(self.batch(method, step)))
 
     def batch(self, method: TorchMethod, step: int = 0) -> Batch:
-        """The sentences; at every step in another order."""
+        """The sentences, in another order at every step."""
         kind = method.needs(self.setting, method.recipe)[-1]
         texts: list[Any] = (
             SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
@@ -246,7 +239,7 @@ np.save(Path(folder) / "elsewhere.npy", vectors)
 
 
 def encode_elsewhere(case: Case) -> np.ndarray:
-    """The vectors of the sentences by another process, in which Python's hashes of strings are others. Raises Failed."""
+    """The vectors of the sentences from another process, in which Python hashes strings differently. Raises Failed."""
     package = case.plugin.package
     files = [os.path.abspath(package)] if package.endswith(".py") else []
     case.folder.mkdir(parents=True, exist_ok=True)
@@ -267,10 +260,10 @@ def encode_elsewhere(case: Case) -> np.ndarray:
 
 
 def encode_loaded(case: Case, method: Method) -> np.ndarray:
-    """The vectors of another method that loads what this one saved."""
-    other, folder = case.build(seed=2), case.folder / "saved"
-    method.save(folder)
-    other.load(folder)
+    """The vectors of another object that loads what this one saved."""
+    other = case.build(seed=2)
+    method.save(case.folder / "saved")
+    other.load(case.folder / "saved")
     return other.encode(SENTENCES)
 
 
@@ -287,9 +280,9 @@ def checkpoint_is_plain(case: Case) -> str:
 
 
 def loss_is_finite(case: Case) -> str:
-    loss = case.loss(case.trained())
-    fail_if(not torch.isfinite(loss.total).all(), f"expected one finite number, found {loss.total}")
-    return f"{loss.total.item():.3f}"
+    total = case.loss(case.trained()).total
+    fail_if(not torch.isfinite(total).all(), f"expected one finite number, found {total}")
+    return f"{total.item():.3f}"
 
 
 def gradient_reaches_what_trains(case: Case) -> str:
@@ -308,20 +301,13 @@ def gradient_reaches_what_trains(case: Case) -> str:
 def nothing_frozen_moves(case: Case) -> str:
     method = case.trained()
     before = {name: tensor.clone() for name, tensor in method.state_dict().items()}
-    trained = [p for p in method.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-2)
+    optimizer = torch.optim.AdamW([p for p in method.parameters() if p.requires_grad], lr=1e-2)
     case.loss(method).total.backward()
     optimizer.step()
-    saved = set(method.training_state())
-    moved = {
-        name
-        for name, tensor in method.state_dict().items()
-        if not torch.equal(tensor, before[name])
-    }
-    fail_if(
-        moved - saved,
-        f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}",
-    )
+    now = method.state_dict()
+    moved = {name for name, tensor in before.items() if not torch.equal(tensor, now[name])}
+    lost = ", ".join(sorted(moved - set(method.training_state()))[:3])
+    fail_if(lost, f"moved, but neither in the checkpoint nor in the state to resume from: {lost}")
     fail_if(not moved, "an optimiser step changed nothing")
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
 
@@ -330,7 +316,7 @@ STEPS, STOPPED = 6, 3
 
 
 def training_goes_on(case: Case) -> str:
-    """Stopped after three of six steps and gone on with by a method built anew, as ``bench run`` does after a crash."""
+    """Stopped after three of six steps and continued by a new object, as ``bench run`` does after a crash."""
     first = case.trained()
     torch.manual_seed(0)
     optimizer = first.optimizer()
@@ -347,8 +333,9 @@ def training_goes_on(case: Case) -> str:
         loss = _step(second, case, again, step)
         fail_if(
             abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)),
-            f"step {step + 1} has the loss {losses[step]:.5f}, and {loss:.5f} where the training was stopped after step {STOPPED}: what is kept "
-            "in a plain attribute is lost; register_buffer keeps it (training_only says that no checkpoint needs it)",
+            f"the loss of step {step + 1} is {losses[step]:.5f}, and {loss:.5f} if the training was stopped after "
+            f"step {STOPPED}: what is kept in a plain attribute is lost; register_buffer keeps it "
+            "(list it in training_only if the checkpoint does not need it)",
         )
     return f"{STEPS} steps, stopped after {STOPPED}: {losses[0]:.3f} to {losses[-1]:.3f}"
 
@@ -363,12 +350,12 @@ def _step(method: TorchMethod, case: Case, optimizer: torch.optim.Optimizer, ste
 
 
 def a_batch_can_be_cut(case: Case) -> str:
-    """In training mode, without dropout: a view that some other cause makes random is not compared."""
+    """In training mode, without dropout. A view that is random for another reason is not compared."""
     from bench.training.gradient import in_chunks
 
     method = case.trained()
     if not method.is_split():
-        return "defines forward(batch) as a whole: no --chunk"
+        return "--chunk does not apply: it defines forward(batch) as a whole"
     batch = case.batch(method)
     for module in method.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -388,25 +375,26 @@ def a_batch_can_be_cut(case: Case) -> str:
         moved = (view - apart[i]).abs().max().item() if fixed else 0.0
         fail_if(
             moved > TOLERANCE * max(1.0, view.abs().max().item()),
-            f"a row of view {i + 1} depends on other rows: alone with two of them it differs by {moved:.1e}",
+            f"a row of view {i + 1} depends on other rows: in a chunk of three it differs by {moved:.1e}",
         )
     return f"{len(whole)} views of {batch.size} rows"
 
 
 def space_is_sound(case: Case) -> str:
-    """Every value of the method's own spaces is one that it takes."""
-    plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
+    """The method accepts every value of its own search spaces."""
+    plugin, recipe = case.plugin, case.build().recipe
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
-    for table in read(plugin.folder, plugin.name).spaces:
-        axes = ("setting", "variant")
-        if not all(fits(getattr(table, axis), getattr(case, axis)) for axis in axes):
-            continue
-        for key, bounds in table.values.items():
-            check_key(key, recipe, plugin, f"in a space of {plugin.name}")
-            keys[key] = None
-            for value in dimension(key, bounds, recipe, f"space of {key}").grid():
-                plugin.cls.check(with_values(recipe, {key: value}, "space"), path)
-    return ", ".join(keys) or "nothing is searched"
+    searched = [
+        (key, bounds)
+        for table in read(plugin.folder, plugin.name).spaces
+        if fits(table.setting, case.setting) and fits(table.variant, case.variant)
+        for key, bounds in table.values.items()
+    ]
+    for key, bounds in searched:
+        check_key(key, recipe, plugin, f"in a space of {plugin.name}")
+        for value in dimension(key, bounds, recipe, f"space of {key}").grid():
+            plugin.cls.check(with_values(recipe, {key: value}, "space"), path)
+    return ", ".join(dict.fromkeys(key for key, _ in searched)) or "nothing is searched"
 
 
 ENCODING: Checks = (
@@ -442,3 +430,212 @@ TRAINING: Checks = (
     ("a stopped training goes on", training_goes_on),
 )
 OF_VARIANTS: Checks = (ENCODING[0], TRAINING[0], TRAINING[-1])
+
+
+# --- a suite ---
+
+DIMENSIONS = 32
+
+
+def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
+    """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated between two."""
+    digests = [hashlib.sha256(sentence.encode()).digest()[:8] for sentence in sentences]
+    rows = [np.random.default_rng([seed, *bits]).standard_normal(DIMENSIONS) for bits in digests]
+    return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
+
+
+def check_suite(suite: Suite, data: DataFolder) -> list[Finding]:
+    """Every check of every task. Raises BenchError if data is missing or damaged."""
+    results = []
+    for task in suite.tasks:
+        try:
+            case = TaskCase(task, data)
+        except PluginFailed as error:  # its ``read`` raises, or returns something else
+            results.append(Finding(OF_TASKS[0][0], task.name, DIFFERS, error.message))
+            continue
+        results += [
+            result_of(task.name, name, partial(function, case)) for name, function in OF_TASKS
+        ]
+    return once_each(results)
+
+
+class TaskCase:
+    """A task with its data. Raises BenchError if they cannot be read."""
+
+    def __init__(self, task: Task, data: DataFolder) -> None:
+        self.task, self.data, self.loaded = task, data, task.load(data)
+
+    def score(self, vectors: Vectors = stand_in) -> TaskResult:
+        try:
+            return self.loaded.score(vectors)
+        except RunFailed as error:
+            raise Failed(f"random vectors are rejected: {error.message}") from None
+
+
+def data_is_read(case: TaskCase) -> str:
+    loaded, again, task = case.loaded, case.task.load(case.data), case.task
+    fail_if(
+        loaded.sha256 != again.sha256 or list(loaded.sentences) != list(again.sentences),
+        "reading it a second time gives other data",
+    )
+    fail_if(len(loaded.sha256) != 64, f"sha256 has {len(loaded.sha256)} characters, not 64")
+    fail_if(
+        task.n and loaded.n != task.n, f"the task says n={task.n}, its data has {loaded.n} items"
+    )
+    return f"{loaded.n:,} items, sha256 {loaded.sha256[:8]}"
+
+
+def sentences_are_named(case: TaskCase) -> str:
+    """Also that the encoder gets plain text: an object with more in it could hold the answer."""
+    named, requested = list(case.loaded.sentences), list[str]()
+    fail_if(not named, "sentences is empty")
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        requested.extend(sentences)
+        return stand_in(sentences)
+
+    case.score(encode)
+    strange = [type(text).__name__ for text in (*named, *requested) if type(text) is not str]
+    fail_if(strange, f"sentences holds {''.join(strange[:1])}, not str")
+    more = [text for text in requested if text not in set(named)]
+    fail_if(more, f"score encodes a text that sentences lacks: {''.join(more[:1])[:40]!r}")
+    return f"{len(named):,}, {len(set(named)):,} of them distinct"
+
+
+def score_is_repeatable(case: TaskCase) -> str:
+    first, second = case.score(), TaskCase(case.task, case.data).score()
+    fail_if(
+        first.value != second.value or first.predictions_sha256 != second.predictions_sha256,
+        f"the same vectors score {first.value:.4f} and {second.value:.4f}, or give other predictions; "
+        "fix its seeds",
+    )
+    return f"{first.value:.2f} of random vectors"
+
+
+def predictions_follow_the_vectors(case: TaskCase) -> str:
+    results = [case.score(partial(stand_in, seed=seed)) for seed in (0, 1)]
+    fail_if(
+        not all(result.predictions for result in results),
+        "it stores no predictions: tables have no interval, and nobody can check the score",
+    )
+    fail_if(
+        results[0].predictions_sha256 == results[1].predictions_sha256,
+        "unrelated vectors give the same predictions: are they made from the gold values?",
+    )
+    fail_if(
+        all(result.value == 100 for result in results),
+        "random vectors score 100: are predictions made from the gold values?",
+    )
+    return f"{', '.join(results[0].predictions)} of {len(next(iter(results[0].predictions.values()))):,} items"
+
+
+def score_follows_from_predictions(case: TaskCase) -> str:
+    """As ``bench verify`` computes it, from predictions that were written and read again."""
+    result = case.score()
+    fail_if(case.task.rescore is None, "rescore is None: bench verify cannot check the score")
+    with tempfile.TemporaryDirectory() as folder:
+        path = RunsFolder(Path(folder)).write_predictions(
+            "run", result.task, result.text, result.predictions, result.suite
+        )
+        arrays = read_arrays(path)
+    again = _scored_again(result, arrays)
+    fail_if(again is None, f"{result.metric} cannot be computed from its predictions")
+    fail_if(
+        not math.isclose(result.value, again.value, rel_tol=1e-9, abs_tol=1e-6),
+        f"{result.value:.6f} is recorded, but its predictions give {again.value:.6f}",
+    )
+    fail_if(
+        result.n != again.n,
+        f"{result.n:,} items are recorded, but there are {again.n:,} predictions",
+    )
+    return "bench verify agrees"
+
+
+def _scored_again(result: TaskResult, arrays: Mapping[str, np.ndarray]) -> Any:
+    key = ScoreKey(result.suite, result.task, result.protocol, result.text)
+    try:
+        return rescore(key, arrays, result.metric)
+    except BenchError as error:
+        raise Failed(error.message) from None
+
+
+def useless_vectors_are_refused(case: TaskCase) -> str:
+    wrong: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "NaN in a vector": lambda x_ND: np.vstack([x_ND[:1] * np.nan, x_ND[1:]]),
+        "all vectors the same": np.ones_like,
+        "a row too few": lambda x_ND: x_ND[1:],
+    }
+    case.score()  # a task that rejects every vector fails elsewhere
+    for name, change in wrong.items():
+        try:
+            result = case.loaded.score(partial(_changed, change))
+        except RunFailed:
+            continue
+        except Exception as error:  # a plugin's own code
+            raise Failed(
+                f"{name}: it raises {located(error)}, not RunFailed as check_vectors and check_variety do"
+            ) from None
+        raise Failed(
+            f"{name}: scored {result.value:.2f}; check_vectors and check_variety reject it"
+        )
+    return ", ".join(wrong)
+
+
+def _changed(change: Callable[[np.ndarray], np.ndarray], sentences: Sequence[str]) -> np.ndarray:
+    return change(stand_in(sentences))
+
+
+def items_stand_alone(case: TaskCase) -> str:
+    """Every second item, scored alone: intervals of the suite's own metric are made of such scores."""
+    if case.task.metric in METRICS:
+        return f"tables know the intervals of {case.task.metric}"
+    if not case.task.by_item:
+        return f"{case.task.metric} has no interval over items: by_item is not set"
+    result = case.score()
+    n = len(result.predictions["prediction"])
+    part = {
+        name: array[::2] if len(array) == n else array for name, array in result.predictions.items()
+    }
+    alone, items = _scored_again(result, part), len(part["prediction"])
+    scored = alone.n if alone else 0
+    fail_if(scored != items, f"of {items} items, every second one, {scored} are scored")
+    return f"{alone.value:.2f} of every second item"
+
+
+BOUNDS = {
+    **dict.fromkeys(("accuracy", "f1", "precision", "recall", "ndcg"), (0, 100)),
+    **dict.fromkeys(("spearman", "pearson", "kendall"), (-100, 100)),
+}
+"""Part of a metric's name -> its lowest and highest value, x 100 as in every score."""
+
+
+def record_takes_it(case: TaskCase) -> str:
+    result = case.score()
+    fail_if(not np.isfinite(result.value) or result.n <= 0, f"value {result.value}, n {result.n}")
+    known = (bounds for name, bounds in BOUNDS.items() if name in result.metric)
+    low, high = next(known, (-math.inf, math.inf))
+    fail_if(
+        not low <= result.value <= high,
+        f"{result.metric} {result.value:g}: expected {low} to {high} (percent)",
+    )
+    expected = (case.task.suite, case.task.name, case.task.protocol, case.task.metric)
+    names = (result.suite, result.task, result.protocol, result.metric)
+    fail_if(names != expected, f"the result is of {names}, the task of {expected}")
+    fail_if(
+        not case.task.protocol.rpartition("/")[2].isdigit(),
+        f"the protocol {case.task.protocol} has no version: NAME/1",
+    )
+    json.dumps(result.detail, allow_nan=False)
+    return f"{result.metric} under {result.protocol}"
+
+
+OF_TASKS: tuple[tuple[str, Callable[[TaskCase], str]], ...] = (
+    ("its data is read, twice the same", data_is_read),
+    ("its sentences are named, and plain text", sentences_are_named),
+    ("its result fits a record", record_takes_it),
+    ("its score is repeatable", score_is_repeatable),
+    ("its predictions follow the vectors", predictions_follow_the_vectors),
+    ("its score follows from its predictions", score_follows_from_predictions),
+    ("useless vectors are refused", useless_vectors_are_refused),
+    ("its items stand alone", items_stand_alone),
+)

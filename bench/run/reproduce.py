@@ -1,4 +1,4 @@
-"""A printed table or figure, run again: the runs that it means, in the order in which they can be done, with their seeds and plans."""
+"""A printed table or figure, run again: the runs that it means, in an order in which they can be done, with their seeds and plans."""
 
 from __future__ import annotations
 
@@ -13,21 +13,9 @@ from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
 from bench.data.sets import DataFolder
-from bench.references import (
-    SUITES,
-    Checkpoint,
-    FigureRuns,
-    Part,
-    ReferenceResult,
-    Row,
-    figure_runs,
-    meaning,
-    released_as,
-    released_for,
-    results,
-    rows,
-    scored_from,
-)
+from bench.references import FigureRuns, Part, ReferenceResult, Row, figure_runs, results, rows
+from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
+from bench.references.ours import SUITES, meaning
 from bench.run import plan
 from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, PlannedRun, learns
@@ -36,15 +24,15 @@ from bench.run.recipes import check_overrides, merge
 from bench.runs import Run, RunsFolder
 
 OPEN = ("not stated", "presumably", "inferred")
-"""Words of a footnote that leaves something open which a run must settle."""
+"""Words of a footnote about something that is open and that a run must settle."""
 RELEASED = "the authors' released checkpoint is scored and nothing is trained"
 FIRST_SEED = 42
-"""That of one run, as everywhere; more runs have the seeds that follow it, so that those of fewer are done already."""
+"""Of one run; further runs have the seeds that follow it, so that a larger number of runs includes a smaller one."""
 
 
 @dataclass(kw_only=True, eq=False)
 class TableRun:
-    """One run, of every seed, and the printed rows that it stands for."""
+    """One run, with every seed, and the printed rows that it stands for."""
 
     rows: tuple[Row, ...]
     method: str = ""
@@ -52,20 +40,20 @@ class TableRun:
     setting: str = ""
     backbone: str = ""  # as bench run takes it: a hub name, a folder, builtin
     suites: tuple[str, ...] = ()
-    changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names
-    overrides: Mapping[str, str] = field(default_factory=dict)  # recipe values that the user gave
-    on: TableRun | None = None  # the run whose encoder is its backbone, or the value of a key
-    on_as: str = ""  # that key ("teacher"); "": its backbone
-    instead_of: tuple[str, ...] = ()  # the tables' backbones, where another one stands in for them
-    checkpoint: Checkpoint | None = None  # the authors' own, which is scored and not trained
-    why_not: str = ""  # why it is not run; then the rest may be empty
-    notes: tuple[str, ...] = ()  # what the print leaves open, and that a checkpoint is scored
-    planned: tuple[PlannedRun, ...] = ()  # one a seed, once it is planned
+    changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the paper names
+    overrides: Mapping[str, str] = field(default_factory=dict)  # the user's recipe values
+    on: TableRun | None = None  # the run whose encoder is its backbone or a recipe value
+    on_as: str = ""  # the key of that value ("teacher"); "": its backbone
+    instead_of: tuple[str, ...] = ()  # the printed backbones that this one stands in for
+    checkpoint: Checkpoint | None = None  # of the authors, which is scored and not trained
+    why_not: str = ""  # the reason it is not run; then the rest may be empty
+    notes: tuple[str, ...] = ()  # what the paper leaves open, and whether a checkpoint is scored
+    planned: tuple[PlannedRun, ...] = ()  # one for each seed
     error: BenchError | None = None  # why it could not be planned
 
     @property
     def name(self) -> str:
-        """ "promcse+eh, supervised, roberta-large"; of what cannot be run, its rows."""
+        """ "promcse+eh, supervised, roberta-large"; the labels of its rows if it cannot be run."""
         if not self.method:
             return ", ".join(self.labels)
         method = f"{self.method}+{self.variant}" if self.variant else self.method
@@ -79,11 +67,11 @@ class TableRun:
 
     @property
     def reason(self) -> str:
-        """Why it is not run; "" where it is."""
+        """Why it is not run; "" if it is."""
         return self.why_not or (self.error.message if self.error else "")
 
     def differs_from(self, cell: ReferenceResult) -> str:
-        """Why this run is not meant to give a printed number; "" where it is."""
+        """Why this run cannot be compared with a printed number; "" if it can."""
         if self.instead_of:
             return f"{self.backbone} stands in for {', '.join(self.instead_of)}"
         if self.overrides:
@@ -94,15 +82,15 @@ class TableRun:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Equal where two rows mean the same run."""
+        """Equal if two rows mean the same run."""
         if not self.method:
             return (self.rows,)
-        below = self.on.identity if self.on else None
         changes = tuple(sorted({**self.changes, **self.overrides}.items()))
-        return self.method, self.variant, self.setting, self.backbone, changes, below
+        model = self.method, self.variant, self.setting, self.backbone
+        return *model, changes, self.on and self.on.identity
 
     def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
-        """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it stands on."""
+        """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it needs."""
         value = {self.on_as: below} if self.on_as and below else {}
         values = {**self.changes, **value, **self.overrides}
         return replace(
@@ -132,8 +120,8 @@ def runs_of(
 
     ``filters`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
     that name) that the part has choose rows; any other one stands in for all of them. A row that the paper itself took from a
-    checkpoint is that checkpoint; ``released``: so is every row of which one is known, and what would be trained is left out.
-    Raises BenchError for what fits no row.
+    checkpoint is that checkpoint; ``released``: so is every row with a known one, and what would be trained is left out.
+    Raises BenchError for a filter or a backbone that fits no row.
     """
     drawn = [one for one in figure_runs() if one.part == part]
     printed = {row.first.backbone for row in printed_rows(part)}
@@ -147,23 +135,29 @@ def runs_of(
         places = [place for name in one.backbones for place in _places(name, printed, backbones)]
         runs += _of_figure(one, places, registry, released)
     if backbones and not runs:
-        text = f"--backbone {','.join(backbones)}: no chosen row of {part.name} is of it"
+        text = f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it"
         raise BenchError(text, part.command)
-    if released:
-        _leave_out_trained(runs, registry, part.name)
+    if released and not any(run.checkpoint for run in runs):
+        raise BenchError(
+            f"--released: no released checkpoint is listed for these rows of {part.name}",
+            "bench references checkpoints",
+        )
+    for run in runs if released else ():
+        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
+            run.why_not = "--released: no released checkpoint of it is listed"
     return together(runs)
 
 
 def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
-    """Each run once, with the rows of all that are the same; so are those that others stand on."""
+    """Each run once, with the rows of all that are the same; also the runs that others need."""
     merged: dict[tuple[object, ...], TableRun] = {}
     for run in runs:
         earlier = merged.setdefault(run.identity, run)
         if earlier is not run:
             earlier.rows += run.rows
-            earlier.suites = tuple(dict.fromkeys(earlier.suites + run.suites))
-            earlier.notes = tuple(dict.fromkeys(earlier.notes + run.notes))
-            earlier.instead_of = tuple(dict.fromkeys(earlier.instead_of + run.instead_of))
+            for name in ("suites", "notes", "instead_of"):
+                both = getattr(earlier, name) + getattr(run, name)
+                setattr(earlier, name, tuple(dict.fromkeys(both)))
     listed = tuple(merged.values())
     for run in listed:
         if run.on is not None:
@@ -172,42 +166,40 @@ def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
 
 
 Place = tuple[str, tuple[str, ...]]
-"""A backbone as bench run takes it, and the printed one that it stands in for; () where it is the printed one."""
+"""A backbone as bench run takes it, and the printed one that it stands in for; () if it is the printed one."""
 
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
-    """Where the rows of a printed backbone are run. ``printed``: names that choose rows."""
-    if not backbones:
-        return [(name, ())]
-    chosen: list[Place] = [(place, ()) for place in backbones if Path(place).name == name]
-    return chosen + [(place, (name,)) for place in backbones if Path(place).name not in printed]
+    """The backbones on which the rows of a printed one are run. ``printed``: names that choose rows."""
+    chosen: list[Place] = [(one, ()) for one in backbones or [name] if Path(one).name == name]
+    return chosen + [(one, (name,)) for one in backbones if Path(one).name not in printed]
 
 
 def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
-    """The rows of a table, those that ``filters`` choose; none of a figure. Raises BenchError for a word that fits none."""
+    """The rows of a table that ``filters`` choose; a figure has none. Raises BenchError for a word that fits none."""
     every = rows([cell for cell in results(paper=part.paper) if cell.table == part.short])
     for word in filters:
         if not any(_fits(row, word) for row in every):
-            labels = ", ".join(dict.fromkeys(row.first.label for row in every)) or "it has no rows"
+            labels = ", ".join(dict.fromkeys(row.first.label for row in every))
             raise BenchError(
-                f"--rows {word}: no row of {part.name} has it: {labels}",
+                f"--rows {word}: no such row in {part.name}, which has {labels or 'no rows'}",
                 "a setting, a method, own, copied, or part of a row's label",
             )
     return [row for row in every if not filters or any(_fits(row, word) for word in filters)]
 
 
 def _fits(row: Row, word: str) -> bool:
-    first, word = row.first, word.lower()
+    first = row.first
     means = meaning(first.method, first.variant, first.setting, first.backbone)
     by = "own" if first.own_result else "copied"
     names = {first.setting, first.method, means.method, means.name, by}
-    return word in names or word in first.label.lower()
+    return word.lower() in names or word.lower() in first.label.lower()
 
 
 def _of_figure(
     drawn: FigureRuns, places: Sequence[Place], registry: Registry, released: bool
 ) -> list[TableRun]:
-    """The runs that a figure is drawn from; a series of a recipe value is a run for each."""
+    """The runs that a figure is drawn from; each value of a series is a run."""
     made = []
     variables = series(dict([drawn.series]) if drawn.series else {})
     for (setting, method, variant), changes in product(drawn.runs, variables):
@@ -244,26 +236,17 @@ def _from_checkpoint(run: TableRun, checkpoint: Checkpoint) -> TableRun:
     )
 
 
-def _leave_out_trained(runs: Sequence[TableRun], registry: Registry, name: str) -> None:
-    """Of what would be trained, say that it is not run. Raises BenchError where no released checkpoint remains."""
-    if not any(run.checkpoint for run in runs):
-        raise BenchError(
-            f"--released: no released checkpoint is listed for these rows of {name}",
-            "bench references checkpoints",
-        )
-    for run in runs:
-        if run.method and (run.on is not None or learns(registry[run.method].cls, run.setting)):
-            run.why_not = "--released: no released checkpoint of it is listed"
-
-
 # --- one printed row ---
 
 
 def _of_row(row: Row, place: Place, registry: Registry, released: bool) -> TableRun:
     first, (backbone, instead_of) = row.first, place
     means = meaning(first.method, first.variant, first.setting, first.backbone)
-    notes = [cell.note for cell in row.cells if cell.own_result]
-    open_notes = [note for note in notes if any(word in note for word in OPEN)]
+    open_notes = [
+        cell.note
+        for cell in row.cells
+        if cell.own_result and any(word in cell.note for word in OPEN)
+    ]
     suites = (SUITES[first.metric],)
     checkpoint = None if instead_of else released_for(first) if released else scored_from(first)
     if checkpoint is not None:
@@ -310,18 +293,16 @@ def with_set(
     for key, text in overrides.items():
         if len(series({key: text})) > 1:
             raise BenchError(
-                f"--set {key}={text}: a table is run again with one value for each key",
+                f"--set {key}={text}: a table is run again with one value per key",
                 "bench run --set KEY=A,B,C",
             )
-    runnable = [run for run in runs if not run.why_not]
-    every = list(dict.fromkeys(one for run in runnable for one in (run, run.on) if one))
+    every = in_order(runs)
+    classes = [registry[run.method].cls for run in every]
+    trained = [learns(cls, run.setting) for cls, run in zip(classes, every, strict=True)]
     if overrides and every:
-        trained = any(learns(registry[run.method].cls, run.setting) for run in every)
-        classes = list(dict.fromkeys(registry[run.method].cls for run in every))
-        check_overrides(overrides, classes, trained)
-    for run in every:
-        cls = registry[run.method].cls
-        recipe = merge(cls, None, "", overrides, trained=learns(cls, run.setting))
+        check_overrides(overrides, list(dict.fromkeys(classes)), any(trained))
+    for run, cls, learning in zip(every, classes, trained, strict=True):
+        recipe = merge(cls, None, "", overrides, trained=learning)
         run.overrides = {key: value for key, value in overrides.items() if key in recipe}
         if run.on_as in run.overrides:  # the user has one already
             run.on, run.on_as = None, ""
@@ -332,15 +313,15 @@ def with_set(
 
 
 def in_order(runs: Sequence[TableRun]) -> list[TableRun]:
-    """Every run that can be done, those that others stand on before them."""
+    """Every run that can be done, each after the one that it needs."""
     runnable = [run for run in runs if not run.why_not]
     every = dict.fromkeys([*(run.on for run in runnable if run.on), *runnable])
     return sorted(every, key=lambda run: run.on is not None)
 
 
 def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> tuple[int, ...]:
-    """The user's, or as many as the printed numbers are of, also those of the runs that stand on this one. One where the print does
-    not say, of a figure, and of a trial, which is not compared with the print."""
+    """The user's, or as many as the printed numbers have, also those of the runs that need this one. One if the paper does not say, for a
+    figure, and for a trial, which is not compared with the paper."""
     if chosen:
         return tuple(chosen)
     above = [run, *(one for one in runs if one.on is run)]
@@ -357,8 +338,7 @@ def plan_runs(
     data: DataFolder,
     ready: Callable[[Reference], Reference],
 ) -> list[plan.PlannedRun]:
-    """Plan each of these runs, as ``bench run`` does, or note the error for which it is left out. The seeds of ``config`` are those
-    that the user chose."""
+    """Plan each of these runs, as ``bench run`` does, or note the error that prevents it. The seeds of ``config`` are the user's."""
     for run in runs:
         run.planned, run.error = (), None
         try:
@@ -372,12 +352,12 @@ def plan_runs(
 def _configs(
     run: TableRun, seeds: Sequence[int], config: RunConfig, store: RunsFolder
 ) -> list[RunConfig]:
-    """One for each encoder that the run stands on. Raises BenchError where there is none yet."""
+    """One for each encoder that the run needs. Raises BenchError if there is none yet."""
     if run.on is None:
         return [run.config(config, seeds)]
     folders = {record.seed: str(folder) for record, folder in finished(run.on, store)}
     if not folders:
-        raise BenchError(f"it stands on {run.on.name}, which has no finished run")
+        raise BenchError(f"it needs a finished run of {run.on.name}")
     by_folder: dict[str, list[int]] = {}
     for seed in seeds:
         if folder := folders.get(seed, folders.get(None)):
@@ -386,7 +366,7 @@ def _configs(
 
 
 def finished(run: TableRun, store: RunsFolder) -> list[Run]:
-    """The finished runs of a planned one, with their folders."""
+    """The finished runs among the planned ones of this run."""
     stored = [(store.get(one.run_id, one.fingerprint), one.run_id) for one in run.planned]
     return [
         Run(record, store.folder(run_id))

@@ -75,7 +75,7 @@ def test_a_file_that_is_there_is_replaced_on_request_only(
 ) -> None:
     assert encode(run, text, tmp_path / "v.npy").exit_code == 0
     before = tree(tmp_path)
-    assert "the file is there already" in error_line(encode(run, text, tmp_path / "v.npy"))
+    assert "exists already" in error_line(encode(run, text, tmp_path / "v.npy"))
     assert tree(tmp_path) == before
     text.write_text("another\n")
     assert encode(run, text, tmp_path / "v.npy", "--fresh").exit_code == 0

@@ -214,7 +214,7 @@ def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """A trial whose checkpoint were gone before it has ended would be a failed one for ever."""
-    from bench.run.search.trials import Worker
+    from bench.run.search import Worker
 
     class Killed(BaseException):
         pass

@@ -224,7 +224,7 @@ def test_a_dimension_that_changes_later_is_told_of_and_the_next_try_goes_on(tmp_
         calls.append(len(some))
         return bag(some, 48 if len(calls) < 4 else 47)
 
-    with pytest.raises(BenchError, match="changes returned 47 dimensions, before 48"):
+    with pytest.raises(BenchError, match="changes returned 47 dimensions, 48 before"):
         bench.evaluate(changes, runs=tmp_path, **CHECK)
     (failed,) = bench.load_runs(tmp_path)
     assert failed.record.status == "failed" and not failed.scores

@@ -17,7 +17,7 @@ from bench.data.sets import DataFolder, Later
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, make
 from bench.run.plugins import discover
-from bench.run.search.space import space_of
+from bench.run.search import space_of
 
 REGISTRY = discover()
 BB, BL, RB, RL = "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"
