@@ -1,4 +1,8 @@
-"""Numbers and names in the form in which every verb and page prints them."""
+"""Numbers and names as every verb and page prints them, and foreign text made harmless in each form.
+
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open a tag, or run a formula or a
+LaTeX command.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
+
+from bench.base.errors import printable
 
 
 def duration(seconds: float) -> str:
@@ -74,3 +80,115 @@ def seed_ranges(seeds: Iterable[int | None]) -> str:
         else:
             parts.append([seed])
     return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+# --- foreign text ---
+
+LONGEST = 300  # characters of a name that are shown
+
+
+def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
+    """``text`` on one line, with control, format and unencodable characters as visible escapes."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    shown = printable(" ".join(text.split()))
+    return shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def lines(text: str) -> list[str]:
+    """Without control characters; blanks inside a line, which align equations, stay."""
+    return [
+        "".join(
+            visible(part, limit=None) if part.strip(" ") else part
+            for part in re.split("( +)", line)
+        )
+        for line in text.splitlines()
+    ]
+
+
+# --- Markdown ---
+
+_MARKDOWN = str.maketrans(
+    {c: "\\" + c for c in "\\`*_{}[]#+|~$"}
+    | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;"}
+)
+
+
+def markdown(text: str, limit: int | None = LONGEST) -> str:
+    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
+    return (
+        visible(text, limit=limit)
+        .translate(_MARKDOWN)
+        .replace("://", "&#58;//")
+        .replace("www.", "www&#46;")
+    )
+
+
+# --- LaTeX ---
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "…": r"\dots{}",
+    "▲": r"$\blacktriangle$",
+    "▼": r"$\blacktriangledown$",
+    "◆": r"$\blacklozenge$",
+    "≈": r"$\approx$",
+}
+_ACCENTS = {
+    "\u0300",
+    "\u0301",
+    "\u0302",
+    "\u0303",
+    "\u0308",
+    "\u030a",
+    "\u030c",
+    "\u0327",
+}  # those that every TeX font can set
+
+
+def latex(text: str) -> str:
+    """``text`` as words in LaTeX; a character that a plain pdflatex cannot set becomes its code."""
+    return "".join(
+        _LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}")
+        for c in visible(text)
+    )
+
+
+def _accented(c: str) -> bool:
+    parts = unicodedata.normalize("NFD", c)
+    return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+
+
+# --- CSV ---
+
+
+def csv_text(text: str, limit: int | None = LONGEST) -> str:
+    """A text cell that no spreadsheet takes for a formula."""
+    shown = visible(text, limit=limit)
+    return "'" + shown if shown[:1] in ("=", "+", "-", "@", "\t", "\r", "|", "%") else shown
+
+
+def csv_value(value: object, limit: int | None = LONGEST) -> str:
+    """A cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return csv_text(value, limit) if isinstance(value, str) else repr(value)

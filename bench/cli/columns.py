@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from bench.base.findings import UNCHECKED, Finding
-from bench.compare.formatting import lines
+from bench.base.text import lines
 from bench.show.grid import Column, Grid, grid, terminal
 
 NARROWEST = 24  # characters of a column of words that can still be read

@@ -13,12 +13,11 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
-from bench.base.text import plural, value_text
+from bench.base.text import lines, plural, value_text
 from bench.cli.check import run_checks
 from bench.cli.columns import print_facts, print_grid, say
 from bench.cli.options import json_option, json_text, plugin_option
 from bench.cli.planning import known_methods
-from bench.compare.formatting import lines
 from bench.method import Method
 from bench.references import results
 from bench.run.config import split_variant

@@ -101,7 +101,7 @@ def publish(
 
 
 def _show(outcome: Outcome) -> None:
-    from bench.compare.formatting import visible
+    from bench.base.text import visible
 
     board = outcome.board
     if outcome.folder is None:

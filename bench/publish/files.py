@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from bench.base.text import plural, slug
+from bench.base.text import markdown, plural, slug
 from bench.board.board import PREVIEW, Board, BoardTable
 from bench.board.names import link, method_page, run_file, search_file
 from bench.board.repeat import repeat
-from bench.compare.formatting import SEVERAL, markdown, setting_words
+from bench.compare.formatting import SEVERAL, setting_words
 from bench.publish.versions import PLAN, Version
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks

@@ -14,7 +14,7 @@ import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.compare.formatting import visible
+from bench.base.text import visible
 from bench.compare.statistics.table import Differs
 from bench.references import figure_runs, printed_points, results
 from bench.references.ours import meaning

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from bench.base.text import slug
+from bench.base.text import slug, visible
 from bench.board.board import Board
-from bench.compare.formatting import setting_words, variant_words, visible
+from bench.compare.formatting import setting_words, variant_words
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.runs.record import Score
 from bench.runs.run import Run

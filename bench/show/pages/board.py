@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bench.base.text import seed_ranges, value_text
+from bench.base.text import seed_ranges, value_text, visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer
 from bench.board.repeat import repeat
-from bench.compare.formatting import SEVERAL, setting_words, variant_words, visible
+from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
 from bench.runs.run import Run
