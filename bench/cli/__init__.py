@@ -94,7 +94,8 @@ class Verbs(HelpfulGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"bench.cli.{name}"), name)
+        module = "publish" if name == "submit" else name
+        command: click.Command = getattr(importlib.import_module(f"bench.cli.{module}"), name)
         return command
 
     def resolve_command(

@@ -10,8 +10,14 @@ from typing import NoReturn
 import click
 
 from bench.base.findings import Finding
-from bench.cli.columns import print_findings
-from bench.cli.options import data_option, json_option, json_text, parse_overrides, warn
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    parse_overrides,
+    print_findings,
+    warn,
+)
 from bench.data.sets import DataFolder
 from bench.run.config import read_plan
 from bench.run.plugins import discover

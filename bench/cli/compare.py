@@ -17,13 +17,15 @@ from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer, judged_tables
-from bench.cli.columns import print_columns, print_grid, say
 from bench.cli.options import (
     comma_list,
     data_option,
     json_text,
     no_collection,
+    print_columns,
+    print_grid,
     runs_option,
+    say,
     suite_file_option,
     warn,
 )

@@ -15,10 +15,18 @@ from bench.base.files import write_or_fail
 from bench.base.findings import DIFFERS, Finding
 from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
-from bench.cli.columns import print_facts, print_findings, print_grid, say
-from bench.cli.options import comma_list, data_option, json_option, json_text, warn
-from bench.cli.planning import announce
-from bench.cli.progress import RunReporter
+from bench.cli.options import (
+    comma_list,
+    data_option,
+    json_option,
+    json_text,
+    print_facts,
+    print_findings,
+    print_grid,
+    say,
+    warn,
+)
+from bench.cli.planning import RunReporter, announce
 from bench.data.corpora import open_corpus
 from bench.data.fetching import offline_now
 from bench.data.overlap import (

@@ -20,8 +20,14 @@ from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.base.package import __version__
 from bench.base.text import plural, size
-from bench.cli.columns import print_facts, print_findings
-from bench.cli.options import data_option, json_option, json_text, runs_option
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    print_facts,
+    print_findings,
+    runs_option,
+)
 from bench.data.corpora import default_cache
 from bench.data.sets import DataFolder, data_sets
 from bench.run.plugins import discover

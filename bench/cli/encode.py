@@ -76,7 +76,7 @@ def encode(
     from bench.base import devices
     from bench.base.signals import stop_signals
     from bench.base.text import size
-    from bench.cli.progress import reporting
+    from bench.cli.planning import reporting
     from bench.data.corpora import open_corpus
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder

@@ -15,8 +15,7 @@ import click
 from bench.base.errors import BenchError
 from bench.base.text import lines, plural, value_text
 from bench.cli.check import run_checks
-from bench.cli.columns import print_facts, print_grid, say
-from bench.cli.options import json_option, json_text, plugin_option
+from bench.cli.options import json_option, json_text, plugin_option, print_facts, print_grid, say
 from bench.cli.planning import known_methods
 from bench.method import Method
 from bench.references import results

@@ -1,29 +1,43 @@
-"""What a command means and needs: its runs, what of it is not here, and getting that, announced in one table."""
+"""What a command means and needs: its runs, what of it is missing, and how to get it; and the progress of what is done."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
-from bench.backbones import fetch
+from bench.backbones import Reference, fetch
 from bench.backbones.hub import describe_pending
 from bench.base.devices import device_line
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size
-from bench.cli.columns import print_grid, say, width
-from bench.cli.options import json_text, warn
+from bench.cli.options import json_text, print_grid, say, warn, width
 from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
-from bench.run.config import Plan
+from bench.method.ranks import Ranks
+from bench.run.config import Plan, RunConfig
 from bench.run.estimates import (
     USABLE,
     Estimate,
@@ -40,11 +54,6 @@ from bench.run.recipes import merge
 from bench.run.settle import check_chunks, settled
 from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid, terminal
-
-if TYPE_CHECKING:
-    from bench.backbones import Reference
-    from bench.method.ranks import Ranks
-    from bench.run.config import RunConfig
 
 
 def known_methods(files: Sequence[Path | str]) -> Registry:
@@ -374,3 +383,128 @@ def as_data(
                 "printed": dict(run.expect) if run.expect else None,
                 "chunk": row.chunk or None,
             }
+
+
+# --- progress on standard error: rich's bars on a terminal, a plain line every so often elsewhere ---
+
+
+EVERY = 10.0  # seconds between two plain lines
+INSIDE_TRAINING = ("train", "dev")  # phases that take turns
+
+
+class Bars(Progress):
+    """A bar for each phase that works, and a line of numbers below them."""
+
+    numbers = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        yield Text(self.numbers, no_wrap=True, overflow="ellipsis")
+
+
+class RunReporter:
+    """Lines for runs that start and end; between them bars, or with ``plain`` a line every ten seconds without control characters.
+
+    rich keeps counts, paces and times in both cases; with ``plain`` it draws nothing. The last of its tasks is the present phase.
+    """
+
+    def __init__(self, plain: bool = True) -> None:
+        self.plain, self.label, self.count = plain, "", 1
+        self.console = Console(stderr=True, highlight=False)
+        self.bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(separator="/"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+            refresh_per_second=4,
+            speed_estimate_period=1e9,  # the mean of the whole phase: scores on the dev set are slower
+            get_time=time.monotonic,
+            disable=plain,
+            expand=True,
+        )
+        self.fields: dict[str, Any] = {}
+        self.last = time.monotonic()  # when a plain line was printed
+
+    def plan(self, runs: Sequence[Any]) -> None:
+        """Begin a list of runs."""
+        self.count = len(runs)
+
+    def start(self, label: str, number: int | None = None) -> None:
+        """Begin a run; ``number``: its place in the list, from 1."""
+        several = number is not None and self.count > 1
+        self.label = f"{label} ({number} of {self.count})" if several else label
+        if self.plain:
+            self._say("starts")
+        else:
+            self.console.print(self.label, style="bold", markup=False)
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
+        self._end_phases(but="train" if name in INSIDE_TRAINING else "")
+        if name == "dev" or not self.bars.tasks:
+            self.bars.add_task(name, total=total)
+            self.last = self.last if name == "dev" else time.monotonic()
+
+    def advance(self, done: int, **fields: Any) -> None:
+        if not self.bars.tasks:
+            return
+        task = self.bars.tasks[-1]
+        self.fields |= fields
+        self.bars.update(task.id, completed=done, total=fields.get("total"))
+        numbers = self._numbers(task)
+        self.bars.numbers = "  ".join(numbers)
+        if self.plain and time.monotonic() - self.last >= EVERY:
+            self.last = time.monotonic()
+            self._say("  ".join([*map(_count, self.bars.tasks), *numbers]))
+
+    def note(self, text: str) -> None:
+        self._say(text, "dim")
+
+    def done(self, line: str) -> None:
+        """End a run with a line."""
+        self._end_phases()
+        self._say(line)
+
+    def _end_phases(self, but: str = "") -> None:
+        for task in self.bars.tasks:
+            if task.description != but:
+                self.bars.remove_task(task.id)
+        if not self.bars.tasks:
+            self.fields, self.bars.numbers = {}, ""
+
+    def _numbers(self, task: Task) -> list[str]:
+        """Task, loss, the best dev score and where, speed: only what is known."""
+        fields, parts = self.fields, list[str]()
+        if fields.get("task"):
+            parts.append(fields["task"])
+        if fields.get("loss") is not None:
+            parts.append(f"loss {fields['loss']:.4f}")
+        if fields.get("best") is not None:
+            parts.append(f"dev best {fields['best']:.2f} at {fields['best_step']}")
+        speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
+        return parts + ([f"{speed:.0f} sentences/s"] if speed else [])
+
+    def _say(self, text: str, style: str = "") -> None:
+        if self.plain:
+            print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
+        else:
+            self.console.print(Padding.indent(Text(text, style), 2))
+
+
+def _count(task: Task) -> str:
+    """ "train 125 of 1000", and the time left where it is known."""
+    of = f" of {task.total:g}" if task.total else ""
+    remaining = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
+    return f"{task.description} {task.completed:g}{of}{remaining}"
+
+
+@contextmanager
+def reporting(plain: bool) -> Iterator[RunReporter]:
+    """What fits standard error, while it is open."""
+    reporter = RunReporter(plain or not sys.stderr.isatty())
+    with nullcontext() if reporter.plain else reporter.bars:
+        yield reporter

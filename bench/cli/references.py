@@ -9,8 +9,7 @@ import click
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.text import list_names, plural
-from bench.cli.columns import print_facts, print_grid, say
-from bench.cli.options import comma_list, json_option, json_text
+from bench.cli.options import comma_list, json_option, json_text, print_facts, print_grid, say
 from bench.references import PAPERS, ReferenceResult, Row, results, rows, split_name, tables
 from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals

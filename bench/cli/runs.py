@@ -13,8 +13,17 @@ from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
 from bench.base.text import value_text, visible
-from bench.cli.columns import print_columns, print_facts, print_grid, say
-from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
+from bench.cli.options import (
+    comma_list,
+    json_option,
+    json_text,
+    print_columns,
+    print_facts,
+    print_grid,
+    runs_option,
+    say,
+    warn,
+)
 from bench.compare.formatting import heads, suite_scores
 from bench.run import jobs
 from bench.run.config import ENGINES

@@ -11,8 +11,15 @@ import click
 from bench.base.errors import BenchError
 from bench.base.findings import AGREES, DIFFERS, UNCHECKED
 from bench.base.text import plural
-from bench.cli.columns import print_grid
-from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    plugin_option,
+    print_grid,
+    runs_option,
+    warn,
+)
 from bench.data.sets.folder import DataFolder
 from bench.runs import RunsFolder
 from bench.show.tables.findings import report_grids

@@ -20,9 +20,8 @@ from rich.console import Console
 
 from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.cli.planning import checked, plan_runs, prepare
-from bench.cli.progress import reporting
-from bench.cli.run_all import outcome
+from bench.cli.planning import checked, plan_runs, prepare, reporting
+from bench.cli.run import outcome
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions
