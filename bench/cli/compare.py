@@ -128,36 +128,27 @@ def compare(
               bench compare --task STS-B
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    filters = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
-    chosen = tuple(dict.fromkeys(name for one in tasks for name in comma_list(one)))
-    of_scores = {"suite": comma_list(suite), "text": comma_list(text)}
-    of_scores["task"] = () if items else chosen
+    chosen = comma_list(",".join(tasks))
+    of_runs = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
+    of_scores = {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)}
     with no_collection():
-        selected = choose(
-            references, runs, {key: comma_list(text) for key, text in filters.items()}
-        )
-        selected = with_scores(selected, of_scores)
+        selected = with_scores(choose(references, runs, _names(of_runs)), _names(of_scores))
     if items:
         _show_items(selected, chosen, top, data, form)
         return
-    usual = TableOptions(strict=strict)
-    options = replace(
-        usual,
+    options = TableOptions(
+        strict=strict,
         baseline=baseline,
         together=together,
-        tasks=chosen,
+        tasks=tuple(dict.fromkeys(chosen)),
         with_paper=with_paper,
         cost=cost,
     )
-    first_alone = form == "table" and not everything and options == usual
+    first_alone = form == "table" and not everything and options == TableOptions(strict=strict)
+    tables_of = published_tables if first_alone else compare_runs
     with no_collection(), Console(stderr=True).status("reading predictions"):
-        if first_alone:
-            tables = published_tables(selected, options)
-        else:
-            tables = list(compare_runs(selected, options))
+        tables = list(tables_of(selected, options))
     page = comparison(selected, tables) if html is not None or form == "html" else ""
-    if html is not None:
-        write_or_fail(html, page.encode(), hint="another place for the page")
     if form == "html":
         click.echo(page, nl=False)
     elif form != "table":
@@ -167,6 +158,7 @@ def compare(
     else:
         _show_all(tables)
     if html is not None:
+        write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")
 
 
@@ -224,13 +216,19 @@ def with_scores(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[R
         if names:
             known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
             _check_names(key, names, known, "among the scores of these runs")
-            runs = [_only(run, key, names) for run in runs]
+            kept = [
+                tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
+                for run in runs
+            ]
+            runs = [
+                Run(structs.replace(run.record, scores=scores), run.folder)
+                for run, scores in zip(runs, kept, strict=True)
+            ]
     return [run for run in runs if run.record.scores or not any(filters.values())]
 
 
-def _only(run: Run, key: str, names: Sequence[str]) -> Run:
-    scores = tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
-    return Run(structs.replace(run.record, scores=scores), run.folder)
+def _names(filters: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
+    return {key: comma_list(text) for key, text in filters.items()}
 
 
 def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
@@ -245,14 +243,14 @@ def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -
 def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Table]:
     """The tables of a published page of these runs, in its order, without costs."""
     records = {run.record.run_id: run.record for run in selected}
-    judged = judged_tables(selected, extras=False)
-    tables = [shown.table for shown in board_tables(judged, records)]
+    shown = board_tables(judged_tables(selected, extras=False), records)
+    tables = [
+        replace(one.table, rows=tuple(replace(row, cost=None) for row in one.table.rows))
+        for one in shown
+    ]
     if options.strict:
         refuse_footnotes(tables)
-    return [
-        replace(table, rows=tuple(replace(row, cost=None) for row in table.rows))
-        for table in tables
-    ]
+    return tables
 
 
 def _show_first(tables: Sequence[Table]) -> None:
@@ -296,11 +294,12 @@ def _show_items(
     selected: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
 ) -> None:
     if form not in ("table", "json"):
-        raise BenchError(f"--items has no --format {form}", "--format table or json")
+        raise BenchError(
+            f"--items cannot be combined with --format {form}", "--format table, or json"
+        )
     if len(selected) != 2:
         raise BenchError(
-            f"--items needs two runs, and these are {len(selected)}",
-            "bench compare RUN RUN --items",
+            f"--items needs two runs, got {len(selected)}", "bench compare RUN RUN --items"
         )
     names = [run.record.run_id for run in selected]
     items = disagreements(*selected, texts=partial(read_texts, data), tasks=tasks, top=top)

@@ -39,7 +39,6 @@ from bench.data.overlap_counts import merge_overlaps
 from bench.data.sets import (
     DataFolder,
     DataSet,
-    Source,
     State,
     data_sets,
     fetched_folder,
@@ -72,8 +71,7 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
     """
     folder = DataFolder(data)
     folder.check_root()
-    states = [(wanted, folder.look(wanted)) for wanted in _chosen(name)]
-    _show(states, name, as_json, LIST_NOTES)
+    _show([(wanted, folder.look(wanted)) for wanted in _chosen(name)], name, as_json, LIST_NOTES)
 
 
 @data.command()
@@ -91,10 +89,9 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
     _show(states, name, as_json)
     for wanted, state in states:
         if state.status == "damaged":
-            folder_option = f" --data {data}" if data else ""
+            command = f"bench data check {wanted.name}{f' --data {data}' if data else ''}"
             raise DataDamaged(
-                f"damaged: {wanted.name}",
-                f"bench data check {wanted.name}{folder_option} says which file and how to get it",
+                f"damaged: {wanted.name}", f"{command} says which file and how to get it"
             )
         if name is not None and state.status == "missing":
             folder.open(wanted)  # raises with what was looked for and where
@@ -131,35 +128,29 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
             f"{listed}: missing, and nothing is fetched while HF_HUB_OFFLINE is set",
             f"unset HF_HUB_OFFLINE, or where there is a network: bench data fetch {listed} --data DIR; copy DIR here",
         )
-    failed = list[BenchError]()
     if pending:
         announce(pending, store)
-    fetcher = Fetcher(store, warn)
+    code, fetcher = 0, Fetcher(store, warn)
     for wanted, form in missing:
         try:
             fetcher.get(wanted, form)
         except BenchError as error:
-            failed.append(error)
+            show_error(error)
+            code = 2
     for wanted in chosen.values():
         state = folder.check(wanted)
-        if as_json:
-            click.echo(json_text(_as_data(wanted, state)))
-        else:
-            where = f", in {', '.join(state.places)}" if state.places else ""
-            click.echo(f"{wanted.name}: {state.status}{where}")
-    for problem in failed:
-        show_error(problem)
-    if failed:
-        raise click.exceptions.Exit(2)
+        where = f", in {', '.join(state.places)}" if state.places else ""
+        line = f"{wanted.name}: {state.status}{where}"
+        click.echo(json_text(_as_data(wanted, state)) if as_json else line)
+    raise click.exceptions.Exit(code)
 
 
 def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
     """The sets of a name: one set, or all of a suite, or of "all" (None: too). Of these only what has a source, where ``fetched``.
     UnknownName where it is neither."""
     sets = list(data_sets().values())
-    for wanted in sets:
-        if name is not None and wanted.name.lower() == name.lower():
-            return [wanted]
+    if same := [wanted for wanted in sets if wanted.name.lower() == str(name).lower()]:
+        return same
     suites = {suite for wanted in sets for suite in wanted.suites}
     if str(name).partition(":")[0] == "mteb":
         raise BenchError(
@@ -195,16 +186,16 @@ def _show(
         for wanted, state in states:
             click.echo(json_text(_as_data(wanted, state)))
     elif len(states) == 1 and name is not None:
-        for wanted, state in states:
-            print_facts(_details(wanted, state))
+        print_facts(_details(*states[0]))
     else:
-        numbers = [Column(heading, right=True) for heading in ("items", "MB")]
-        texts = [Column("here", wrap=12), Column("licence", wrap=24, drop=1)]
-        columns = [Column("set"), Column("for", wrap=12), *numbers, *texts]
+        columns = [
+            *("set", Column("for", wrap=12), Column("items", right=True), Column("MB", right=True)),
+            *(Column("here", wrap=12), Column("licence", wrap=24, drop=1)),
+        ]
         rows = [
             (
                 wanted.name,
-                _needed_by(wanted),
+                ", ".join(wanted.suites) or USES.get(wanted.kind, ""),
                 f"{wanted.items.get('test', sum(wanted.items.values())):,}",
                 f"{wanted.bytes / 1e6:.1f}",
                 ", ".join(form for form in state.forms if form != "any") or state.status,
@@ -213,26 +204,28 @@ def _show(
             for wanted, state in states
         ]
         print_grid(grid(columns, rows, whole="bench data list NAME", notes=notes))
-        findings = [
+        if findings := [
             Finding("data", wanted.name, DIFFERS, problem, hint=wanted.get)
             for wanted, state in states
             if state.status == "damaged"
             for problem in state.problems
-        ]
-        if findings:
+        ]:
             print_findings(findings)
 
 
 def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
-    where = "; ".join(source.where for source in _sources(wanted))
     return [
         (wanted.name, wanted.title),
-        ("needed by", _needed_by(wanted)),
+        ("needed by", ", ".join(wanted.suites) or USES.get(wanted.kind, "")),
         (wanted.unit, ", ".join(f"{split} {n:,}" for split, n in wanted.items.items())),
         ("size", f"{size(wanted.bytes)} in {plural(len(wanted.files), 'file')}"),
         *((key, getattr(wanted, key)) for key in ("licence", "terms", "source", "cite")),
         ("to get it", wanted.get),
-        ("fetched from", where or "no source: the file has to be put there"),
+        (
+            "fetched from",
+            "; ".join(s.where for s in sources().values() if wanted.name in s.sets)
+            or "no source: copy the file into the data folder",
+        ),
         ("text forms", ", ".join(wanted.forms)),
         ("here", ", ".join([state.status, *(form for form in state.forms if form != "any")])),
         *(("where", place) for place in state.places),
@@ -240,16 +233,8 @@ def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
     ]
 
 
-def _sources(wanted: DataSet) -> list[Source]:
-    return [source for source in sources().values() if wanted.name in source.sets]
-
-
 USES = {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}
 """Kind of a set that no suite scores -> what it is for."""
-
-
-def _needed_by(wanted: DataSet) -> str:
-    return ", ".join(wanted.suites) or USES.get(wanted.kind, "")
 
 
 ABOUT = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source")
@@ -264,7 +249,8 @@ def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
         "problems": list(state.problems),
         "sources": [
             {"where": source.where, "form": source.form, "note": source.note}
-            for source in _sources(wanted)
+            for source in sources().values()
+            if wanted.name in source.sets
         ],
         "files": [
             {
@@ -335,18 +321,14 @@ def overlap(
             f"--matches {matches.with_suffix('.jsonl')}",
         )
     tasks = _sentences(DataFolder(data, offline=True), comma_list(suites), text)
-    reporter = RunReporter()
+    reporter, found = RunReporter(), list[Match]()
     reporter.phase("rows", len(opened))
-    lines: list[str] = []
-
-    def keep(match: Match) -> None:
-        rounded = {**asdict(match), "similarity": round(match.similarity, 4)}
-        lines.append(json.dumps(rounded, ensure_ascii=False) + "\n")
-
-    found = keep if matches is not None else None
-    overlaps = count_overlaps(opened, tasks, progress=reporter.advance, found=found)
+    note = found.append if matches is not None else None
+    overlaps = count_overlaps(opened, tasks, progress=reporter.advance, found=note)
     if matches is not None:
-        write_or_fail(matches, "".join(lines).encode(), "--matches FILE")
+        rows = ({**asdict(match), "similarity": round(match.similarity, 4)} for match in found)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_or_fail(matches, text.encode(), "--matches FILE")
     if as_json:
         about = {"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened)}
         click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
@@ -360,21 +342,22 @@ def overlap(
 
 def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
     """The sentences of every task of the suites whose data is here; a line for each that is missing."""
-    loaded: dict[tuple[str, str], ScoredSentences] = {}
+    loaded: list[ScoredSentences] = []
     missing: dict[str, DataMissing] = {}
-    for name in expand_suites(suites):
-        for task in suite(name).tasks:
-            if (name, task.name) in loaded:  # one set under two protocols
-                continue
-            try:
-                read = task.load(data, text)
-            except DataMissing as error:
-                missing.setdefault(error.message, error)
-                continue
-            if sentences := scored_sentences(read):
-                loaded[name, task.name] = ScoredSentences(name, task.name, read.form, sentences)
+    # one entry for a set that is scored under two protocols
+    tasks = {
+        (name, task.name): task for name in expand_suites(suites) for task in suite(name).tasks
+    }
+    for (name, _), task in tasks.items():
+        try:
+            read = task.load(data, text)
+        except DataMissing as error:
+            missing.setdefault(error.message, error)
+            continue
+        if sentences := scored_sentences(read):
+            loaded.append(ScoredSentences(name, task.name, read.form, sentences))
     if not loaded and missing:
         raise next(iter(missing.values()))
     for problem in missing:
         click.echo(f"left out: {problem}", err=True)
-    return list(loaded.values())
+    return loaded

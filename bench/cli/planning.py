@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, RenderableType
@@ -36,7 +36,6 @@ from bench.cli.options import json_text, print_grid, say, warn, width
 from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
-from bench.method.ranks import Ranks
 from bench.run.config import Plan, RunConfig
 from bench.run.estimates import (
     USABLE,
@@ -55,10 +54,13 @@ from bench.run.settle import check_chunks, settled
 from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 
+if TYPE_CHECKING:
+    from bench.method.ranks import Ranks
+
 
 def known_methods(files: Sequence[Path | str]) -> Registry:
     """The methods there are, with those of ``files``; a line for each that could not be loaded goes to standard error."""
-    registry = discover([Path(file) for file in files])
+    registry = discover(list(map(Path, files)))
     for warning in registry.warnings:
         warn(f"warning: {warning}")
     return registry
@@ -66,11 +68,10 @@ def known_methods(files: Sequence[Path | str]) -> Registry:
 
 def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
     """The plan, settled. Raises BenchError for a device or a folder that cannot be."""
-    if offline_now():
-        plan = plan.replaced(offline=True)
     DataFolder(plan.runs[0].data).check_root()
+    runs = plan.replaced(offline=True).runs if offline_now() else plan.runs
     settle = partial(settled, only_look=only_look, ranks=ranks)
-    return Plan(tuple(map(settle, plan.runs)), plan.question)
+    return Plan(tuple(map(settle, runs)), plan.question)
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,7 @@ def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planne
     BenchError for what cannot be had, and for a disk that is too full to train.
     """
     data = Path(config.data) if config.data else None
-    ready: Callable[[Reference], Reference] = partial(
-        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
-    )
+    ready = partial(fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn)
     later = Later(beside_root=only_look)
     if config.offline and not only_look:
         runs = make(DataFolder(data, offline=True), ready)
@@ -103,40 +102,37 @@ def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planne
     if later.pending and not only_look:
         announce(later.pending, fetched_folder())
         runs = make(DataFolder(data, fetcher=Fetcher(fetched_folder(), warn)), ready)
-    if only_look:
-        return Planned(tuple(runs), later.pending)
-    if not config.target.elsewhere:
+    if not only_look and not config.target.elsewhere:
         check_disk(runs, RunsFolder(config.runs))
-    return Planned(tuple(runs))
+    return Planned(tuple(runs), later.pending if only_look else ())
 
 
 def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
     """The runs of a settled plan, see :func:`prepare`. Raises BenchError also where a method cannot take batches in parts."""
     config = plan.runs[0]
-    make = partial(make_all, plan.runs, known_methods(config.plugins))
-    planned = prepare(make, config, only_look=only_look)
+    registry = known_methods(config.plugins)
+    planned = prepare(partial(make_all, plan.runs, registry), config, only_look=only_look)
     check_chunks(planned.runs, config.chunk)
     return planned
 
 
 def _noted(later: Later, reference: Reference) -> Reference:
-    """The reference; where it is not here, it is noted what fetching it would bring."""
+    """The reference; if it is not on this machine, ``later`` gets what would be fetched."""
     if reference.path is None and reference.hub:
         later.note(describe_pending(reference.source or reference.name))
     return reference
 
 
 def announce(pending: Sequence[Pending], into: Path) -> None:
-    """The table of what is fetched now. Raises FetchFailed, in place of the table, where there is no network."""
+    """Print what is fetched now. Raises FetchFailed, and prints no table, if there is no network."""
     try:
         check_network(url for item in pending for url in item.urls)
     except FetchFailed as error:
         from huggingface_hub.constants import HF_HUB_CACHE
 
-        names = ", ".join(item.name for item in pending)
         raise FetchFailed(
-            f"{error.message}; not on this machine: {names}",
-            f"where there is a network: the same command, then copy {into} and {HF_HUB_CACHE} here",
+            f"{error.message}; not on this machine: {', '.join(item.name for item in pending)}",
+            f"run the same command on a machine with a network, then copy {into} and {HF_HUB_CACHE} here",
         ) from None
     warn(f"fetched now, data into {into}:")
     for line in terminal(pending_grid(pending), width(), indent=2):
@@ -144,25 +140,23 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
 
 
 def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
-    """Names, sizes and licences; below them the sum and, with ``terms``, what is accepted by fetching and what is noted, once each."""
+    """Names, sizes and licences; below them the sum and, with ``terms``, the terms of use and the notes, once each."""
+    sizes = ["?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}" for item in pending]
     rows = [
-        (
-            item.name,
-            "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
-            item.licence,
-            item.where,
-        )
-        for item in pending
+        (item.name, mb, item.licence, item.where) for item, mb in zip(pending, sizes, strict=True)
     ]
-    columns = ("", Column("MB", right=True), "licence", Column("from", wrap=24))
-    notes = [f"{_size(pending)} in all; the hub alone knows sizes that are marked ?"]
-    if not terms:
-        return grid(columns, rows, notes=[*notes, "terms of use and notes: --all"])
-    notes += [f"accepted by fetching: {item.terms}" for item in pending if item.terms]
-    archives = {name: ", ".join(sets) for item in pending for name, sets in item.archives.items()}
-    notes += [f"{name} holds {sets}" for name, sets in archives.items() if "," in sets]
-    notes += [note for item in pending for note in item.notes]
-    return grid(columns, rows, notes=list(dict.fromkeys(notes)))
+    archives = {name: sets for item in pending for name, sets in item.archives.items()}
+    notes = [
+        f"{_size(pending)} in all; sizes marked ? are known to the hub alone",
+        *(f"accepted by fetching: {item.terms}" for item in pending if item.terms),
+        *(f"{name} holds {', '.join(sets)}" for name, sets in archives.items() if len(sets) > 1),
+        *(note for item in pending for note in item.notes),
+    ]
+    return grid(
+        ("", Column("MB", right=True), "licence", Column("from", wrap=24)),
+        rows,
+        notes=list(dict.fromkeys(notes)) if terms else [notes[0], "terms of use and notes: --all"],
+    )
 
 
 def _size(pending: Sequence[Pending]) -> str:
@@ -173,7 +167,7 @@ def _size(pending: Sequence[Pending]) -> str:
 
 
 def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
-    """Raises BenchError where training takes more than the disk of the runs folder has; saved states of these runs are there already."""
+    """Raises BenchError if training needs more space than the disk of the runs folder has; saved states of these runs count as there."""
     pending = [run for run in runs if not _is_finished(run, store)]
     needed, folder = disk_bytes(pending), store.path.absolute()
     for run in pending:
@@ -215,7 +209,7 @@ class PlanRow:
 def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
-    """The runs of a plan by all that they are but the seed, with what each would take on a device or card."""
+    """The runs of a plan, grouped by everything except the seed, with what each would take on a device or card."""
     trains = any(run.corpus is not None for run in planned)
     earlier = speeds_of_earlier_runs(store, device) if trains else {}
     groups: dict[str, list[PlannedRun]] = {}
@@ -244,24 +238,17 @@ def show_plan(
             click.echo(json_text(facts))
         return
     first, card = rows[0].first, card_named(device)
-    if card is None:
-        click.echo(device_line(device, first.precision))
-    else:
-        click.echo(f"device {card.name} ({card.gib} GB), precision {first.precision}")
+    about = card and f"device {card.name} ({card.gib} GB), precision {first.precision}"
+    click.echo(about or device_line(device, first.precision))
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
     say(f"scored on {scored} ({first.text} text)", hang=2)
-    click.echo()
-    print_grid(_runs_grid(rows))
-    click.echo()
-    print_grid(_recipe_grid(rows, everything))
+    for table in (_runs_grid(rows), _recipe_grid(rows, everything)):
+        click.echo()
+        print_grid(table)
     click.echo()
     if plan.to_fetch:
-        why = (
-            "--offline forbids fetching"
-            if config.offline
-            else "without --dry-run this is fetched first"
-        )
-        say(f"not on this machine; {why}", hang=2)
+        fetched = "--offline forbids fetching" if config.offline else "a run fetches this first"
+        say(f"not on this machine; {fetched}", hang=2)
         sets = [item.name for item in plan.to_fetch if item.kind != "backbone"]
         if config.data is not None and sets:
             say(f"into that folder: bench data fetch {' '.join(sets)} --data {config.data}", hang=2)
@@ -279,21 +266,27 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
         notes = dict.fromkeys(note for one in row.runs for note in one.notes)
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
         finished = len(row.runs) - len(row.pending)
-        line: dict[str, Cell | str] = {
-            "": str(number) if len(rows) > 1 else "",
-            "method": Cell(text=run.method, marks=tuple(marks)),
-            "setting": run.setting,
-            "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
-            "backbone": backbone.title or (backbone.name if backbone.hub else backbone.short),
-            "seeds": seed_ranges(one.seed for one in row.runs) or "any",
-            "steps": "" if guess.steps is None else f"{guess.steps:,}",
-            "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
-            "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
-            "time/run": "" if guess.seconds is None else duration(guess.seconds),
-            "state": f"{finished} of {len(row.runs)} finished" if finished else "",
-            "printed": f"{run.expect['value']:.2f}" if run.expect else "",
-        }
-        lines.append(line)
+        lines.append(
+            dict[str, Cell | str](
+                {
+                    "": str(number) if len(rows) > 1 else "",
+                    "method": Cell(text=run.method, marks=tuple(marks)),
+                    "setting": run.setting,
+                    "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
+                    "backbone": backbone.title
+                    or (backbone.name if backbone.hub else backbone.short),
+                    "seeds": seed_ranges(one.seed for one in row.runs) or "any",
+                    "steps": "" if guess.steps is None else f"{guess.steps:,}",
+                    "GiB": ""
+                    if guess.memory_bytes is None
+                    else f"{guess.memory_bytes / 2**30:.1f}",
+                    "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
+                    "time/run": "" if guess.seconds is None else duration(guess.seconds),
+                    "state": f"{finished} of {len(row.runs)} finished" if finished else "",
+                    "printed": f"{run.expect['value']:.2f}" if run.expect else "",
+                }
+            )
+        )
     right = ("steps", "GiB", "time/run", "printed")
     columns = [Column(name, right=name in right) for name in lines[0]]
     bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
@@ -321,36 +314,36 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     lines = []
     for number, row in enumerate(rows, 1):
         run, name = row.first, str(number) if len(rows) > 1 else ""
-        cls = run.plugin.cls
-        defaults = merge(cls, None, "", {}, trained=learns(cls, run.setting))
+        learning = learns(run.plugin.cls, run.setting)
+        defaults = merge(run.plugin.cls, None, "", {}, trained=learning)
         if run.corpus is not None:
             counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, counted))
-        for key, value in run.recipe.values_with_source().items():
-            same = key in defaults and value.value == defaults[key] and value.source != "--set"
-            if everything or not same:
-                source = value.source + (f" ({value.note})" if value.note else "")
-                lines.append((name, key, json.dumps(value.value), source))
+        lines += [
+            (name, key, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else ""))
+            for key, v in run.recipe.values_with_source().items()
+            if everything or v.source == "--set" or key not in defaults or v.value != defaults[key]
+        ]
         if run.expect:
             lines.append((name, "printed", f"{run.expect['value']:.2f}", run.expect["source"]))
     columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
-    note = "with --all: the values that are defaults, with their sources"
-    return grid(columns, lines, notes=[] if everything else [note])
+    return grid(columns, lines, notes=[] if everything else ["default values: --all"])
 
 
 def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     """The sum over what is to do."""
     pending = [run for row in rows for run in row.pending]
-    parts = [f"total: {plural(len(pending), 'run')} to do"]
-    if seconds := sum((row.guess.seconds or 0) * len(row.pending) for row in rows):
-        parts.append(f"about {duration(seconds)} of training")
-    if any(row.guess.seconds is None and row.first.corpus and row.pending for row in rows):
-        parts.append("without the rows whose time is not known")
-    if needed := disk_bytes(pending):
-        parts.append(f"up to {size(needed)} on disk")
-    if to_fetch:
-        parts.append(f"{_size(to_fetch)} to fetch")
-    return "; ".join(parts)
+    seconds = sum((row.guess.seconds or 0) * len(row.pending) for row in rows)
+    needed = disk_bytes(pending)
+    unknown = any(row.guess.seconds is None and row.first.corpus and row.pending for row in rows)
+    parts = {
+        f"total: {plural(len(pending), 'run')} to do": True,
+        f"about {duration(seconds)} of training": seconds,
+        "without the rows whose time is not known": unknown,
+        f"up to {size(needed)} on disk": needed,
+        f"{_size(to_fetch)} to fetch": to_fetch,
+    }
+    return "; ".join(part for part, shown in parts.items() if shown)
 
 
 def as_data(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import shlex
@@ -17,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,7 +39,6 @@ from bench.cli.options import (
 from bench.cli.planning import RunReporter, checked, plan_runs, reporting, show_plan
 from bench.compare.formatting import heads, suite_scores
 from bench.method import SilentReporter, Value
-from bench.method.ranks import Ranks
 from bench.run import jobs
 from bench.run.config import (
     ENGINES,
@@ -60,6 +58,9 @@ from bench.runs import RunRecord, RunsFolder
 from bench.runs.record import AVERAGE
 from bench.score.suites import split_names, use_files
 from bench.show.grid import Column, grid
+
+if TYPE_CHECKING:
+    from bench.method.ranks import Ranks
 
 WHAT, HOW, FOLDERS, OUTPUT = "What is run", "How it is run", "Folders", "Output"
 
@@ -290,8 +291,7 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
         for key, value in options.items()
         if source(key) not in (None, click.core.ParameterSource.DEFAULT)
     }
-    fields = {field.name for field in dataclasses.fields(RunConfig)}
-    values = {key: value for key, value in typed.items() if key in fields}
+    values = {key: typed[key] for key in typed.keys() & RunConfig.__dataclass_fields__.keys()}
     values |= _renamed(typed) | _backbones(typed.get("backbones", ()))
     if overrides := parse_overrides(typed.get("pairs", ()), typed.get("max_steps")):
         if "compile" in overrides:
@@ -316,10 +316,10 @@ def _methods(named: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
     """Those of --method and of the arguments. A file stands for every method that it defines, unless --method says which are run."""
     methods = list(named)
     for target in targets:
-        if target.endswith(".py"):
-            methods += [] if named else [plugin.name for plugin in from_file(Path(target))]
-        elif not target.endswith(".toml"):
+        if not target.endswith((".py", ".toml")):
             methods += comma_list(target)
+        elif target.endswith(".py") and not named:
+            methods += [plugin.name for plugin in from_file(Path(target))]
     return tuple(methods)
 
 
@@ -395,8 +395,9 @@ def run(
     """
     plan = plan_of(targets, plan_file, options)
     if only is not None and plan.runs[0].target.elsewhere:
-        text = "--only is an option of workers, which run on their own machine"
-        raise BenchError(text, "leave --only out")
+        raise BenchError(
+            "--only cannot be combined with --on slurm, ray or commands", "leave --only out"
+        )
     if wait:
         plan = plan.replaced(wait_seconds=FOR_EVER)
     with rank_process(plan.runs[0].device) as (device, ranks):
@@ -461,7 +462,9 @@ def show_missing(planned: Sequence[PlannedRun]) -> int:
     for error in missing.values():
         show_error(error, label="missing")
     if missing:
-        click.echo("the other sets go on; a suite that lacks one gets no average", err=True)
+        click.echo(
+            "the other sets are scored; a suite with a missing set gets no average", err=True
+        )
     return int(bool(missing))
 
 
@@ -553,8 +556,8 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
     ]
     print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
     click.echo()
-    where = store.folder(records[0].run_id) if len(records) == 1 else store.path
-    click.echo(f"{'records' if len(records) > 1 else 'record'}: {where}")
+    several = f"records: {store.path}"
+    click.echo(several if len(records) > 1 else f"record: {store.folder(records[0].run_id)}")
     folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
     click.echo(f"next: bench runs {records[-1].run_id}{folder}")
 
@@ -572,10 +575,10 @@ def run_elsewhere(
     config = plan.runs[0]
     target = config.target
     warn(
-        f"device {config.device}, precision {config.precision}: from the options, not from this machine"
+        f"device {config.device}, precision {config.precision}: from the options, not this machine"
     )
     if dry_run and target.name == "commands":
-        raise BenchError("--on commands runs nothing by itself", "leave --dry-run out")
+        raise BenchError("--on commands only prints commands", "leave --dry-run out")
     if dry_run:
         batch = jobs.new_batch(store, [run.run_id for run in planned], target)
         click.echo(jobs.engine(target.name).script(batch))
@@ -614,12 +617,13 @@ def to_submit(
     goes on. Raises BenchError for ``fresh`` where one is queued."""
     queued = jobs.queue(store)
     if not fresh:
-        waiting = [run for run in planned if run.run_id not in queued]
-        return [run for run in waiting if not is_finished(run, store)]
+        return [r for r in planned if r.run_id not in queued and not is_finished(r, store)]
     for run in planned:
         if (job := queued.get(run.run_id)) is not None:
-            text = f"--fresh: {run.run_id} is {job.state}: {job.describe()}"
-            raise BenchError(text, f"cancel first: {job.cancel}")
+            raise BenchError(
+                f"--fresh: {run.run_id} is {job.state}: {job.describe()}",
+                f"cancel first: {job.cancel}",
+            )
     for run in planned:
         with store.lock(run.run_id):
             forget(run, store, SilentReporter())
@@ -660,9 +664,8 @@ def stay(batch: jobs.Batch) -> int:
     """Until the runs of Ray have ended: the exit code is 1 where one failed, 130 where some were cancelled."""
     with stop_signals(insistent=False) as should_stop:
         ended = Counter(ray.follow(batch, partial(click.echo, err=True), should_stop).values())
-    parts = [f"{count} {outcome}" for outcome, count in sorted(ended.items())]
-    goes_on = "; the same command goes on with them" if ended["cancelled"] else ""
-    warn(f"{', '.join(parts)}{goes_on}")
+    counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
+    warn(counted + "; the same command continues them" * bool(ended["cancelled"]))
     return 130 if ended["cancelled"] else int(bool(ended["failed"]))
 
 

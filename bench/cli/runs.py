@@ -12,7 +12,7 @@ import click
 from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
-from bench.base.text import value_text, visible
+from bench.base.text import list_names, value_text, visible
 from bench.cli.options import (
     comma_list,
     json_option,
@@ -80,20 +80,18 @@ def runs(
         if as_json or not print_job(name, store, queue):
             show(name, runs, everything=everything, as_json=as_json)
         return
-    states = (*STATUSES, RUNNING, QUEUED)
-    for state in comma_list(status):
-        if state not in states:
-            raise UnknownName("status", state, states)
+    states, methods = comma_list(status), {*comma_list(method)}
+    for state in states:
+        if state not in (*STATUSES, RUNNING, QUEUED):
+            raise UnknownName("status", state, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
     begun = {record.run_id for record in records}
     records += [placeholder_record(run_id) for run_id in sorted(queue.keys() - begun)]
     chosen = [
         record
         for record in (as_it_stands(record, store, queue) for record in records)
-        if record.status in (comma_list(status) or states)
-        and (
-            not method or {record.method, record.method_name, record.label} & {*comma_list(method)}
-        )
+        if (not states or record.status in states)
+        and (not methods or methods & {record.method, record.method_name, record.label})
     ]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for problem in damaged:
@@ -117,7 +115,7 @@ def runs(
 
 
 def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
-    """What an engine has of a run, or its last log; returns whether there is nothing else to show of it."""
+    """Print the job of a run, or its last log; returns whether there is nothing else to show."""
     logs = sorted((store.path / jobs.FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if name in queue:
         job = queue[name]
@@ -130,16 +128,11 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
 
 def warn_of_lost(store: RunsFolder, queue: Mapping[str, Job]) -> None:
     """One line on runs that were submitted, never began, and are no longer queued."""
-    submitted = {
-        run_id
-        for engine in ENGINES
-        for runs in jobs.batches(store, engine).values()
-        for run_id in runs
-    }
-    if lost := sorted(submitted - {*store.ids(), *queue}):
-        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    batches = [runs for engine in ENGINES for runs in jobs.batches(store, engine).values()]
+    if lost := set().union(*batches) - {*store.ids(), *queue}:
+        names = list_names(sorted(lost), 1)
         warn(
-            f"{lost[0]}{more}: submitted, never begun, and no longer queued; the same bench run submits again"
+            f"{names}: submitted, never started, no longer queued; the same bench run submits again"
         )
 
 
@@ -183,14 +176,17 @@ def summary(record: RunRecord, queue: Mapping[str, Job]) -> dict[str, Any]:
     }
 
 
+def when(record: RunRecord) -> str:
+    return record.provenance.created[:16].replace("T", " ")
+
+
 def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
     """A line for each run: each suite's average, or how the run ended."""
     rows = []
     for record in records:
         finished = record.status == "finished"
         result = heads(record) if finished else record.error or heads(record)
-        date = record.provenance.created[:16].replace("T", " ")
-        texts = (record.run_id, record.status, result, date)
+        texts = (record.run_id, record.status, result, when(record))
         rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
     columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
     return grid(columns, rows, notes=notes)
@@ -206,12 +202,10 @@ def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) 
     if as_json:
         click.echo(json_text(record.to_json(), indent=1))
         return
-    created = record.provenance.created[:16].replace("T", " ")
-    say(f"{record.run_id}  {record.status}, {created}")
+    say(f"{record.run_id}  {record.status}, {when(record)}")
     say(report.what(record))
     if record.error:
-        label = "not scored" if record.status == "finished" else "error"
-        say(f"{label}: {record.error}")
+        say(f"{'not scored' if record.status == 'finished' else 'error'}: {record.error}")
     if everything:
         print_tables(record, file.parent)
     else:
