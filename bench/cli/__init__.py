@@ -76,8 +76,7 @@ class HelpfulGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        options = rest[: rest.index("--")] if "--" in rest else rest
-        if {"-h", "--help"}.isdisjoint(options):
+        if {"-h", "--help"}.isdisjoint(rest[: rest.index("--")] if "--" in rest else rest):
             return name, command, rest
         group = [word for word in rest[:1] if word in getattr(command, "commands", ())]
         return name, command, [*group, "--help"]
@@ -94,8 +93,8 @@ class Verbs(HelpfulGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        module = "publish" if name == "submit" else name
-        command: click.Command = getattr(importlib.import_module(f"bench.cli.{module}"), name)
+        module = importlib.import_module(f"bench.cli.{'publish' if name == 'submit' else name}")
+        command: click.Command = getattr(module, name)
         return command
 
     def resolve_command(
@@ -150,8 +149,7 @@ def usage_error(error: click.UsageError) -> BenchError:
     """click's own error; of an option that is a recipe value, as --lr, with what sets it."""
     message, context = error.format_message(), error.ctx
     hint = f"{context.command_path if context else 'bench'} --help"
-    params = context.command.params if context else []
-    options = {option for param in params for option in param.opts}
+    options = {name for param in (context.command.params if context else ()) for name in param.opts}
     if isinstance(error, click.NoSuchOption) and "--set" in options:
         from bench.run.recipes import setter
 

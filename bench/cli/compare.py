@@ -12,15 +12,17 @@ import click
 from msgspec import structs
 from rich.console import Console
 
-from bench.base.errors import BenchError, RecordDamaged, UnknownName
+from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.board.content import board_tables
 from bench.board.judged_tables import answer, judged_tables
 from bench.cli.options import (
+    check_names,
     comma_list,
     data_option,
     json_text,
+    matching,
     no_collection,
     print_columns,
     print_grid,
@@ -181,7 +183,11 @@ def choose(
             damaged.append(error)
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
-    fitting = _fitting(list(every.values()), filters)
+    fitting = list(every.values())
+    for key, names in filters.items():
+        fields = FIELDS.get(key, (key,))
+        names_of = [{getattr(run.record, field) or "none" for field in fields} for run in fitting]
+        fitting = matching(fitting, names_of, key, names, "among these runs", "bench runs")
     finished = [run for run in fitting if run.record.status == "finished"]
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
@@ -199,42 +205,23 @@ FIELDS = {
 """Option -> the attributes of a record that it may name; of other options that of its name."""
 
 
-def _fitting(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[Run]:
-    for key, names in filters.items():
-        fields = FIELDS.get(key, (key,))
-        values = [{getattr(run.record, field) or "none" for field in fields} for run in runs]
-        if names and runs:
-            _check_names(key, names, set().union(*values), "among these runs")
-            pairs = zip(runs, values, strict=True)
-            runs = [run for run, of_run in pairs if not of_run.isdisjoint(names)]
-    return runs
-
-
 def with_scores(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
     for key, names in filters.items():
         if names:
             known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
-            _check_names(key, names, known, "among the scores of these runs")
+            check_names(key, names, known, "among the scores of these runs", "bench runs")
             kept = [
-                tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
-                for run in runs
+                tuple(s for s in r.record.scores if (getattr(s, key) or "none") in names)
+                for r in runs
             ]
-            runs = [
-                Run(structs.replace(run.record, scores=scores), run.folder)
-                for run, scores in zip(runs, kept, strict=True)
-            ]
+            pairs = zip(runs, kept, strict=True)
+            runs = [Run(structs.replace(run.record, scores=s), run.folder) for run, s in pairs]
     return [run for run in runs if run.record.scores or not any(filters.values())]
 
 
 def _names(filters: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
     return {key: comma_list(text) for key, text in filters.items()}
-
-
-def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
-    for name in names:
-        if name not in known:
-            raise UnknownName(kind, name, known, where, "bench runs")
 
 
 # --- the tables ---

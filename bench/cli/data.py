@@ -23,6 +23,7 @@ from bench.cli.options import (
     print_facts,
     print_findings,
     print_grid,
+    print_json,
     say,
     warn,
 )
@@ -183,8 +184,7 @@ def _show(
 ) -> None:
     """The sets, a line each; everything about one where there is only one."""
     if as_json:
-        for wanted, state in states:
-            click.echo(json_text(_as_data(wanted, state)))
+        print_json(_as_data(wanted, state) for wanted, state in states)
     elif len(states) == 1 and name is not None:
         print_facts(_details(*states[0]))
     else:

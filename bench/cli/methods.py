@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -86,35 +86,29 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
-    plugins = [registry[name] for name in registry]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": plugin.name,
+            "year": year_of(plugin.cls.paper),
+            "family": read(plugin.folder, plugin.name).family,
+            "settings": plugin.cls.settings,
+            "variants": list(variants_of(plugin.cls)),
+            "summary": plugin.cls.summary,
+            "package": plugin.package,
+        }
+        for plugin in (registry[name] for name in registry)
+    ]
     if as_json:
-        rows = [
-            {
-                "name": plugin.name,
-                "year": year_of(plugin.cls.paper),
-                "family": read(plugin.folder, plugin.name).family,
-                "settings": plugin.cls.settings,
-                "variants": list(variants_of(plugin.cls)),
-                "summary": plugin.cls.summary,
-                "package": plugin.package,
-            }
-            for plugin in plugins
-        ]
         click.echo(json_text(rows))
         return
+    rows.sort(key=lambda row: row["settings"] == ("none",))
     listed = [
-        (
-            plugin.name,
-            year_of(plugin.cls.paper),
-            read(plugin.folder, plugin.name).family,
-            plugin.cls.summary,
-            ", ".join(plugin.cls.settings),
-        )
-        for plugin in sorted(plugins, key=lambda plugin: plugin.cls.settings == ("none",))
+        (*(row[key] for key in ("name", "year", "family", "summary")), ", ".join(row["settings"]))
+        for row in rows
     ]
     about = (Column("family", wrap=12), Column("summary", wrap=24))
     columns = ("method", "year", *about, Column("settings", wrap=12, drop=1))
-    print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))
+    print_grid(grid(columns, listed, notes=["one method: bench methods NAME"]))
 
 
 def year_of(paper: str) -> str:
@@ -139,25 +133,20 @@ def show(facts: Facts, *, everything: bool = False) -> None:
     click.echo()
     if everything:
         click.echo("\n".join([*lines(facts["about"]), ""]))
-        show_part(facts, "recipes")
-        _print_grids([_disagreements(facts), _printed(facts), *_templates(facts)])
+        show_part(facts, "recipes", _disagreements(facts), _printed(facts), *_templates(facts))
     else:
-        _print_grids([_recipes(facts)])
+        show_part(facts, "", _recipes(facts))
         more = "all recipe keys, equations, sources, templates, printed results"
         click.echo(f"{more}: bench methods {name} --all")
 
 
-def show_part(facts: Facts, part: str) -> None:
-    """The "recipes" or the "templates" of a method, as a paper's table of them."""
-    if part == "templates":
-        _print_grids(_templates(facts))
-        return
-    _print_grids([_variants(facts), _keys(facts), _recipes(facts)])
-
-
-def _print_grids(grids: Sequence[Grid]) -> None:
-    """Print the tables that have rows."""
-    for table in grids:
+def show_part(facts: Facts, part: str, *more: Grid) -> None:
+    """The "recipes" or the "templates" of a method, as a paper's table of them; and ``more`` tables. Those without rows are left out."""
+    grids = {
+        "templates": _templates(facts),
+        "recipes": [_variants(facts), _keys(facts), _recipes(facts)],
+    }
+    for table in [*grids.get(part, ()), *more]:
         if table.rows:
             print_grid(table)
             click.echo()
@@ -183,9 +172,8 @@ def _keys(facts: Facts) -> Grid:
         )
         for key, value in facts["keys"].items()
     ]
-    texts = [Column(heading, wrap=LONGEST) for heading in ("default", "source")]
-    about = "recipe keys (--set KEY=VALUE); the method's come last"
-    return grid(["key", *texts], rows, title=about)
+    columns = ("key", Column("default", wrap=LONGEST), Column("source", wrap=LONGEST))
+    return grid(columns, rows, title="recipe keys (--set KEY=VALUE); the method's come last")
 
 
 def _recipes(facts: Facts) -> Grid:
@@ -242,11 +230,10 @@ def _printed(facts: Facts) -> Grid:
     """The averages that papers print."""
     names = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
     averages = [one for one in facts["references"] if one["task"] == "Avg."]
-    rows = {tuple(one[name] for name in names): None for one in averages}
     wrapped = [Column(name, wrap=12) for name in ("backbone", "variant")]
     return grid(
         ["metric", "setting", *wrapped, Column("Avg.", right=True), "paper", "table"],
-        sorted(rows),
+        sorted({tuple(one[name] for name in names) for one in averages}),
         title="averages that papers print, under their names of variants",
         notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
     )

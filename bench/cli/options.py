@@ -8,17 +8,19 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
-from bench.base.errors import BenchError, printable
+from bench.base.errors import BenchError, UnknownName, printable
 from bench.base.findings import UNCHECKED, Finding
 from bench.base.text import lines
 from bench.show.grid import Column, Grid, grid, terminal
+
+T = TypeVar("T")
 
 runs_option = click.option(
     "--runs",
@@ -72,16 +74,8 @@ device_option = click.option(
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain progress lines instead of a live display."
 )
-offline_option = click.option(
-    "--offline", is_flag=True, help="Open no network connection; anything missing is an error."
-)
 backbone_offline_option = click.option(
     "--offline", is_flag=True, help="Open no network connection; a missing backbone is an error."
-)
-allow_pickle_option = click.option(
-    "--allow-pickle",
-    is_flag=True,
-    help="Accept backbones whose weights are a pickle; only its tensors are read.",
 )
 
 
@@ -110,10 +104,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(seeds))
 
 
-def parse_overrides(
-    pairs: Sequence[str], max_steps: int | None = None, budget: str | None = None
-) -> dict[str, str]:
-    """``--set KEY=VALUE`` as a mapping, a value as it was typed (A,B,C is a series); ``--max-steps`` and ``--budget`` are the keys of these names."""
+def parse_overrides(pairs: Sequence[str]) -> dict[str, str]:
+    """``--set KEY=VALUE`` as a mapping, each value as it was typed (A,B,C is a series)."""
     overrides = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -121,12 +113,32 @@ def parse_overrides(
             raise BenchError(
                 f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128"
             )
-        key = key.strip()
-        overrides[key] = (
-            value if key in ("prompt", "prompts") else value.strip()
-        )  # "query: " ends in a blank
-    options = {"max_steps": max_steps, "budget": budget}
-    return overrides | {key: str(value) for key, value in options.items() if value is not None}
+        is_prompt = key.strip() in ("prompt", "prompts")  # "query: " ends in a blank
+        overrides[key.strip()] = value if is_prompt else value.strip()
+    return overrides
+
+
+def check_names(
+    kind: str, names: Iterable[str], known: Collection[str], where: str = "", hint: str = ""
+) -> None:
+    """Raises UnknownName for the first name that is not known."""
+    for name in names:
+        if name not in known:
+            raise UnknownName(kind, name, known, where, hint or None)
+
+
+def matching(
+    things: Sequence[T],
+    names_of: Sequence[set[str]],
+    kind: str,
+    names: Sequence[str],
+    where: str,
+    hint: str,
+) -> list[T]:
+    """The things that have one of ``names``; all, if no name is given. Raises UnknownName for a name that none of them has."""
+    check_names(kind, names if things else (), set().union(*names_of) - {""}, where, hint)
+    pairs = zip(things, names_of, strict=True)
+    return [thing for thing, known in pairs if not names or not known.isdisjoint(names)]
 
 
 @contextlib.contextmanager
@@ -153,6 +165,12 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
+def print_json(values: Iterable[Any]) -> None:
+    """A line of JSON for each value."""
+    for value in values:
+        click.echo(json_text(value))
+
+
 # --- paragraphs and tables on standard output, as wide as the terminal ---
 
 
@@ -165,18 +183,14 @@ def width() -> int:
 
 def say(text: str, indent: int = 0, hang: int = 0) -> None:
     """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
-    line = " ".join(lines(text))
-    click.echo(
-        "\n".join(
-            textwrap.wrap(
-                line,
-                max(width(), 40),
-                initial_indent=" " * indent,
-                subsequent_indent=" " * (indent + hang),
-                break_on_hyphens=False,
-            )
-        )
+    wrapped = textwrap.wrap(
+        " ".join(lines(text)),
+        max(width(), 40),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hang),
+        break_on_hyphens=False,
     )
+    click.echo("\n".join(wrapped))
 
 
 def print_grid(table: Grid, indent: int = 0) -> None:
@@ -191,17 +205,14 @@ def print_columns(
     rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0
 ) -> None:
     """Print rows of equally many texts, of which the last wraps; see :func:`bench.show.grid.terminal`."""
-    listed = list(rows)
-    if not listed:
-        return
-    names = headings or [""] * len(listed[0])
-    columns = [Column(name) for name in names[:-1]] + [Column(names[-1], wrap=NARROWEST)]
-    print_grid(grid(columns, listed), indent)
+    if listed := list(rows):
+        *names, last = headings or [""] * len(listed[0])
+        print_grid(grid([*names, Column(last, wrap=NARROWEST)], listed), indent)
 
 
-def print_facts(facts: Iterable[Sequence[str]], indent: int = 0) -> None:
-    """What is known of one thing, a line each; facts without a text are left out."""
-    print_columns([fact for fact in facts if fact[1]], indent=indent)
+def print_facts(facts: Iterable[Sequence[str]]) -> None:
+    """The facts about one thing, a line each; facts without a text are left out."""
+    print_columns([fact for fact in facts if fact[1]])
 
 
 def print_findings(findings: Sequence[Finding], title: str = "") -> None:

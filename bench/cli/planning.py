@@ -32,7 +32,7 @@ from bench.backbones.hub import describe_pending
 from bench.base.devices import device_line
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size
-from bench.cli.options import json_text, print_grid, say, warn, width
+from bench.cli.options import print_grid, print_json, say, warn, width
 from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
@@ -201,10 +201,6 @@ class PlanRow:
         int | None
     )  # the --chunk with which they fit into memory; 0: none does, None: they fit as they are
 
-    @property
-    def first(self) -> PlannedRun:
-        return self.runs[0]
-
 
 def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
@@ -234,10 +230,9 @@ def show_plan(
     chunk = config.chunk if isinstance(config.chunk, int) else None
     rows = plan_rows(plan.runs, store, device, chunk)
     if as_json:
-        for facts in as_data(rows, plan.to_fetch, device):
-            click.echo(json_text(facts))
+        print_json(as_data(rows, plan.to_fetch, device))
         return
-    first, card = rows[0].first, card_named(device)
+    first, card = rows[0].runs[0], card_named(device)
     about = card and f"device {card.name} ({card.gib} GB), precision {first.precision}"
     click.echo(about or device_line(device, first.precision))
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
@@ -260,36 +255,31 @@ def show_plan(
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
     """A line for each row, numbered where there are several; what is noted of runs stands below, once."""
     footnotes: dict[str, int] = {}
-    lines = []
+    lines: list[dict[str, Cell | str]] = []
     for number, row in enumerate(rows, 1):
-        run, guess, backbone = row.first, row.guess, row.first.backbone
+        run, guess, backbone = row.runs[0], row.guess, row.runs[0].backbone
         notes = dict.fromkeys(note for one in row.runs for note in one.notes)
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
         finished = len(row.runs) - len(row.pending)
         lines.append(
-            dict[str, Cell | str](
-                {
-                    "": str(number) if len(rows) > 1 else "",
-                    "method": Cell(text=run.method, marks=tuple(marks)),
-                    "setting": run.setting,
-                    "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
-                    "backbone": backbone.title
-                    or (backbone.name if backbone.hub else backbone.short),
-                    "seeds": seed_ranges(one.seed for one in row.runs) or "any",
-                    "steps": "" if guess.steps is None else f"{guess.steps:,}",
-                    "GiB": ""
-                    if guess.memory_bytes is None
-                    else f"{guess.memory_bytes / 2**30:.1f}",
-                    "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
-                    "time/run": "" if guess.seconds is None else duration(guess.seconds),
-                    "state": f"{finished} of {len(row.runs)} finished" if finished else "",
-                    "printed": f"{run.expect['value']:.2f}" if run.expect else "",
-                }
-            )
+            {
+                "": str(number) if len(rows) > 1 else "",
+                "method": Cell(text=run.method, marks=tuple(marks)),
+                "setting": run.setting,
+                "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
+                "backbone": backbone.title or (backbone.name if backbone.hub else backbone.short),
+                "seeds": seed_ranges(one.seed for one in row.runs) or "any",
+                "steps": "" if guess.steps is None else f"{guess.steps:,}",
+                "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
+                "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
+                "time/run": "" if guess.seconds is None else duration(guess.seconds),
+                "state": f"{finished} of {len(row.runs)} finished" if finished else "",
+                "printed": f"{run.expect['value']:.2f}" if run.expect else "",
+            }
         )
     right = ("steps", "GiB", "time/run", "printed")
     columns = [Column(name, right=name in right) for name in lines[0]]
-    bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
+    bases = dict.fromkeys(row.guess.basis for row in rows if row.runs[0].corpus is not None)
     return grid(
         columns, [line.values() for line in lines], footnotes=list(footnotes), notes=list(bases)
     )
@@ -297,10 +287,10 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
 
 def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
     """What a series of values gives to this row, where another of the same name has another: "temperature=0.1"."""
-    alike = [other.first.recipe for other in rows if _name(other.first) == _name(row.first)]
+    alike = [other.runs[0].recipe for other in rows if _name(other.runs[0]) == _name(row.runs[0])]
     return [
         f"{key}={json.dumps(value)}"
-        for key, value in row.first.recipe.items()
+        for key, value in row.runs[0].recipe.items()
         if len({json.dumps(recipe.get(key)) for recipe in alike}) > 1
     ]
 
@@ -313,7 +303,7 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     """Of each row its corpus, the values that are not the defaults (or all), with their sources, and the printed result."""
     lines = []
     for number, row in enumerate(rows, 1):
-        run, name = row.first, str(number) if len(rows) > 1 else ""
+        run, name = row.runs[0], str(number) if len(rows) > 1 else ""
         learning = learns(run.plugin.cls, run.setting)
         defaults = merge(run.plugin.cls, None, "", {}, trained=learning)
         if run.corpus is not None:
@@ -327,7 +317,9 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
         if run.expect:
             lines.append((name, "printed", f"{run.expect['value']:.2f}", run.expect["source"]))
     columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
-    return grid(columns, lines, notes=[] if everything else ["default values: --all"])
+    return grid(
+        columns, lines, notes=[] if everything else ["default values, with their sources: --all"]
+    )
 
 
 def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
@@ -335,7 +327,7 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     pending = [run for row in rows for run in row.pending]
     seconds = sum((row.guess.seconds or 0) * len(row.pending) for row in rows)
     needed = disk_bytes(pending)
-    unknown = any(row.guess.seconds is None and row.first.corpus and row.pending for row in rows)
+    unknown = any(row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows)
     parts = {
         f"total: {plural(len(pending), 'run')} to do": True,
         f"about {duration(seconds)} of training": seconds,
@@ -471,15 +463,16 @@ class RunReporter:
 
     def _numbers(self, task: Task) -> list[str]:
         """Task, loss, the best dev score and where, speed: only what is known."""
-        fields, parts = self.fields, list[str]()
-        if fields.get("task"):
-            parts.append(fields["task"])
-        if fields.get("loss") is not None:
-            parts.append(f"loss {fields['loss']:.4f}")
-        if fields.get("best") is not None:
-            parts.append(f"dev best {fields['best']:.2f} at {fields['best_step']}")
+        fields = self.fields
         speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
-        return parts + ([f"{speed:.0f} sentences/s"] if speed else [])
+        parts = (
+            fields.get("task"),
+            fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
+            fields.get("best") is not None
+            and f"dev best {fields['best']:.2f} at {fields['best_step']}",
+            speed and f"{speed:.0f} sentences/s",
+        )
+        return [part for part in parts if part]
 
     def _say(self, text: str, style: str = "") -> None:
         if self.plain:

@@ -22,6 +22,7 @@ from bench.cli.options import (
     json_text,
     no_collection,
     print_grid,
+    print_json,
     runs_option,
     suite_file_option,
     warn,
@@ -92,11 +93,10 @@ def publish(
     folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
         outcome = build(out=out, data=folder, report=report, **options)
-    left_out = [f"left out: {line}" for line in outcome.board.left_out]
-    for line in [*outcome.refused, *left_out][:SHOWN]:
+    lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]
+    more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    for line in lines[:SHOWN] + more:
         warn(line)
-    if (more := len(outcome.refused) + len(left_out) - SHOWN) > 0:
-        warn(f"and {more} more")
     if as_json:
         click.echo(json_text(_as_dict(outcome)))
     else:
@@ -111,8 +111,8 @@ def _show(outcome: Outcome) -> None:
     if outcome.folder is None:
         click.echo(f"nothing is new since {outcome.name}; no version is made")
         return
-    runs, methods = plural(len(board.runs), "run"), plural(len(board.methods), "method")
-    counted = f"{runs} of {methods}, {plural(len(board.tables), 'table')}"
+    counts = {"run": board.runs, "method": board.methods, "table": board.tables}
+    counted = ", ".join(plural(len(things), noun) for noun, things in counts.items())
     click.echo(f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
@@ -138,8 +138,7 @@ def _check(out: Path, as_json: bool) -> int:
     from bench.publish.versions import check
 
     reports = check(out)
-    for report in reports if as_json else ():
-        click.echo(json_text(report.as_object()))
+    print_json(report.as_object() for report in reports if as_json)
     for table in () if as_json else report_grids(reports):
         print_grid(table)
     return 1 if any(report.differences for report in reports) else 0
@@ -185,17 +184,18 @@ def submit(
     \b
     Example:  bench submit simcse-builtin --by "Ada Lovelace, Example University"
     """
-    store, suites = RunsFolder(runs), comma_list(suite)
-    files = dict.fromkeys(file for name in references for file in store.record_files(name))
-    for file in files:
-        click.echo(_write(file.parent.absolute(), to, by, suites))
+    store = RunsFolder(runs)
+    for file in dict.fromkeys(file for name in references for file in store.record_files(name)):
+        click.echo(_write(file.parent.absolute(), to, by, comma_list(suite)))
 
 
 def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
     """The run in the folder ``source`` as a folder in ``to``. Raises BenchError where it would be refused; then none is left."""
     record, folder = read_record(source / RECORD), to / source.name
     if folder.exists():
-        raise BenchError(f"{folder} is there already", "remove it, or another folder: --to DIR")
+        raise BenchError(
+            f"{folder} already exists", "remove it, or choose another folder: --to DIR"
+        )
     scores = tuple(score for score in record.scores if not suites or score.suite in suites)
     names = {predictions_name(score.task, score.text, score.suite) for score in scores}
     try:
@@ -210,6 +210,6 @@ def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
         check_submission(folder)
     except BenchError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        why = f"{source.name} cannot be submitted: {error.message}"
-        raise BenchError(why, error.hint) from None
+        text = f"{source.name} cannot be submitted: {error.message}"
+        raise BenchError(text, error.hint) from None
     return folder

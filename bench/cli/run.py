@@ -293,7 +293,8 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
     }
     values = {key: typed[key] for key in typed.keys() & RunConfig.__dataclass_fields__.keys()}
     values |= _renamed(typed) | _backbones(typed.get("backbones", ()))
-    if overrides := parse_overrides(typed.get("pairs", ()), typed.get("max_steps")):
+    steps = [f"max_steps={typed['max_steps']}"] if "max_steps" in typed else []
+    if overrides := parse_overrides([*typed.get("pairs", ()), *steps]):
         if "compile" in overrides:
             values["compile"] = overrides.pop("compile").lower() in ("true", "1", "yes")
         values["overrides"] = overrides

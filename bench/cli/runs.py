@@ -11,15 +11,16 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from bench.base.errors import UnknownName
 from bench.base.text import list_names, value_text, visible
 from bench.cli.options import (
+    check_names,
     comma_list,
     json_option,
     json_text,
     print_columns,
     print_facts,
     print_grid,
+    print_json,
     runs_option,
     say,
     warn,
@@ -81,9 +82,7 @@ def runs(
             show(name, runs, everything=everything, as_json=as_json)
         return
     states, methods = comma_list(status), {*comma_list(method)}
-    for state in states:
-        if state not in (*STATUSES, RUNNING, QUEUED):
-            raise UnknownName("status", state, (*STATUSES, RUNNING, QUEUED))
+    check_names("status", states, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
     begun = {record.run_id for record in records}
     records += [placeholder_record(run_id) for run_id in sorted(queue.keys() - begun)]
@@ -97,8 +96,7 @@ def runs(
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
     if as_json:
-        for record in chosen:
-            click.echo(json_text(summary(record, queue)))
+        print_json(summary(record, queue) for record in chosen)
         return
     if not silent:
         warn_of_lost(store, queue)

@@ -108,12 +108,10 @@ def _reports(
             fetched = fetch_predictions(folder, offline=offline)
             findings = [*manifest.findings, *([fetched] if fetched else [])]
             yield RunReport(manifest.name, findings, manifest.status)
-        below = runs_below(folder)
-        if not below:
+        if not (below := runs_below(folder)):
             raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
         runs |= dict.fromkeys(run.absolute() for run in below)
-    for run in runs:
-        yield verify_run(run, data, more)
+    yield from (verify_run(run, data, more) for run in runs)
 
 
 def _encoder(
@@ -133,10 +131,8 @@ def _encoder(
 def _summary(reports: Sequence[RunReport]) -> str:
     """ "2 runs, 14 scores computed again: nothing differs" """
     runs = [report for report in reports if report.name != MANIFEST]
-    scores, unchecked = (
-        sum(report.count("score", outcome) for report in runs for outcome in outcomes)
-        for outcomes in ((AGREES, DIFFERS), (UNCHECKED,))
-    )
+    scores = sum(report.count("score", end) for report in runs for end in (AGREES, DIFFERS))
+    unchecked = sum(report.count("score", UNCHECKED) for report in runs)
     differing = sum(bool(report.differences) for report in reports)
     ends = [f"{plural(differing, 'run')} with differences"] if differing else []
     ends += [f"{plural(unchecked, 'score')} could not be computed again"] if unchecked else []
