@@ -30,10 +30,10 @@ from bench.base.text import plural
 from bench.cli import show_error
 from bench.cli.options import (
     comma_list,
-    json_text,
     parse_overrides,
     parse_seeds,
     print_grid,
+    print_json,
     warn,
 )
 from bench.cli.planning import RunReporter, checked, plan_runs, reporting, show_plan
@@ -248,7 +248,7 @@ SAME = (
         "--wait", is_flag=True, help="Wait for another process that works on a run: for workers."
     ),
 )
-"""Options that mean what an argument means, and those of workers."""
+"""Options that mean the same as an argument, and those for workers."""
 COUNT = click.IntRange(min=1)
 ON = "--on {on}"
 OLD: Mapping[str, tuple[dict[str, Any], str]] = {
@@ -266,11 +266,11 @@ OLD: Mapping[str, tuple[dict[str, Any], str]] = {
     "--slurm": ({"multiple": True}, ON),
     "--commands": ({"is_flag": False, "flag_value": "-"}, ON),
 }
-"""Options of the version before -> how click reads them, and what is typed now. They work in this version only."""
+"""Options of the previous version -> how click reads them, and what to type now. They work in this version only."""
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All options of ``bench run``; the command gets those of a RunConfig as keywords, for :func:`plan_of`."""
+    """Adds all options of ``bench run``; those of a RunConfig reach the command as keywords, for :func:`plan_of`."""
     old = [hidden(name, **more) for name, (more, _) in OLD.items()]
     for decorate in reversed([*OPTIONS, *SAME, *old]):
         command = decorate(command)
@@ -278,7 +278,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def shared_options(*names: str) -> list[click.Parameter]:
-    """These options of ``bench run``, for a verb where they mean the same."""
+    """These options of ``bench run``, for a verb in which they mean the same."""
     of_run = click.command()(run_options(lambda **_: None))
     return [param for param in of_run.params if param.name in names]
 
@@ -314,7 +314,7 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
 
 
 def _methods(named: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
-    """Those of --method and of the arguments. A file stands for every method that it defines, unless --method says which are run."""
+    """The methods of --method and of the arguments. A file stands for every method in it, unless --method names some."""
     methods = list(named)
     for target in targets:
         if not target.endswith((".py", ".toml")):
@@ -331,16 +331,14 @@ def _backbones(names: Sequence[str]) -> dict[str, Any]:
         for name in names
         for title, equals, place in [name.partition("=")]
     ]
-    values: dict[str, Any] = {}
-    if pairs:
-        values["backbones"] = tuple(place for _, place in pairs)
+    values = {"backbones": tuple(place for _, place in pairs)} if pairs else {}
     if any(title != place for title, place in pairs):
         values["names"] = tuple(title for title, _ in pairs)
     return values
 
 
 def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a RunConfig from options that have other names now; a line on standard error names the new one of each."""
+    """Fields of a RunConfig from options under their old names; prints a line with the new name of each."""
     values: dict[str, Any] = {"names": typed["name"]} if "name" in typed else {}
     if "auto_batch" in typed:
         values["chunk"] = "auto"
@@ -355,7 +353,7 @@ def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target(typed: Mapping[str, Any]) -> str:
-    """The value of --on that stands for options of the version before."""
+    """The value of --on that replaces options of the previous version."""
     name = typed.get("executor", "here").replace("local", "here")
     parts = [f"{key}={typed[key]}" for key in RESOURCES if key in typed]
     if "commands" in typed:
@@ -410,7 +408,7 @@ def run(
 
 
 def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: bool) -> int:
-    """Do the runs of a plan here; returns the exit code."""
+    """Do the runs of a plan in this process; returns the exit code."""
     plan = checked(plan, ranks=ranks)
     config = plan.runs[0]
     if only is not None:
@@ -458,7 +456,7 @@ FOR_EVER = 1e9  # seconds
 
 
 def show_missing(planned: Sequence[PlannedRun]) -> int:
-    """One line for every set that is not here, and what gets it; returns the exit code, 1 where there is one."""
+    """Print a line for every missing set, with how to get it; returns the exit code, 1 if a set is missing."""
     missing = {error.message: error for run in planned for error in run.missing}
     for error in missing.values():
         show_error(error, label="missing")
@@ -478,11 +476,11 @@ def run_all(
     *,
     ranks: Ranks | None = None,
 ) -> tuple[list[RunRecord], int]:
-    """Every planned run in turn; one that fails is reported, and the others go on. Returns the records and the exit code.
+    """Do every planned run in turn; a failure is reported, and the next run starts. Returns the records and the exit code.
 
-    With ``config.wait_seconds`` a run that another process works on comes after the others, and is then waited for: several processes
-    with the same runs do each of them once. Raises DeviceLost, and RunFailed where the ranks of a training no longer agree: then this
-    process can do no other run.
+    With ``config.wait_seconds``, a run that another process works on is put last and then waited for, so several processes with the
+    same runs do each of them once. Raises DeviceLost, and RunFailed if the ranks of a training no longer agree: this process can then
+    do no other run.
     """
     records: list[RunRecord] = []
     worst, noted = 0, set[str]()
@@ -497,22 +495,21 @@ def run_all(
                 if note not in noted:
                     reporter.note(note)
             noted.update(run.notes)
+            patient = replace(config, wait_seconds=wait)
             try:
-                patient = replace(config, wait_seconds=wait)
                 record, worked = execute_with_less_memory(run, store, patient, reporter, ranks)
             except (RunFailed, RunLocked) as error:
                 if ranks and ranks.broken:
                     raise
                 if isinstance(error, RunLocked) and wait < config.wait_seconds:
                     locked.append((number, run))
-                    continue
-                worst = max(worst, error.exit_code)
-                show_error(error)
-                continue
-            records.append(record)
-            reporter.done(outcome(record, worked))
-            if as_json:
-                click.echo(json_text(record.to_json()))
+                else:
+                    worst = max(worst, error.exit_code)
+                    show_error(error)
+            else:
+                records.append(record)
+                reporter.done(outcome(record, worked))
+                print_json([record.to_json()] if as_json else ())
         turns = locked
     return records, worst
 
@@ -524,7 +521,7 @@ def execute_with_less_memory(
     reporter: RunReporter,
     ranks: Ranks | None,
 ) -> tuple[RunRecord, bool]:
-    """Execute a run; with ``--chunk auto``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
+    """Execute a run. With ``--chunk auto``, a run whose batch does not fit and cannot be split becomes one with a smaller batch."""
     try:
         return execute(run, store, config, reporter, ranks)
     except OutOfMemory:
@@ -534,7 +531,7 @@ def execute_with_less_memory(
     half = Value(size // 2, "--chunk auto", f"{size} did not fit into memory")
     smaller = with_value(run, "batch_size", half)
     reporter.note(
-        f"batch_size {size} does not fit: {size // 2} is tried, which is another recipe (fewer negatives)"
+        f"batch_size {size} does not fit; trying {size // 2}, a different recipe (fewer negatives)"
     )
     reporter.start(smaller.run_id)
     return execute_with_less_memory(smaller, store, config, reporter, ranks)
@@ -542,14 +539,17 @@ def execute_with_less_memory(
 
 def outcome(record: RunRecord, worked: bool) -> str:
     """ "done: sts 76.25; STS-B dev 82.50 at step 875" """
-    dev = ""
-    if record.training and record.training.dev_score is not None:
-        dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
-    return f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}{dev}"
+    trained, text = (
+        record.training,
+        f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}",
+    )
+    if trained is None or trained.dev_score is None:
+        return text
+    return f"{text}; {trained.dev_task} {trained.dev_score:.2f} at step {trained.best_step}"
 
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
-    """The scores of each run; where the records are; and the next command."""
+    """Print the scores of each run, where the records are, and the next command."""
     rows = [
         (record.run_id, suite, average, ", ".join(tasks))
         for record in records
@@ -571,7 +571,7 @@ def run_elsewhere(
 ) -> int:
     """Commands, or jobs of an engine, for the runs of a settled plan; returns the exit code. Raises BenchError.
 
-    Slurm goes on alone; with Ray this process stays until its runs have ended.
+    Slurm needs no process of ours; with Ray this process stays until its runs have ended.
     """
     config = plan.runs[0]
     target = config.target
@@ -591,12 +591,12 @@ def run_elsewhere(
         if target.file is None:
             click.echo(lines, nl=False)
         else:
-            write_or_fail(Path(target.file), lines.encode(), "leave file= out: they are printed")
+            write_or_fail(Path(target.file), lines.encode(), "leave file= out to print them")
         return 0
     with ExitStack() as driving:
         with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
             remaining = to_submit(planned, store, config.fresh)
-            others = f"{len(planned) - len(remaining)} finished, queued or running already"
+            others = f"{len(planned) - len(remaining)} already finished, queued or running"
             if not remaining:
                 warn(f"nothing to submit: {others}")
                 return 0
@@ -614,8 +614,8 @@ def run_elsewhere(
 def to_submit(
     planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
 ) -> Sequence[PlannedRun]:
-    """The runs that are neither finished nor queued; ``fresh``: all, and what they have made is removed now, for a run that is requeued
-    goes on. Raises BenchError for ``fresh`` where one is queued."""
+    """The runs that are neither finished nor queued. With ``fresh`` all of them, and their results are removed now, because a requeued
+    run resumes. Raises BenchError for ``fresh`` if one is queued."""
     queued = jobs.queue(store)
     if not fresh:
         return [r for r in planned if r.run_id not in queued and not is_finished(r, store)]
@@ -632,7 +632,7 @@ def to_submit(
 
 
 def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jobs.Batch:
-    """The batch of these runs, on the disk. Corpora are tokenised here: no worker holds a GPU while it does that."""
+    """The batch of these runs, on disk. Corpora are tokenised here, so that no worker does it while it holds a GPU."""
     config = plan.runs[0]
     corpora = {
         (run.corpus.sha256, run.corpus.columns, run.corpus.column, run.backbone.revision): (
@@ -645,7 +645,7 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jo
         and run.plugin.cls.own_backbone is None
     }
     for corpus, backbone in corpora.values():
-        warn(f"tokenises {corpus.name} for {backbone.name}, unless that was done before")
+        warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
         tokenised(corpus, load(backbone, offline=True))
     batch = jobs.new_batch(store, [run.run_id for run in planned], config.target)
     gpus = config.target.gpus or 1
@@ -662,7 +662,7 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jo
 
 
 def stay(batch: jobs.Batch) -> int:
-    """Until the runs of Ray have ended: the exit code is 1 where one failed, 130 where some were cancelled."""
+    """Wait until the runs of Ray have ended; returns 1 if one failed, 130 if some were cancelled."""
     with stop_signals(insistent=False) as should_stop:
         ended = Counter(ray.follow(batch, partial(click.echo, err=True), should_stop).values())
     counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
@@ -678,9 +678,9 @@ LOST = 4  # exit code of a rank that ended because another one had
 
 
 def launch(arguments: Sequence[str], count: int) -> int:
-    """Run ``bench ARGUMENTS`` in ``count`` processes; returns the exit code. Where one ends early, the others are ended.
+    """Run ``bench ARGUMENTS`` in ``count`` processes; returns the exit code. If one ends early, the others are ended.
 
-    Rank 0 has this process's terminal. The output of another rank is shown only where that rank is the one that failed.
+    Rank 0 has this process's terminal. The output of another rank is shown only if that rank failed.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException, Std
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -719,7 +719,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
 
 
 def _exit_code(codes: Mapping[int, int], count: int, logs: Path) -> int:
-    """Of the launcher, from those of the ranks that ended early; prints why, unless rank 0 has done that."""
+    """The launcher's exit code, from those of the ranks that ended early; prints why, unless rank 0 has done so."""
     for rank, code in sorted(codes.items(), reverse=True):
         if code in (LOST, -signal.SIGTERM):  # because another rank had ended
             continue
@@ -729,17 +729,17 @@ def _exit_code(codes: Mapping[int, int], count: int, logs: Path) -> int:
         print(f"error: rank {rank} of {count} ended {end}", file=sys.stderr)
         for file in sorted(logs.rglob(f"{rank}/std*.log")):
             sys.stderr.write(file.read_text(encoding="utf-8", errors="replace")[-TAIL:])
-        print("try: the same command; it goes on from the last saved state", file=sys.stderr)
+        print("try: the same command; it resumes from the last saved state", file=sys.stderr)
         return 128 - code if code < 0 else code  # as a shell: an engine starts a killed one again
     return 1
 
 
 @contextmanager
 def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
-    """The device of this process and its ranks; None where it was not started as one of several.
+    """The device of this process and its ranks; None if it was not started as one of several.
 
-    As one of several the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
-    everything was right.
+    As one of several, the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
+    nothing was wrong.
     """
     if not is_launched():
         yield device, None
