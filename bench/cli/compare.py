@@ -130,11 +130,11 @@ def compare(
               bench compare --task STS-B
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    chosen = comma_list(",".join(tasks))
+    chosen = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     of_runs = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
     of_scores = {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)}
     with no_collection():
-        selected = with_scores(choose(references, runs, _names(of_runs)), _names(of_scores))
+        selected = with_scores(choose(references, runs, of_runs), of_scores)
     if items:
         _show_items(selected, chosen, top, data, form)
         return
@@ -142,7 +142,7 @@ def compare(
         strict=strict,
         baseline=baseline,
         together=together,
-        tasks=tuple(dict.fromkeys(chosen)),
+        tasks=chosen,
         with_paper=with_paper,
         cost=cost,
     )
@@ -168,10 +168,10 @@ def compare(
 
 
 def choose(
-    references: Sequence[str], runs: Path | None, filters: Mapping[str, Sequence[str]]
+    references: Sequence[str], runs: Path | None, filters: Mapping[str, str | None]
 ) -> list[Run]:
-    """The finished runs that are named (all, if none is) and fit; a warning names those that are
-    left out."""
+    """The finished runs among those named (all, if none is) that match the filters; a warning
+    names the runs that are left out."""
     store = RunsFolder(runs)
     records, damaged = ([], []) if references else store.records()
     every = {record.run_id: Run(record, store.folder(record.run_id)) for record in records}
@@ -184,8 +184,8 @@ def choose(
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
     fitting = list(every.values())
-    for key, names in filters.items():
-        fields = FIELDS.get(key, (key,))
+    for key, text in filters.items():
+        fields, names = FIELDS.get(key, (key,)), comma_list(text)
         names_of = [{getattr(run.record, field) or "none" for field in fields} for run in fitting]
         fitting = matching(fitting, names_of, key, names, "among these runs", "bench runs")
     finished = [run for run in fitting if run.record.status == "finished"]
@@ -202,13 +202,13 @@ FIELDS = {
     "backbone": ("backbone", "backbone_name"),
     "method": ("method", "method_name", "label"),
 }
-"""Option -> the attributes of a record that it may name; of other options that of its name."""
+"""Option -> the attributes of a record that its values may be; for other options, the attribute of that name."""
 
 
-def with_scores(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[Run]:
+def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
-    for key, names in filters.items():
-        if names:
+    for key, text in filters.items():
+        if names := comma_list(text):
             known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
             check_names(key, names, known, "among the scores of these runs", "bench runs")
             kept = [
@@ -220,15 +220,11 @@ def with_scores(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[R
     return [run for run in runs if run.record.scores or not any(filters.values())]
 
 
-def _names(filters: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
-    return {key: comma_list(text) for key, text in filters.items()}
-
-
 # --- the tables ---
 
 
 def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Table]:
-    """The tables of a published page of these runs, in its order, without costs."""
+    """The tables of the published page of these runs, in its order, without costs."""
     records = {run.record.run_id: run.record for run in selected}
     shown = board_tables(judged_tables(selected, extras=False), records)
     tables = [
@@ -241,7 +237,7 @@ def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Tab
 
 
 def _show_first(tables: Sequence[Table]) -> None:
-    """What the published page says first: its sentence and its first table; then a line for each other table."""
+    """The headline and the first table of the published page; then a line for each other table."""
     first = next((table for table in tables if table.head and len(table.rows) > 1), tables[0])
     say(answer(tables))
     click.echo()
@@ -251,11 +247,11 @@ def _show_first(tables: Sequence[Table]) -> None:
         click.echo()
         print_columns(others, headings=("other tables", "rows that may be the best"))
         click.echo()
-        say("all of them: bench compare --all; one: --suite, --backbone, --setting")
+        say("all tables: bench compare --all; one table: --suite, --backbone, --setting")
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
-    """The name of a table that is not drawn, and which of its rows may be the best."""
+    """The name of a table that is not printed, and which of its rows may be the best."""
     same = (table.setting, table.backbone) == (first.setting, first.backbone)
     form = f" ({table.text})" if table.text not in (None, "tokenised") else ""
     name = f"{table.protocol}{form}{'' if same else f', {table.backbone or SEVERAL}'}"

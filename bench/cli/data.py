@@ -126,8 +126,8 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
     if pending and offline_now():
         listed = " ".join(item.name for item in pending)
         raise BenchError(
-            f"{listed}: missing, and nothing is fetched while HF_HUB_OFFLINE is set",
-            f"unset HF_HUB_OFFLINE, or where there is a network: bench data fetch {listed} --data DIR; copy DIR here",
+            f"{listed}: missing, and HF_HUB_OFFLINE forbids fetching",
+            f"unset HF_HUB_OFFLINE, or on a machine with a network: bench data fetch {listed} --data DIR; then copy DIR here",
         )
     if pending:
         announce(pending, store)
@@ -147,15 +147,15 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
 
 
 def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
-    """The sets of a name: one set, or all of a suite, or of "all" (None: too). Of these only what has a source, where ``fetched``.
-    UnknownName where it is neither."""
+    """The set of that name, the sets of a suite, or all for "all" and None; with ``fetched`` only those that have a source.
+    Raises UnknownName for anything else."""
     sets = list(data_sets().values())
     if same := [wanted for wanted in sets if wanted.name.lower() == str(name).lower()]:
         return same
     suites = {suite for wanted in sets for suite in wanted.suites}
     if str(name).partition(":")[0] == "mteb":
         raise BenchError(
-            "mteb's own loader fetches the data of its tasks, when a run needs it or beforehand",
+            "mteb's loader fetches the data of its tasks, when a run needs it or beforehand",
             "python -c \"import mteb; mteb.get_task('STSBenchmark').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
         )
     if name not in (None, "all", *suites):
@@ -170,7 +170,7 @@ def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
 
 
 LIST_NOTES = (
-    "judged by the names of files; to read every byte: bench data check",
+    "judged by file names; to read every byte: bench data check",
     "to get what is missing: bench data fetch NAME, or a suite, or all",
     "data folder: --data DIR, or BENCH_DATA",
 )
@@ -182,7 +182,7 @@ def _show(
     as_json: bool,
     notes: Sequence[str] = (),
 ) -> None:
-    """The sets, a line each; everything about one where there is only one."""
+    """Print a line for each set, or everything about one set."""
     if as_json:
         print_json(_as_data(wanted, state) for wanted, state in states)
     elif len(states) == 1 and name is not None:
@@ -234,7 +234,7 @@ def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
 
 
 USES = {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}
-"""Kind of a set that no suite scores -> what it is for."""
+"""Kind of a set that no suite scores -> its use."""
 
 
 ABOUT = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source")
@@ -341,7 +341,7 @@ def overlap(
 
 
 def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
-    """The sentences of every task of the suites whose data is here; a line for each that is missing."""
+    """The sentences of every task of the suites whose data is here; prints a line for each missing set."""
     loaded: list[ScoredSentences] = []
     missing: dict[str, DataMissing] = {}
     # one entry for a set that is scored under two protocols

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError, printable
 from bench.base.files import writing
-from bench.base.text import plural
+from bench.base.text import plural, visible
 from bench.cli.options import (
     comma_list,
     data_option,
@@ -27,7 +27,9 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
+from bench.data.sets.folder import DataFolder
 from bench.publish.build import Outcome
+from bench.publish.build import publish as build
 from bench.publish.submissions import SENDER_FILE, check_submission
 from bench.runs.intact import CURVE
 from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
@@ -87,29 +89,36 @@ def publish(
     """
     if check:
         context.exit(_check(out, as_json))
-    from bench.data.sets.folder import DataFolder
-    from bench.publish.build import publish as build
-
     folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
         outcome = build(out=out, data=folder, report=report, **options)
-    lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]
+    board = outcome.board
+    lines = [*outcome.refused, *(f"left out: {line}" for line in board.left_out)]
     more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
     for line in lines[:SHOWN] + more:
         warn(line)
-    if as_json:
-        click.echo(json_text(_as_dict(outcome)))
-    else:
+    if not as_json:
         _show(outcome)
+    else:
+        facts = {
+            "version": outcome.name,
+            "new": outcome.folder is not None,
+            "folder": None if outcome.folder is None else str(outcome.folder),
+            "runs": len(board.runs),
+            "methods": list(board.methods),
+            "answer": board.answer,
+            "changes": None if board.changes is None else asdict(board.changes),
+            "left_out": list(board.left_out),
+            "refused": list(outcome.refused),
+        }
+        click.echo(json_text(facts))
     context.exit(1 if outcome.refused else 0)
 
 
 def _show(outcome: Outcome) -> None:
-    from bench.base.text import visible
-
     board = outcome.board
     if outcome.folder is None:
-        click.echo(f"nothing is new since {outcome.name}; no version is made")
+        click.echo(f"nothing is new since {outcome.name}: no new version")
         return
     counts = {"run": board.runs, "method": board.methods, "table": board.tables}
     counted = ", ".join(plural(len(things), noun) for noun, things in counts.items())
@@ -117,21 +126,6 @@ def _show(outcome: Outcome) -> None:
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
-
-
-def _as_dict(outcome: Outcome) -> dict[str, Any]:
-    board = outcome.board
-    return {
-        "version": outcome.name,
-        "new": outcome.folder is not None,
-        "folder": None if outcome.folder is None else str(outcome.folder),
-        "runs": len(board.runs),
-        "methods": list(board.methods),
-        "answer": board.answer,
-        "changes": None if board.changes is None else asdict(board.changes),
-        "left_out": list(board.left_out),
-        "refused": list(outcome.refused),
-    }
 
 
 def _check(out: Path, as_json: bool) -> int:
@@ -146,7 +140,7 @@ def _check(out: Path, as_json: bool) -> int:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """On a terminal one line that is written over; elsewhere nothing."""
+    """Shows one line that changes, on a terminal; nothing elsewhere."""
     from rich.console import Console
     from rich.text import Text
 
@@ -190,7 +184,7 @@ def submit(
 
 
 def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
-    """The run in the folder ``source`` as a folder in ``to``. Raises BenchError where it would be refused; then none is left."""
+    """The run in the folder ``source`` as a folder in ``to``. Raises BenchError, and leaves no folder, if it would be refused."""
     record, folder = read_record(source / RECORD), to / source.name
     if folder.exists():
         raise BenchError(

@@ -304,24 +304,19 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
     use_files([Path(file) for file in values.get("plugins", ())])
     if "suites" in typed:  # when the suites of plugin files are known
         values["suites"] = split_names(typed["suites"])
-    if methods := _methods(values.get("methods", ()), targets):
-        values["methods"] = methods
+    methods = [*values.get("methods", ())]
+    for target in targets:
+        if not target.endswith((".py", ".toml")):
+            methods += comma_list(target)
+        elif target.endswith(".py") and "methods" not in values:  # every method of the file
+            methods += [plugin.name for plugin in from_file(Path(target))]
+    if methods:
+        values["methods"] = tuple(methods)
     if plan_file is None:
         return Plan(tuple(with_recipes(RunConfig(**values), values)))
     plan = read_plan(plan_file).replaced(**values)
     use_files([Path(file) for file in plan.runs[0].plugins])
     return plan
-
-
-def _methods(named: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
-    """The methods of --method and of the arguments. A file stands for every method in it, unless --method names some."""
-    methods = list(named)
-    for target in targets:
-        if not target.endswith((".py", ".toml")):
-            methods += comma_list(target)
-        elif target.endswith(".py") and not named:
-            methods += [plugin.name for plugin in from_file(Path(target))]
-    return tuple(methods)
 
 
 def _backbones(names: Sequence[str]) -> dict[str, Any]:
@@ -345,21 +340,16 @@ def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
     old = {name: name[2:].replace("-", "_") for name in OLD}
     used = {name: typed[key] for name, key in old.items() if key in typed}
     if any(OLD[name][1] == ON for name in used):
-        values["on"] = _target(typed)
+        engine = typed.get("executor", "here").replace("local", "here")
+        parts = [f"{key}={typed[key]}" for key in RESOURCES if key in typed]
+        if "commands" in typed:
+            engine = "commands"
+            parts += [f"file={typed['commands']}"] if typed["commands"] != "-" else []
+        values["on"] = f"{engine}:{','.join([*parts, *typed.get('slurm', ())])}".removesuffix(":")
     for name, value in used.items() if "LOCAL_RANK" not in os.environ else ():
         now = OLD[name][1].format(value=value, on=values.get("on"))
         warn(f"{name}: now {now}; the old name works in this version only")
     return values
-
-
-def _target(typed: Mapping[str, Any]) -> str:
-    """The value of --on that replaces options of the previous version."""
-    name = typed.get("executor", "here").replace("local", "here")
-    parts = [f"{key}={typed[key]}" for key in RESOURCES if key in typed]
-    if "commands" in typed:
-        name = "commands"
-        parts += [f"file={typed['commands']}"] if typed["commands"] != "-" else []
-    return f"{name}:{','.join([*parts, *typed.get('slurm', ())])}".removesuffix(":")
 
 
 # --- the verb ---

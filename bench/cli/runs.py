@@ -36,11 +36,25 @@ from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.tables import report
 
 NEWEST = 30  # runs that are listed without --all
-QUEUED, RUNNING = "queued", "running"  # of a run now; no record has such a status
+QUEUED, RUNNING = "queued", "running"  # states of a run now; no record stores them
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
-"""Recipe values of the first screen, besides those that the command set."""
+"""Recipe values on the first screen, with those that the command set."""
 COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
-"""Those of the first screen."""
+"""Costs on the first screen."""
+NOT_STARTED = RunRecord(
+    run_id="",
+    fingerprint="",
+    status=QUEUED,
+    method="",
+    setting="",
+    backbone="",
+    seed=None,
+    recipe={},
+    scores=(),
+    cost=Cost(),
+    provenance=Provenance(created=""),
+)
+"""The record of a queued run that has not started yet."""
 
 
 @click.command()
@@ -85,7 +99,7 @@ def runs(
     check_names("status", states, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
     begun = {record.run_id for record in records}
-    records += [placeholder_record(run_id) for run_id in sorted(queue.keys() - begun)]
+    records += [replace(NOT_STARTED, run_id=run_id) for run_id in sorted(queue.keys() - begun)]
     chosen = [
         record
         for record in (as_it_stands(record, store, queue) for record in records)
@@ -125,7 +139,7 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
 
 
 def warn_of_lost(store: RunsFolder, queue: Mapping[str, Job]) -> None:
-    """One line on runs that were submitted, never began, and are no longer queued."""
+    """Warn of runs that were submitted, have not started, and are no longer queued."""
     batches = [runs for engine in ENGINES for runs in jobs.batches(store, engine).values()]
     if lost := set().union(*batches) - {*store.ids(), *queue}:
         names = list_names(sorted(lost), 1)
@@ -134,25 +148,8 @@ def warn_of_lost(store: RunsFolder, queue: Mapping[str, Job]) -> None:
         )
 
 
-def placeholder_record(run_id: str) -> RunRecord:
-    """In place of a record: all that is known of a run that is queued and has never begun."""
-    return RunRecord(
-        run_id=run_id,
-        fingerprint="",
-        status=QUEUED,
-        method="",
-        setting="",
-        backbone="",
-        seed=None,
-        recipe={},
-        scores=(),
-        cost=Cost(),
-        provenance=Provenance(created=""),
-    )
-
-
 def summary(record: RunRecord, queue: Mapping[str, Job]) -> dict[str, Any]:
-    """A line of the list, as JSON."""
+    """An item of the list, for JSON."""
     job = queue.get(record.run_id)
     return {
         "run_id": record.run_id,
@@ -194,7 +191,7 @@ def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
 
 
 def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) -> None:
-    """A screenful of one run, or every table of it. ``runs`` is the folder, where one was given."""
+    """A screenful about one run, or all its tables. ``runs`` is the folder, if one was given."""
     file = RunsFolder(runs).record_file(reference)
     record = as_it_stands(read_record(file), RunsFolder(file.parent.parent))
     if as_json:
@@ -213,7 +210,7 @@ def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) 
 def as_it_stands(
     record: RunRecord, store: RunsFolder, queue: Mapping[str, Job] | None = None
 ) -> RunRecord:
-    """The record of a run that may be queued or worked on now, which is not written into it."""
+    """The record with the status that the run has now: queued or running, which no record stores."""
     if queue and record.run_id in queue:
         job = queue[record.run_id]
         return replace(record, status=job.state, error=job.describe())
@@ -223,7 +220,7 @@ def as_it_stands(
 
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
-    """At most a screen of 40 lines for a run of all suites. ``runs``: the option that names the runs folder, where it was given."""
+    """At most 40 lines, even for a run of all suites. ``runs``: the option --runs, if it was given."""
     click.echo()
     print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)])
     values = [
