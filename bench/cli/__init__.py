@@ -41,7 +41,7 @@ WITHDRAWN = {
     "logs": "bench runs RUN",
     "cancel": "bench runs RUN, which names the engine's own command",
 }
-"""Verbs of earlier versions -> what does the same now."""
+"""Verbs of earlier versions -> their replacements."""
 WELCOME = """Sentence embeddings: train, score as the papers do, keep the record, compare.
 
 first
@@ -61,8 +61,8 @@ TYPED = "bench.typed"  # in click's meta: the words after "bench"
 
 
 class HelpfulGroup(click.Group):
-    """A group that helps, and prints no error, where no command is named; and that of a command wherever --help stands,
-    also behind an option that would take it for its value. ``welcome``: shown in place of the help."""
+    """A group that prints its help, not an error, if no command is named; and the help of a command wherever --help stands,
+    even after an option that would take it as its value. ``welcome``: printed instead of the help."""
 
     welcome = ""
 
@@ -146,7 +146,7 @@ class Verbs(HelpfulGroup):
 
 
 def usage_error(error: click.UsageError) -> BenchError:
-    """click's own error; of an option that is a recipe value, as --lr, with what sets it."""
+    """An error of click. For an option that is a recipe value, such as --lr, the hint says how to set it."""
     message, context = error.format_message(), error.ctx
     hint = f"{context.command_path if context else 'bench'} --help"
     options = {name for param in (context.command.params if context else ()) for name in param.opts}
@@ -160,7 +160,7 @@ def usage_error(error: click.UsageError) -> BenchError:
 
 
 def show_error(error: BenchError, label: str = "error") -> None:
-    """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
+    """Print what is wrong and what to try, a line each, on standard error. Control characters in foreign text are made visible."""
     hint, context = error.hint or "", click.get_current_context(silent=True)
     typed = {word.partition("=")[0] for word in context.meta.get(TYPED, ())} if context else set()
     same = [name for name in ("--runs", "--plugin") if name in typed and name not in hint]

@@ -1,4 +1,4 @@
-"""``bench methods``: what can be run; everything about one, as data or as tables for a terminal of any width; and the conformance suite."""
+"""``bench methods``: all methods; everything about one, as data or as tables for a terminal of any width; and the conformance suite."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bench.run.recipes import HELP, TRAINING, check_variant, merge, variants_of,
 from bench.show.grid import Column, Grid, grid
 
 Facts = Mapping[str, Any]
-LONGEST = 24  # characters of a value that stands in a table of recipes
+LONGEST = 24  # characters of a value in a table of recipes
 
 
 @click.command()
@@ -112,7 +112,7 @@ def _list(registry: Registry, as_json: bool) -> None:
 
 
 def year_of(paper: str) -> str:
-    """The year that a reference names, else that of its arXiv number; "" where it has neither."""
+    """The year in a reference, else the year of its arXiv number; "" if it has neither."""
     if year := re.search(r"\b20\d\d\b(?!\.)", paper):
         return year.group()
     arxiv = re.search(r"arXiv (\d\d)\d\d\.", paper)
@@ -163,7 +163,7 @@ def _variants(facts: Facts) -> Grid:
 
 
 def _keys(facts: Facts) -> Grid:
-    """A row for each recipe key: its default, what it means, where the default is from, and what other sources say."""
+    """A row for each recipe key: its default, its meaning, the source of the default, and what other sources say."""
     rows = [
         (
             key,
@@ -177,7 +177,7 @@ def _keys(facts: Facts) -> Grid:
 
 
 def _recipes(facts: Facts) -> Grid:
-    """A row for each recipe, with the short values in which they differ; those of the built-in backbone come last."""
+    """A row for each recipe, with the short values in which recipes differ; the built-in backbone comes last."""
     recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
     values = {key: [_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
     differing = [
@@ -223,7 +223,7 @@ def _templates(facts: Facts) -> list[Grid]:
 def _disagreements(facts: Facts) -> Grid:
     columns = [Column(name, wrap=16) for name in ("topic", "paper", "code", "here")]
     rows = [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]]
-    return grid(columns, rows, title="where paper and code disagree, and what is done here")
+    return grid(columns, rows, title="where paper and code disagree, and what bench does")
 
 
 def _printed(facts: Facts) -> Grid:
@@ -243,8 +243,8 @@ def _printed(facts: Facts) -> Grid:
 
 
 def describe(plugin: Plugin) -> dict[str, Any]:
-    """What is known of a method. ``about`` is the class's docstring, or else its module's; ``keys`` are the recipe keys with their
-    defaults; a recipe's ``values`` are all of it, merged, as a run would have it."""
+    """Everything about a method. ``about`` is the docstring of the class or else of its module; ``keys`` are the recipe keys with their
+    defaults; the ``values`` of a recipe are complete, merged as for a run."""
     cls, file = plugin.cls, read(plugin.folder, plugin.name)
     trained = any(learns(cls, setting) for setting in cls.settings)
     keys = merge(cls, None, "", {}, trained=trained).values_with_source()
@@ -280,7 +280,7 @@ def describe(plugin: Plugin) -> dict[str, Any]:
 
 
 def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
-    """A recipe, merged as a run would have it."""
+    """A recipe, merged as for a run."""
     trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
     whole = whole_entry(cls, [entry], *where, trained=trained)
     merged = merge(cls, whole, entry.variant, {}, trained=trained).values_with_source()
@@ -298,7 +298,7 @@ def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
 
 
 def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
-    """Source -> kind -> templates, of a module that has POSITIVE and NEGATIVE lists of them by source; the paper's first."""
+    """Source -> kind -> templates, if the module has POSITIVE and NEGATIVE lists by source; the paper's come first."""
     lists = {kind: getattr(module, kind.upper(), None) or {} for kind in ("positive", "negative")}
     shared = [source for source in lists["positive"] if source in lists["negative"]]
     return {

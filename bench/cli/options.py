@@ -43,7 +43,7 @@ data_option = click.option(
 def _know_suites(
     context: click.Context, option: click.Parameter, files: tuple[Path, ...]
 ) -> tuple[Path, ...]:
-    """The suites that the files of --plugin define are known before anything is looked up."""
+    """Register the suites in the files of --plugin before any suite is looked up."""
     if files or "bench.score.suites" in sys.modules:  # else nobody knows of any
         from bench.score.suites import use_files
 
@@ -143,8 +143,7 @@ def matching(
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
-    """Without looking for cycles meanwhile: among the objects of thousands of records there are none, and looking takes a third of
-    the time."""
+    """Turns off the search for reference cycles: thousands of records have none, and the search takes a third of the time."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -160,7 +159,7 @@ def warn(line: str) -> None:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """JSON that a person can read: characters as they are, but for those that move a cursor or cannot be encoded."""
+    """JSON that a person can read: all characters as they are, except those that move a cursor or cannot be encoded."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
@@ -174,7 +173,7 @@ def print_json(values: Iterable[Any]) -> None:
 # --- paragraphs and tables on standard output, as wide as the terminal ---
 
 
-NARROWEST = 24  # characters of a column of words that can still be read
+NARROWEST = 24  # characters; a narrower column of text is hard to read
 
 
 def width() -> int:
@@ -182,7 +181,7 @@ def width() -> int:
 
 
 def say(text: str, indent: int = 0, hang: int = 0) -> None:
-    """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
+    """Print a paragraph, wrapped between words; lines after the first are indented by ``hang`` more."""
     wrapped = textwrap.wrap(
         " ".join(lines(text)),
         max(width(), 40),
@@ -204,7 +203,7 @@ def print_grid(table: Grid, indent: int = 0) -> None:
 def print_columns(
     rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0
 ) -> None:
-    """Print rows of equally many texts, of which the last wraps; see :func:`bench.show.grid.terminal`."""
+    """Print rows of texts, all equally long; the last text of a row wraps. See :func:`bench.show.grid.terminal`."""
     if listed := list(rows):
         *names, last = headings or [""] * len(listed[0])
         print_grid(grid([*names, Column(last, wrap=NARROWEST)], listed), indent)
@@ -216,7 +215,7 @@ def print_facts(facts: Iterable[Sequence[str]]) -> None:
 
 
 def print_findings(findings: Sequence[Finding], title: str = "") -> None:
-    """A line each: how it came out, where, which check, why, and what to do."""
+    """Print a line for each finding: the outcome, where, which check, why, and what to do."""
     rows = [
         (
             "-"

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 def known_methods(files: Sequence[Path | str]) -> Registry:
-    """The methods there are, with those of ``files``; a line for each that could not be loaded goes to standard error."""
+    """All methods, with those in ``files``; prints a line on standard error for each that could not be loaded."""
     registry = discover(list(map(Path, files)))
     for warning in registry.warnings:
         warn(f"warning: {warning}")
@@ -67,7 +67,7 @@ def known_methods(files: Sequence[Path | str]) -> Registry:
 
 
 def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
-    """The plan, settled. Raises BenchError for a device or a folder that cannot be."""
+    """The plan, settled. Raises BenchError for a device or a folder that does not exist."""
     DataFolder(plan.runs[0].data).check_root()
     runs = plan.replaced(offline=True).runs if offline_now() else plan.runs
     settle = partial(settled, only_look=only_look, ranks=ranks)
@@ -76,7 +76,7 @@ def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) 
 
 @dataclass(frozen=True)
 class Planned:
-    """The runs of a command, and what is still to be fetched for them: of a plan that is only looked at."""
+    """The runs of a command and, for a dry run, what would be fetched for them."""
 
     runs: tuple[PlannedRun, ...]
     to_fetch: tuple[Pending, ...] = ()
@@ -86,11 +86,11 @@ Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[Pla
 
 
 def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planned:
-    """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
+    """The runs that ``make`` plans, given a data folder and a way to get backbones, with everything that they need on this machine.
 
-    What is missing is planned with first, and nothing of it is requested: so the user sees names, sizes and licences of all of it
-    before the first byte, and a machine without a network says so at once. ``only_look`` stops there (``--dry-run``). Raises a
-    BenchError for what cannot be had, and for a disk that is too full to train.
+    ``make`` first runs without fetching anything, so the user sees the names, sizes and licences of all that is missing before the
+    first byte arrives, and a machine without a network fails at once. ``only_look`` stops there (``--dry-run``). Raises a BenchError
+    for anything that cannot be fetched, and if the disk is too full to train.
     """
     data = Path(config.data) if config.data else None
     ready = partial(fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn)
@@ -108,7 +108,7 @@ def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planne
 
 
 def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
-    """The runs of a settled plan, see :func:`prepare`. Raises BenchError also where a method cannot take batches in parts."""
+    """The runs of a settled plan, see :func:`prepare`. Raises BenchError also if a method cannot split its batches."""
     config = plan.runs[0]
     registry = known_methods(config.plugins)
     planned = prepare(partial(make_all, plan.runs, registry), config, only_look=only_look)
@@ -192,7 +192,7 @@ def _is_finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 @dataclass(frozen=True)
 class PlanRow:
-    """Runs that differ in nothing but the seed."""
+    """Runs that differ only in the seed."""
 
     runs: tuple[PlannedRun, ...]
     guess: Estimate  # of each
@@ -225,7 +225,7 @@ def plan_rows(
 def show_plan(
     plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
-    """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, too."""
+    """Print the plan and what it would fetch; write nothing. ``everything``: also the default values."""
     device = config.device
     chunk = config.chunk if isinstance(config.chunk, int) else None
     rows = plan_rows(plan.runs, store, device, chunk)
@@ -246,14 +246,17 @@ def show_plan(
         say(f"not on this machine; {fetched}", hang=2)
         sets = [item.name for item in plan.to_fetch if item.kind != "backbone"]
         if config.data is not None and sets:
-            say(f"into that folder: bench data fetch {' '.join(sets)} --data {config.data}", hang=2)
+            say(
+                f"into {config.data}: bench data fetch {' '.join(sets)} --data {config.data}",
+                hang=2,
+            )
         print_grid(pending_grid(plan.to_fetch, terms=everything), indent=2)
         click.echo()
     say(_total(rows, plan.to_fetch), hang=2)
 
 
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
-    """A line for each row, numbered where there are several; what is noted of runs stands below, once."""
+    """A line for each row, numbered if there are several; the notes on runs are footnotes, once each."""
     footnotes: dict[str, int] = {}
     lines: list[dict[str, Cell | str]] = []
     for number, row in enumerate(rows, 1):
@@ -286,7 +289,7 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
 
 
 def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
-    """What a series of values gives to this row, where another of the same name has another: "temperature=0.1"."""
+    """The recipe values in which this row differs from others of the same name: "temperature=0.1"."""
     alike = [other.runs[0].recipe for other in rows if _name(other.runs[0]) == _name(row.runs[0])]
     return [
         f"{key}={json.dumps(value)}"
@@ -300,7 +303,7 @@ def _name(run: PlannedRun) -> tuple[str, str, str, str]:
 
 
 def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
-    """Of each row its corpus, the values that are not the defaults (or all), with their sources, and the printed result."""
+    """For each row: the corpus, the values that are not defaults (or all), with their sources, and the printed result."""
     lines = []
     for number, row in enumerate(rows, 1):
         run, name = row.runs[0], str(number) if len(rows) > 1 else ""
@@ -323,7 +326,7 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
 
 
 def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
-    """The sum over what is to do."""
+    """The totals over the runs that are not finished."""
     pending = [run for row in rows for run in row.pending]
     seconds = sum((row.guess.seconds or 0) * len(row.pending) for row in rows)
     needed = disk_bytes(pending)
@@ -331,7 +334,7 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     parts = {
         f"total: {plural(len(pending), 'run')} to do": True,
         f"about {duration(seconds)} of training": seconds,
-        "without the rows whose time is not known": unknown,
+        "not counting rows whose time is unknown": unknown,
         f"up to {size(needed)} on disk": needed,
         f"{_size(to_fetch)} to fetch": to_fetch,
     }
@@ -341,7 +344,7 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
 def as_data(
     rows: Sequence[PlanRow], pending: Sequence[Pending], device: str
 ) -> Iterator[dict[str, Any]]:
-    """A mapping for each run. ``pending``: what the whole command would fetch."""
+    """A dictionary for each run. ``pending``: what the whole command would fetch."""
     fetched = ("name", "kind", "bytes", "licence", "where")
     to_fetch = [{key: getattr(item, key) for key in fetched} for item in pending]
     for row in rows:
@@ -388,9 +391,9 @@ class Bars(Progress):
 
 
 class RunReporter:
-    """Lines for runs that start and end; between them bars, or with ``plain`` a line every ten seconds without control characters.
+    """Lines when runs start and end; between them bars or, with ``plain``, a line every ten seconds without control characters.
 
-    rich keeps counts, paces and times in both cases; with ``plain`` it draws nothing. The last of its tasks is the present phase.
+    rich counts and times in both cases; with ``plain`` it draws nothing. Its last task is the current phase.
     """
 
     def __init__(self, plain: bool = True) -> None:
@@ -462,7 +465,7 @@ class RunReporter:
             self.fields, self.bars.numbers = {}, ""
 
     def _numbers(self, task: Task) -> list[str]:
-        """Task, loss, the best dev score and where, speed: only what is known."""
+        """Task, loss, the best dev score and its step, speed: those that are known."""
         fields = self.fields
         speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
         parts = (
@@ -482,7 +485,7 @@ class RunReporter:
 
 
 def _count(task: Task) -> str:
-    """ "train 125 of 1000", and the time left where it is known."""
+    """ "train 125 of 1000", and the remaining time if it is known."""
     of = f" of {task.total:g}" if task.total else ""
     remaining = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
     return f"{task.description} {task.completed:g}{of}{remaining}"
@@ -490,7 +493,7 @@ def _count(task: Task) -> str:
 
 @contextmanager
 def reporting(plain: bool) -> Iterator[RunReporter]:
-    """What fits standard error, while it is open."""
+    """A reporter that suits standard error: bars on a terminal, lines elsewhere or with ``plain``."""
     reporter = RunReporter(plain or not sys.stderr.isatty())
     with nullcontext() if reporter.plain else reporter.bars:
         yield reporter

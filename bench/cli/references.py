@@ -104,7 +104,7 @@ def choose_printed(
 
 
 def _names(number: ReferenceResult, key: str) -> set[str]:
-    """What ``--KEY`` may call it: as it is printed, and a method as bench calls it, too."""
+    """The names that ``--KEY`` accepts for a number: as printed, and for a method also as bench calls it."""
     if key != "method":
         return {str(getattr(number, key))}
     here = meaning(number.method, number.variant, number.setting, number.backbone)
@@ -165,11 +165,11 @@ def show_tables(numbers: Sequence[ReferenceResult]) -> None:
             print_grid(_grid(name, part))
         click.echo()
     click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
-    click.echo("numbers that are printed differently elsewhere: --audit --kind differs")
+    click.echo("numbers that other papers print differently: --audit --kind differs")
 
 
 def _grid(title: str, part: Sequence[Row]) -> Grid:
-    """A part of the table as it is printed; footnotes are the audit's remarks and what is recorded of a row."""
+    """A part of the table as printed; its footnotes are the audit's remarks and the notes on its rows."""
     footnotes: dict[str, int] = {}
 
     def marks(texts: Iterable[str]) -> tuple[int, ...]:
@@ -197,11 +197,11 @@ def _grid(title: str, part: Sequence[Row]) -> Grid:
 
 
 COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
-"""How recorded notes begin that the audit computes, too."""
+"""How the recorded notes begin that the audit computes as well."""
 
 
 def _row_notes(row: Row) -> Iterator[str]:
-    """The audit's remarks on the whole row, what is recorded of it, and its released checkpoint."""
+    """The audit's remarks on the whole row, the notes on it, and its released checkpoint."""
     for cell in row.cells:
         yield from (r.why for r in remarks(cell) if not r.task)
         yield from (n for n in cell.note.split("; ") if n and not n.startswith(COMPUTED))
@@ -228,7 +228,7 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
             click.echo()
     click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
     if not kinds:
-        click.echo(f"longer lists, only by name: --kind {','.join(LONG)}")
+        click.echo(f"not shown, because they are long: --kind {','.join(LONG)}")
 
 
 def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:

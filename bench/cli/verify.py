@@ -1,4 +1,4 @@
-"""``bench verify``: is what a record says what its predictions give?"""
+"""``bench verify``: do the scores in a record follow from its predictions?"""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def verify(
 
 
 def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
-    """The folder of each argument: of a run, of runs, or of a published version. Raises UnknownName for what is none."""
+    """The folder of each argument: of a run, of runs, or of a published version. Raises UnknownName for anything else."""
     for place in places or (str(store.path),):
         if not places or Path(place).is_dir():
             yield Path(place)
@@ -101,7 +101,7 @@ def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
 def _reports(
     folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
 ) -> Iterator[RunReport]:
-    """One for the manifest of each version, then one for each run. Raises BenchError where there is no run."""
+    """A report on the manifest of each version, then one on each run. Raises BenchError if a folder has no run."""
     runs: dict[Path, None] = {}
     for folder in folders:
         if (manifest := check_manifest(folder)) is not None:
@@ -117,7 +117,7 @@ def _reports(
 def _encoder(
     data: DataFolder | None, plugins: tuple[Path, ...], device: str, offline: bool
 ) -> More:
-    """--retrain-free: encodes from checkpoints."""
+    """The comparison of --retrain-free, which encodes from checkpoints."""
     from bench.base import devices
     from bench.run.plugins import discover
     from bench.verify.reencode import Encoder
