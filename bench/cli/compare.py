@@ -278,7 +278,7 @@ def _show_items(
 ) -> None:
     if form not in ("table", "json"):
         raise BenchError(
-            f"--items cannot be combined with --format {form}", "--format table, or json"
+            f"--items cannot be combined with --format {form}", "--format table or json"
         )
     if len(selected) != 2:
         raise BenchError(

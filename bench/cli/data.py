@@ -188,10 +188,14 @@ def _show(
     elif len(states) == 1 and name is not None:
         print_facts(_details(*states[0]))
     else:
-        columns = [
-            *("set", Column("for", wrap=12), Column("items", right=True), Column("MB", right=True)),
-            *(Column("here", wrap=12), Column("licence", wrap=24, drop=1)),
-        ]
+        columns = (
+            "set",
+            Column("for", wrap=12),
+            Column("items", right=True),
+            Column("MB", right=True),
+            Column("here", wrap=12),
+            Column("licence", wrap=24, drop=1),
+        )
         rows = [
             (
                 wanted.name,

@@ -131,8 +131,8 @@ def _show_checkpoints(as_json: bool) -> None:
         for one in checkpoints()
     ]
     also = [Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)]
-    columns = ["hub", "table", "Avg.", Column("scored by", wrap=20), *also]
-    print_grid(grid(columns, rows, whole="--json"))
+    names = ("hub", "table", "Avg.")
+    print_grid(grid([*names, Column("scored by", wrap=20), *also], rows, whole="--json"))
 
 
 def show_overview() -> None:
