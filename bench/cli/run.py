@@ -586,7 +586,7 @@ def run_elsewhere(
     with ExitStack() as driving:
         with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
             remaining = to_submit(planned, store, config.fresh)
-            others = f"{len(planned) - len(remaining)} already finished, queued or running"
+            others = f"{len(planned) - len(remaining)} finished, queued or running"
             if not remaining:
                 warn(f"nothing to submit: {others}")
                 return 0
