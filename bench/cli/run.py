@@ -499,7 +499,8 @@ def run_all(
             else:
                 records.append(record)
                 reporter.done(outcome(record, worked))
-                print_json([record.to_json()] if as_json else ())
+                if as_json:
+                    print_json([record.to_json()])
         turns = locked
     return records, worst
 
