@@ -66,9 +66,9 @@ def data() -> None:
 @data_option
 @json_option
 def list_(name: str | None, data: Path | None, as_json: bool) -> None:
-    """What every suite and corpus needs, and which of it is there (by the names of files; quick).
+    """What every suite and corpus needs, and how much of it is here (judged by file names; quick).
 
-    With a NAME everything about that set.  Example: bench data list STS12 --data DIR
+    With a NAME, everything about that set.  Example: bench data list STS12 --data DIR
     """
     folder = DataFolder(data)
     folder.check_root()
@@ -82,7 +82,7 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
 def check(name: str | None, data: Path | None, as_json: bool) -> None:
     """Read every byte of what is there and compare it with the known checksums.
 
-    Exit code 2 where something is damaged, or where the NAME asked for is missing.  Example: bench data check --data DIR
+    Exit code 2 if something is damaged or NAME is missing.  Example: bench data check --data DIR
     """
     folder = DataFolder(data)
     folder.check_root()
@@ -112,8 +112,8 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -> None:
     """Get data sets and corpora from their sources, into --data DIR (which may then be copied to a machine without a network).
 
-    Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
-    and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
+    Names, sizes, licences and terms are shown first; every file is checked; an interrupted download resumes.
+    Complete sets are not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
     folder, store = DataFolder(data), data.expanduser() if data is not None else fetched_folder()
     chosen = {wanted.name: wanted for name in names for wanted in _chosen(name, fetched=True)}
@@ -308,10 +308,10 @@ def overlap(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
+    """Sentences of the evaluation sets that also occur in CORPUS (a file, or builtin): the same, or nearly the same.
 
-    The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
-    words that either has. A run counts it too, for the tasks that it scores; bench runs RUN --all.
+    The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same: the two share at least 4 of 5
+    of their words. A run counts this, too, for the tasks that it scores: bench runs RUN --all.
 
     \b
     Example:  bench data overlap nli.csv --data DIR

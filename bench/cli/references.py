@@ -43,7 +43,7 @@ from bench.show.grid import Cell, Column, Grid, grid
     help="What does not fit: averages, quotations, best-of-n, protocols; computed from the cells.",
 )
 @click.option(
-    "--kind", help="With --audit: only these kinds of remarks (the words before each list)."
+    "--kind", help="With --audit: only these kinds of remarks (the names before the lists)."
 )
 @json_option
 def references(
@@ -59,8 +59,8 @@ def references(
 ) -> None:
     """What papers printed, as data.
 
-    Without a name: the papers and their tables. With one: the table as it is printed, with remarks. ``checkpoints``: the models that
-    authors released, the printed row that each is, and how it is scored without any training (bench reproduce PAPER:TABLE --released).
+    Without a name: the papers and their tables. With one: the table as printed, with remarks. ``checkpoints``: the models that
+    authors released, the printed row of each, and how it is scored without training (bench reproduce PAPER:TABLE --released).
 
     \b
     Example:  bench references promcse:1

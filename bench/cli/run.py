@@ -243,10 +243,8 @@ SAME = (
     hidden("--plugin", "plugins", multiple=True, help="The same as FILE.py."),
     hidden("--recipe", "recipes", multiple=True, help="The same as RECIPE.toml."),
     hidden("--plain", is_flag=True),
-    hidden("--only", metavar="RUN_ID", help="Of the plan this run alone: for workers."),
-    hidden(
-        "--wait", is_flag=True, help="Wait for another process that works on a run: for workers."
-    ),
+    hidden("--only", metavar="RUN_ID", help="Do only this run of the plan (for workers)."),
+    hidden("--wait", is_flag=True, help="Wait for a run that another process does (for workers)."),
 )
 """Options that mean the same as an argument, and those for workers."""
 COUNT = click.IntRange(min=1)
