@@ -1,4 +1,8 @@
-"""Numbers and names in the form in which every verb and page prints them."""
+"""Numbers and names as every verb and page prints them, and foreign text made harmless in each form.
+
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open a tag, or run a formula or a
+LaTeX command.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
+
+from bench.base.errors import printable
 
 
 def duration(seconds: float) -> str:

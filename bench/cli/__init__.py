@@ -41,7 +41,7 @@ WITHDRAWN = {
     "logs": "bench runs RUN",
     "cancel": "bench runs RUN, which names the engine's own command",
 }
-"""Verbs of earlier versions -> what does the same now."""
+"""Verbs of earlier versions -> their replacements."""
 WELCOME = """Sentence embeddings: train, score as the papers do, keep the record, compare.
 
 first
@@ -61,8 +61,8 @@ TYPED = "bench.typed"  # in click's meta: the words after "bench"
 
 
 class HelpfulGroup(click.Group):
-    """A group that helps, and prints no error, where no command is named; and that of a command wherever --help stands,
-    also behind an option that would take it for its value. ``welcome``: shown in place of the help."""
+    """A group that prints its help, not an error, if no command is named; and the help of a command wherever --help stands,
+    even after an option that would take it as its value. ``welcome``: printed instead of the help."""
 
     welcome = ""
 
@@ -76,8 +76,7 @@ class HelpfulGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        options = rest[: rest.index("--")] if "--" in rest else rest
-        if {"-h", "--help"}.isdisjoint(options):
+        if {"-h", "--help"}.isdisjoint(rest[: rest.index("--")] if "--" in rest else rest):
             return name, command, rest
         group = [word for word in rest[:1] if word in getattr(command, "commands", ())]
         return name, command, [*group, "--help"]
@@ -94,7 +93,8 @@ class Verbs(HelpfulGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"bench.cli.{name}"), name)
+        module = importlib.import_module(f"bench.cli.{'publish' if name == 'submit' else name}")
+        command: click.Command = getattr(module, name)
         return command
 
     def resolve_command(
@@ -146,11 +146,10 @@ class Verbs(HelpfulGroup):
 
 
 def usage_error(error: click.UsageError) -> BenchError:
-    """click's own error; of an option that is a recipe value, as --lr, with what sets it."""
+    """An error of click. For an option that is a recipe value, such as --lr, the hint says how to set it."""
     message, context = error.format_message(), error.ctx
     hint = f"{context.command_path if context else 'bench'} --help"
-    params = context.command.params if context else []
-    options = {option for param in params for option in param.opts}
+    options = {name for param in (context.command.params if context else ()) for name in param.opts}
     if isinstance(error, click.NoSuchOption) and "--set" in options:
         from bench.run.recipes import setter
 
@@ -161,7 +160,7 @@ def usage_error(error: click.UsageError) -> BenchError:
 
 
 def show_error(error: BenchError, label: str = "error") -> None:
-    """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
+    """Print what is wrong and what to try, a line each, on standard error. Control characters in foreign text are made visible."""
     hint, context = error.hint or "", click.get_current_context(silent=True)
     typed = {word.partition("=")[0] for word in context.meta.get(TYPED, ())} if context else set()
     same = [name for name in ("--runs", "--plugin") if name in typed and name not in hint]

@@ -12,17 +12,22 @@ import click
 from msgspec import structs
 from rich.console import Console
 
-from bench.base.errors import BenchError, RecordDamaged, UnknownName
+from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.board.board import answer, board_tables, judged_tables
-from bench.cli.columns import print_columns, print_grid, say
+from bench.board.content import board_tables
+from bench.board.judged_tables import answer, judged_tables
 from bench.cli.options import (
+    check_names,
     comma_list,
     data_option,
     json_text,
+    matching,
     no_collection,
+    print_columns,
+    print_grid,
     runs_option,
+    say,
     suite_file_option,
     warn,
 )
@@ -122,36 +127,27 @@ def compare(
               bench compare --task STS-B
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    filters = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
-    chosen = tuple(dict.fromkeys(name for one in tasks for name in comma_list(one)))
-    of_scores = {"suite": comma_list(suite), "text": comma_list(text)}
-    of_scores["task"] = () if items else chosen
+    chosen = tuple(dict.fromkeys(comma_list(",".join(tasks))))
+    of_runs = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
+    of_scores = {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)}
     with no_collection():
-        selected = choose(
-            references, runs, {key: comma_list(text) for key, text in filters.items()}
-        )
-        selected = with_scores(selected, of_scores)
+        selected = with_scores(choose(references, runs, of_runs), of_scores)
     if items:
         _show_items(selected, chosen, top, data, form)
         return
-    usual = TableOptions(strict=strict)
-    options = replace(
-        usual,
+    options = TableOptions(
+        strict=strict,
         baseline=baseline,
         together=together,
         tasks=chosen,
         with_paper=with_paper,
         cost=cost,
     )
-    first_alone = form == "table" and not everything and options == usual
+    first_alone = form == "table" and not everything and options == TableOptions(strict=strict)
+    tables_of = published_tables if first_alone else compare_runs
     with no_collection(), Console(stderr=True).status("reading predictions"):
-        if first_alone:
-            tables = published_tables(selected, options)
-        else:
-            tables = list(compare_runs(selected, options))
+        tables = list(tables_of(selected, options))
     page = comparison(selected, tables) if html is not None or form == "html" else ""
-    if html is not None:
-        write_or_fail(html, page.encode(), hint="another place for the page")
     if form == "html":
         click.echo(page, nl=False)
     elif form != "table":
@@ -161,6 +157,7 @@ def compare(
     else:
         _show_all(tables)
     if html is not None:
+        write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")
 
 
@@ -168,10 +165,10 @@ def compare(
 
 
 def choose(
-    references: Sequence[str], runs: Path | None, filters: Mapping[str, Sequence[str]]
+    references: Sequence[str], runs: Path | None, filters: Mapping[str, str | None]
 ) -> list[Run]:
-    """The finished runs that are named (all, if none is) and fit; a warning names those that are
-    left out."""
+    """The finished runs among those named (all, if none is) that match the filters; a warning
+    names the runs that are left out."""
     store = RunsFolder(runs)
     records, damaged = ([], []) if references else store.records()
     every = {record.run_id: Run(record, store.folder(record.run_id)) for record in records}
@@ -183,7 +180,11 @@ def choose(
             damaged.append(error)
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
-    fitting = _fitting(list(every.values()), filters)
+    fitting = list(every.values())
+    for key, text in filters.items():
+        fields, names = FIELDS.get(key, (key,)), comma_list(text)
+        names_of = [{getattr(run.record, field) or "none" for field in fields} for run in fitting]
+        fitting = matching(fitting, names_of, key, names, "among these runs", "bench runs")
     finished = [run for run in fitting if run.record.status == "finished"]
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
@@ -198,59 +199,42 @@ FIELDS = {
     "backbone": ("backbone", "backbone_name"),
     "method": ("method", "method_name", "label"),
 }
-"""Option -> the attributes of a record that it may name; of other options that of its name."""
+"""Option -> the attributes of a record that its values may be; for other options, the attribute of that name."""
 
 
-def _fitting(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[Run]:
-    for key, names in filters.items():
-        fields = FIELDS.get(key, (key,))
-        values = [{getattr(run.record, field) or "none" for field in fields} for run in runs]
-        if names and runs:
-            _check_names(key, names, set().union(*values), "among these runs")
-            pairs = zip(runs, values, strict=True)
-            runs = [run for run, of_run in pairs if not of_run.isdisjoint(names)]
-    return runs
-
-
-def with_scores(runs: list[Run], filters: Mapping[str, Sequence[str]]) -> list[Run]:
+def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]:
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
-    for key, names in filters.items():
-        if names:
+    for key, text in filters.items():
+        if names := comma_list(text):
             known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
-            _check_names(key, names, known, "among the scores of these runs")
-            runs = [_only(run, key, names) for run in runs]
+            check_names(key, names, known, "among the scores of these runs", "bench runs")
+            kept = [
+                tuple(s for s in r.record.scores if (getattr(s, key) or "none") in names)
+                for r in runs
+            ]
+            pairs = zip(runs, kept, strict=True)
+            runs = [Run(structs.replace(run.record, scores=s), run.folder) for run, s in pairs]
     return [run for run in runs if run.record.scores or not any(filters.values())]
-
-
-def _only(run: Run, key: str, names: Sequence[str]) -> Run:
-    scores = tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
-    return Run(structs.replace(run.record, scores=scores), run.folder)
-
-
-def _check_names(kind: str, names: Sequence[str], known: set[str], where: str) -> None:
-    for name in names:
-        if name not in known:
-            raise UnknownName(kind, name, known, where, "bench runs")
 
 
 # --- the tables ---
 
 
 def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Table]:
-    """The tables of a published page of these runs, in its order, without costs."""
+    """The tables of the published page of these runs, in its order, without costs."""
     records = {run.record.run_id: run.record for run in selected}
-    judged = judged_tables(selected, extras=False)
-    tables = [shown.table for shown in board_tables(judged, records)]
+    shown = board_tables(judged_tables(selected, extras=False), records)
+    tables = [
+        replace(one.table, rows=tuple(replace(row, cost=None) for row in one.table.rows))
+        for one in shown
+    ]
     if options.strict:
         refuse_footnotes(tables)
-    return [
-        replace(table, rows=tuple(replace(row, cost=None) for row in table.rows))
-        for table in tables
-    ]
+    return tables
 
 
 def _show_first(tables: Sequence[Table]) -> None:
-    """What the published page says first: its sentence and its first table; then a line for each other table."""
+    """The headline and the first table of the published page; then a line for each other table."""
     first = next((table for table in tables if table.head and len(table.rows) > 1), tables[0])
     say(answer(tables))
     click.echo()
@@ -260,11 +244,11 @@ def _show_first(tables: Sequence[Table]) -> None:
         click.echo()
         print_columns(others, headings=("other tables", "rows that may be the best"))
         click.echo()
-        say("all of them: bench compare --all; one: --suite, --backbone, --setting")
+        say("all tables: bench compare --all; one table: --suite, --backbone, --setting")
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
-    """The name of a table that is not drawn, and which of its rows may be the best."""
+    """The name of a table that is not printed, and which of its rows may be the best."""
     same = (table.setting, table.backbone) == (first.setting, first.backbone)
     form = f" ({table.text})" if table.text not in (None, "tokenised") else ""
     name = f"{table.protocol}{form}{'' if same else f', {table.backbone or SEVERAL}'}"
@@ -290,11 +274,12 @@ def _show_items(
     selected: Sequence[Run], tasks: Sequence[str], top: int, data: Path | None, form: str
 ) -> None:
     if form not in ("table", "json"):
-        raise BenchError(f"--items has no --format {form}", "--format table or json")
+        raise BenchError(
+            f"--items cannot be combined with --format {form}", "--format table or json"
+        )
     if len(selected) != 2:
         raise BenchError(
-            f"--items needs two runs, and these are {len(selected)}",
-            "bench compare RUN RUN --items",
+            f"--items needs two runs, got {len(selected)}", "bench compare RUN RUN --items"
         )
     names = [run.record.run_id for run in selected]
     items = disagreements(*selected, texts=partial(read_texts, data), tasks=tasks, top=top)

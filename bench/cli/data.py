@@ -14,10 +14,19 @@ from bench.base.errors import DIFFERS, BenchError, DataDamaged, DataMissing, Fin
 from bench.base.files import write_or_fail
 from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
-from bench.cli.columns import print_facts, print_findings, print_grid, say
-from bench.cli.options import comma_list, data_option, json_option, json_text, warn
-from bench.cli.planning import announce
-from bench.cli.progress import RunReporter
+from bench.cli.options import (
+    comma_list,
+    data_option,
+    json_option,
+    json_text,
+    print_facts,
+    print_findings,
+    print_grid,
+    print_json,
+    say,
+    warn,
+)
+from bench.cli.planning import RunReporter, announce
 from bench.data.corpora import open_corpus
 from bench.data.fetching import offline_now
 from bench.data.overlap import (
@@ -30,7 +39,6 @@ from bench.data.overlap import (
 from bench.data.sets import (
     DataFolder,
     DataSet,
-    Source,
     State,
     data_sets,
     fetched_folder,
@@ -57,14 +65,13 @@ def data() -> None:
 @data_option
 @json_option
 def list_(name: str | None, data: Path | None, as_json: bool) -> None:
-    """What every suite and corpus needs, and which of it is there (by the names of files; quick).
+    """What every suite and corpus needs, and how much of it is here (judged by file names; quick).
 
-    With a NAME everything about that set.  Example: bench data list STS12 --data DIR
+    With a NAME, everything about that set.  Example: bench data list STS12 --data DIR
     """
     folder = DataFolder(data)
     folder.check_root()
-    states = [(wanted, folder.look(wanted)) for wanted in _chosen(name)]
-    _show(states, name, as_json, LIST_NOTES)
+    _show([(wanted, folder.look(wanted)) for wanted in _chosen(name)], name, as_json, LIST_NOTES)
 
 
 @data.command()
@@ -74,7 +81,7 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
 def check(name: str | None, data: Path | None, as_json: bool) -> None:
     """Read every byte of what is there and compare it with the known checksums.
 
-    Exit code 2 where something is damaged, or where the NAME asked for is missing.  Example: bench data check --data DIR
+    Exit code 2 if something is damaged or NAME is missing.  Example: bench data check --data DIR
     """
     folder = DataFolder(data)
     folder.check_root()
@@ -82,10 +89,9 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
     _show(states, name, as_json)
     for wanted, state in states:
         if state.status == "damaged":
-            folder_option = f" --data {data}" if data else ""
+            command = f"bench data check {wanted.name}{f' --data {data}' if data else ''}"
             raise DataDamaged(
-                f"damaged: {wanted.name}",
-                f"bench data check {wanted.name}{folder_option} says which file and how to get it",
+                f"damaged: {wanted.name}", f"{command} says which file and how to get it"
             )
         if name is not None and state.status == "missing":
             folder.open(wanted)  # raises with what was looked for and where
@@ -105,8 +111,8 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -> None:
     """Get data sets and corpora from their sources, into --data DIR (which may then be copied to a machine without a network).
 
-    Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
-    and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
+    Names, sizes, licences and terms are shown first; every file is checked; an interrupted download resumes.
+    Complete sets are not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
     folder, store = DataFolder(data), data.expanduser() if data is not None else fetched_folder()
     chosen = {wanted.name: wanted for name in names for wanted in _chosen(name, fetched=True)}
@@ -119,42 +125,36 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
     if pending and offline_now():
         listed = " ".join(item.name for item in pending)
         raise BenchError(
-            f"{listed}: missing, and nothing is fetched while HF_HUB_OFFLINE is set",
-            f"unset HF_HUB_OFFLINE, or where there is a network: bench data fetch {listed} --data DIR; copy DIR here",
+            f"{listed}: missing, and HF_HUB_OFFLINE forbids fetching",
+            f"unset HF_HUB_OFFLINE, or on a machine with a network: bench data fetch {listed} --data DIR; then copy DIR here",
         )
-    failed = list[BenchError]()
     if pending:
         announce(pending, store)
-    fetcher = Fetcher(store, warn)
+    code, fetcher = 0, Fetcher(store, warn)
     for wanted, form in missing:
         try:
             fetcher.get(wanted, form)
         except BenchError as error:
-            failed.append(error)
+            show_error(error)
+            code = 2
     for wanted in chosen.values():
         state = folder.check(wanted)
-        if as_json:
-            click.echo(json_text(_as_data(wanted, state)))
-        else:
-            where = f", in {', '.join(state.places)}" if state.places else ""
-            click.echo(f"{wanted.name}: {state.status}{where}")
-    for problem in failed:
-        show_error(problem)
-    if failed:
-        raise click.exceptions.Exit(2)
+        where = f", in {', '.join(state.places)}" if state.places else ""
+        line = f"{wanted.name}: {state.status}{where}"
+        click.echo(json_text(_as_data(wanted, state)) if as_json else line)
+    raise click.exceptions.Exit(code)
 
 
 def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
-    """The sets of a name: one set, or all of a suite, or of "all" (None: too). Of these only what has a source, where ``fetched``.
-    UnknownName where it is neither."""
+    """The set of that name, the sets of a suite, or all for "all" and None; with ``fetched`` only those that have a source.
+    Raises UnknownName for anything else."""
     sets = list(data_sets().values())
-    for wanted in sets:
-        if name is not None and wanted.name.lower() == name.lower():
-            return [wanted]
+    if same := [wanted for wanted in sets if wanted.name.lower() == str(name).lower()]:
+        return same
     suites = {suite for wanted in sets for suite in wanted.suites}
     if str(name).partition(":")[0] == "mteb":
         raise BenchError(
-            "mteb's own loader fetches the data of its tasks, when a run needs it or beforehand",
+            "mteb's loader fetches the data of its tasks, when a run needs it or beforehand",
             "python -c \"import mteb; mteb.get_task('STSBenchmark').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
         )
     if name not in (None, "all", *suites):
@@ -169,7 +169,7 @@ def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
 
 
 LIST_NOTES = (
-    "judged by the names of files; to read every byte: bench data check",
+    "judged by file names; to read every byte: bench data check",
     "to get what is missing: bench data fetch NAME, or a suite, or all",
     "data folder: --data DIR, or BENCH_DATA",
 )
@@ -181,21 +181,24 @@ def _show(
     as_json: bool,
     notes: Sequence[str] = (),
 ) -> None:
-    """The sets, a line each; everything about one where there is only one."""
+    """Print a line for each set, or everything about one set."""
     if as_json:
-        for wanted, state in states:
-            click.echo(json_text(_as_data(wanted, state)))
+        print_json(_as_data(wanted, state) for wanted, state in states)
     elif len(states) == 1 and name is not None:
-        for wanted, state in states:
-            print_facts(_details(wanted, state))
+        print_facts(_details(*states[0]))
     else:
-        numbers = [Column(heading, right=True) for heading in ("items", "MB")]
-        texts = [Column("here", wrap=12), Column("licence", wrap=24, drop=1)]
-        columns = [Column("set"), Column("for", wrap=12), *numbers, *texts]
+        columns = (
+            "set",
+            Column("for", wrap=12),
+            Column("items", right=True),
+            Column("MB", right=True),
+            Column("here", wrap=12),
+            Column("licence", wrap=24, drop=1),
+        )
         rows = [
             (
                 wanted.name,
-                _needed_by(wanted),
+                ", ".join(wanted.suites) or USES.get(wanted.kind, ""),
                 f"{wanted.items.get('test', sum(wanted.items.values())):,}",
                 f"{wanted.bytes / 1e6:.1f}",
                 ", ".join(form for form in state.forms if form != "any") or state.status,
@@ -204,26 +207,28 @@ def _show(
             for wanted, state in states
         ]
         print_grid(grid(columns, rows, whole="bench data list NAME", notes=notes))
-        findings = [
+        if findings := [
             Finding("data", wanted.name, DIFFERS, problem, hint=wanted.get)
             for wanted, state in states
             if state.status == "damaged"
             for problem in state.problems
-        ]
-        if findings:
+        ]:
             print_findings(findings)
 
 
 def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
-    where = "; ".join(source.where for source in _sources(wanted))
     return [
         (wanted.name, wanted.title),
-        ("needed by", _needed_by(wanted)),
+        ("needed by", ", ".join(wanted.suites) or USES.get(wanted.kind, "")),
         (wanted.unit, ", ".join(f"{split} {n:,}" for split, n in wanted.items.items())),
         ("size", f"{size(wanted.bytes)} in {plural(len(wanted.files), 'file')}"),
         *((key, getattr(wanted, key)) for key in ("licence", "terms", "source", "cite")),
         ("to get it", wanted.get),
-        ("fetched from", where or "no source: the file has to be put there"),
+        (
+            "fetched from",
+            "; ".join(s.where for s in sources().values() if wanted.name in s.sets)
+            or "no source: copy the file into the data folder",
+        ),
         ("text forms", ", ".join(wanted.forms)),
         ("here", ", ".join([state.status, *(form for form in state.forms if form != "any")])),
         *(("where", place) for place in state.places),
@@ -231,16 +236,8 @@ def _details(wanted: DataSet, state: State) -> list[tuple[str, str]]:
     ]
 
 
-def _sources(wanted: DataSet) -> list[Source]:
-    return [source for source in sources().values() if wanted.name in source.sets]
-
-
 USES = {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}
-"""Kind of a set that no suite scores -> what it is for."""
-
-
-def _needed_by(wanted: DataSet) -> str:
-    return ", ".join(wanted.suites) or USES.get(wanted.kind, "")
+"""Kind of a set that no suite scores -> its use."""
 
 
 ABOUT = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source")
@@ -255,7 +252,8 @@ def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
         "problems": list(state.problems),
         "sources": [
             {"where": source.where, "form": source.form, "note": source.note}
-            for source in _sources(wanted)
+            for source in sources().values()
+            if wanted.name in source.sets
         ],
         "files": [
             {
@@ -309,10 +307,10 @@ def overlap(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
+    """Sentences of the evaluation sets that also occur in CORPUS (a file, or builtin): the same, or nearly the same.
 
-    The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
-    words that either has. A run counts it too, for the tasks that it scores; bench runs RUN --all.
+    The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same: the two share at least 4 of 5
+    of their words. A run counts this, too, for the tasks that it scores: bench runs RUN --all.
 
     \b
     Example:  bench data overlap nli.csv --data DIR
@@ -326,18 +324,14 @@ def overlap(
             f"--matches {matches.with_suffix('.jsonl')}",
         )
     tasks = _sentences(DataFolder(data, offline=True), comma_list(suites), text)
-    reporter = RunReporter()
+    reporter, found = RunReporter(), list[Match]()
     reporter.phase("rows", len(opened))
-    lines: list[str] = []
-
-    def keep(match: Match) -> None:
-        rounded = {**asdict(match), "similarity": round(match.similarity, 4)}
-        lines.append(json.dumps(rounded, ensure_ascii=False) + "\n")
-
-    found = keep if matches is not None else None
-    overlaps = count_overlaps(opened, tasks, progress=reporter.advance, found=found)
+    note = found.append if matches is not None else None
+    overlaps = count_overlaps(opened, tasks, progress=reporter.advance, found=note)
     if matches is not None:
-        write_or_fail(matches, "".join(lines).encode(), "--matches FILE")
+        rows = ({**asdict(match), "similarity": round(match.similarity, 4)} for match in found)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_or_fail(matches, text.encode(), "--matches FILE")
     if as_json:
         about = {"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened)}
         click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
@@ -350,22 +344,23 @@ def overlap(
 
 
 def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
-    """The sentences of every task of the suites whose data is here; a line for each that is missing."""
-    loaded: dict[tuple[str, str], ScoredSentences] = {}
+    """The sentences of every task of the suites whose data is here; prints a line for each missing set."""
+    loaded: list[ScoredSentences] = []
     missing: dict[str, DataMissing] = {}
-    for name in expand_suites(suites):
-        for task in suite(name).tasks:
-            if (name, task.name) in loaded:  # one set under two protocols
-                continue
-            try:
-                read = task.load(data, text)
-            except DataMissing as error:
-                missing.setdefault(error.message, error)
-                continue
-            if sentences := scored_sentences(read):
-                loaded[name, task.name] = ScoredSentences(name, task.name, read.form, sentences)
+    # one entry for a set that is scored under two protocols
+    tasks = {
+        (name, task.name): task for name in expand_suites(suites) for task in suite(name).tasks
+    }
+    for (name, _), task in tasks.items():
+        try:
+            read = task.load(data, text)
+        except DataMissing as error:
+            missing.setdefault(error.message, error)
+            continue
+        if sentences := scored_sentences(read):
+            loaded.append(ScoredSentences(name, task.name, read.form, sentences))
     if not loaded and missing:
         raise next(iter(missing.values()))
     for problem in missing:
         click.echo(f"left out: {problem}", err=True)
-    return list(loaded.values())
+    return loaded

@@ -22,7 +22,10 @@ from bench.cli.run_options import (
     GroupedCommand,
     option,
     plan_of,
+    run_all,
     shared_options,
+    show_missing,
+    show_result,
 )
 from bench.data.sets import DataFolder
 from bench.run.config import RunConfig

@@ -80,8 +80,7 @@ def export(
         file = RunsFolder(runs).record_file(reference)
         scored = Run(read_record(file), file.parent)
         check_export(scored.record, to)
-        text = results.results_text(scored, form)
-        write_or_fail(to, text.encode(), hint="another --to FILE")
+        write_or_fail(to, results.results_text(scored, form).encode(), hint="another --to FILE")
         click.echo(json_text({"run": file.parent.name, "to": str(to)}) if as_json else to)
         return
     with tempfile.TemporaryDirectory() as temporary:
@@ -93,8 +92,13 @@ def export(
         for note in run.notes:
             warn(f"warning: {note}")
         done = write(run, load_run(run, offline=offline), folder, form, name or "")
-        about = {"run": done.run_id, "format": done.form, "dimensions": done.dimensions}
-        about |= {"difference": done.difference, "module_files": list(done.module_files)}
+        about = {
+            "run": done.run_id,
+            "format": done.form,
+            "dimensions": done.dimensions,
+            "difference": done.difference,
+            "module_files": list(done.module_files),
+        }
         if not as_json:
             warn(
                 f"{done.run_id} as {form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
@@ -107,5 +111,5 @@ def export(
             click.echo(json_text({**about, "to": str(folder)}) if as_json else folder)
             return
         revision, url = upload(folder, name, run.record.run_id, private=private)
-    sent = {"name": name, "revision": revision, "url": url}
-    click.echo(json_text({**about, **sent}) if as_json else f"{url}  (revision {revision})")
+    about |= {"name": name, "revision": revision, "url": url}
+    click.echo(json_text(about) if as_json else f"{url}  (revision {revision})")

@@ -1,10 +1,10 @@
-"""``bench methods``: what can be run; everything about one, as data or as tables for a terminal of any width; and the conformance suite."""
+"""``bench methods``: all methods; everything about one, as data or as tables for a terminal of any width; and the conformance suite."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -13,12 +13,10 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
-from bench.base.text import plural, value_text
+from bench.base.text import lines, plural, value_text
 from bench.cli.check import run_checks
-from bench.cli.columns import print_facts, print_grid, say
-from bench.cli.options import json_option, json_text, plugin_option
+from bench.cli.options import json_option, json_text, plugin_option, print_facts, print_grid, say
 from bench.cli.planning import known_methods
-from bench.compare.formatting import lines
 from bench.method import Method
 from bench.references import results
 from bench.run.config import split_variant
@@ -37,7 +35,7 @@ from bench.run.recipes import (
 from bench.show.grid import Column, Grid, grid
 
 Facts = Mapping[str, Any]
-LONGEST = 24  # characters of a value that stands in a table of recipes
+LONGEST = 24  # characters of a value in a table of recipes
 
 
 @click.command()
@@ -96,39 +94,33 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
-    plugins = [registry[name] for name in registry]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": plugin.name,
+            "year": year_of(plugin.cls.paper),
+            "family": read(plugin.folder, plugin.name).family,
+            "settings": plugin.cls.settings,
+            "variants": list(variants_of(plugin.cls)),
+            "summary": plugin.cls.summary,
+            "package": plugin.package,
+        }
+        for plugin in (registry[name] for name in registry)
+    ]
     if as_json:
-        rows = [
-            {
-                "name": plugin.name,
-                "year": year_of(plugin.cls.paper),
-                "family": read(plugin.folder, plugin.name).family,
-                "settings": plugin.cls.settings,
-                "variants": list(variants_of(plugin.cls)),
-                "summary": plugin.cls.summary,
-                "package": plugin.package,
-            }
-            for plugin in plugins
-        ]
         click.echo(json_text(rows))
         return
+    rows.sort(key=lambda row: row["settings"] == ("none",))
     listed = [
-        (
-            plugin.name,
-            year_of(plugin.cls.paper),
-            read(plugin.folder, plugin.name).family,
-            plugin.cls.summary,
-            ", ".join(plugin.cls.settings),
-        )
-        for plugin in sorted(plugins, key=lambda plugin: plugin.cls.settings == ("none",))
+        (*(row[key] for key in ("name", "year", "family", "summary")), ", ".join(row["settings"]))
+        for row in rows
     ]
     about = (Column("family", wrap=12), Column("summary", wrap=24))
     columns = ("method", "year", *about, Column("settings", wrap=12, drop=1))
-    print_grid(grid(columns, listed, notes=["everything about one: bench methods NAME"]))
+    print_grid(grid(columns, listed, notes=["one method: bench methods NAME"]))
 
 
 def year_of(paper: str) -> str:
-    """The year that a reference names, else that of its arXiv number; "" where it has neither."""
+    """The year in a reference, else the year of its arXiv number; "" if it has neither."""
     if year := re.search(r"\b20\d\d\b(?!\.)", paper):
         return year.group()
     arxiv = re.search(r"arXiv (\d\d)\d\d\.", paper)
@@ -149,25 +141,20 @@ def show(facts: Facts, *, everything: bool = False) -> None:
     click.echo()
     if everything:
         click.echo("\n".join([*lines(facts["about"]), ""]))
-        show_part(facts, "recipes")
-        _print_grids([_disagreements(facts), _printed(facts), *_templates(facts)])
+        show_part(facts, "recipes", _disagreements(facts), _printed(facts), *_templates(facts))
     else:
-        _print_grids([_recipes(facts)])
+        show_part(facts, "", _recipes(facts))
         more = "all recipe keys, equations, sources, templates, printed results"
         click.echo(f"{more}: bench methods {name} --all")
 
 
-def show_part(facts: Facts, part: str) -> None:
-    """The "recipes" or the "templates" of a method, as a paper's table of them."""
-    if part == "templates":
-        _print_grids(_templates(facts))
-        return
-    _print_grids([_variants(facts), _keys(facts), _recipes(facts)])
-
-
-def _print_grids(grids: Sequence[Grid]) -> None:
-    """Print the tables that have rows."""
-    for table in grids:
+def show_part(facts: Facts, part: str, *more: Grid) -> None:
+    """The "recipes" or the "templates" of a method, as a paper's table of them; and ``more`` tables. Those without rows are left out."""
+    grids = {
+        "templates": _templates(facts),
+        "recipes": [_variants(facts), _keys(facts), _recipes(facts)],
+    }
+    for table in [*grids.get(part, ()), *more]:
         if table.rows:
             print_grid(table)
             click.echo()
@@ -184,7 +171,7 @@ def _variants(facts: Facts) -> Grid:
 
 
 def _keys(facts: Facts) -> Grid:
-    """A row for each recipe key: its default, what it means, where the default is from, and what other sources say."""
+    """A row for each recipe key: its default, its meaning, the source of the default, and what other sources say."""
     rows = [
         (
             key,
@@ -193,13 +180,12 @@ def _keys(facts: Facts) -> Grid:
         )
         for key, value in facts["keys"].items()
     ]
-    texts = [Column(heading, wrap=LONGEST) for heading in ("default", "source")]
-    about = "recipe keys (--set KEY=VALUE); the method's come last"
-    return grid(["key", *texts], rows, title=about)
+    columns = ("key", Column("default", wrap=LONGEST), Column("source", wrap=LONGEST))
+    return grid(columns, rows, title="recipe keys (--set KEY=VALUE); the method's come last")
 
 
 def _recipes(facts: Facts) -> Grid:
-    """A row for each recipe, with the short values in which they differ; those of the built-in backbone come last."""
+    """A row for each recipe, with the short values in which recipes differ; the built-in backbone comes last."""
     recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
     values = {key: [_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
     differing = [
@@ -245,18 +231,17 @@ def _templates(facts: Facts) -> list[Grid]:
 def _disagreements(facts: Facts) -> Grid:
     columns = [Column(name, wrap=16) for name in ("topic", "paper", "code", "here")]
     rows = [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]]
-    return grid(columns, rows, title="where paper and code disagree, and what is done here")
+    return grid(columns, rows, title="where paper and code disagree, and what bench does")
 
 
 def _printed(facts: Facts) -> Grid:
     """The averages that papers print."""
     names = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
     averages = [one for one in facts["references"] if one["task"] == "Avg."]
-    rows = {tuple(one[name] for name in names): None for one in averages}
     wrapped = [Column(name, wrap=12) for name in ("backbone", "variant")]
     return grid(
         ["metric", "setting", *wrapped, Column("Avg.", right=True), "paper", "table"],
-        sorted(rows),
+        sorted({tuple(one[name] for name in names) for one in averages}),
         title="averages that papers print, under their names of variants",
         notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
     )
@@ -266,8 +251,8 @@ def _printed(facts: Facts) -> Grid:
 
 
 def describe(plugin: Plugin) -> dict[str, Any]:
-    """What is known of a method. ``about`` is the class's docstring, or else its module's; ``keys`` are the recipe keys with their
-    defaults; a recipe's ``values`` are all of it, merged, as a run would have it."""
+    """Everything about a method. ``about`` is the docstring of the class or else of its module; ``keys`` are the recipe keys with their
+    defaults; the ``values`` of a recipe are complete, merged as for a run."""
     cls, file = plugin.cls, read(plugin.folder, plugin.name)
     trained = any(learns(cls, setting) for setting in cls.settings)
     keys = merge(cls, None, "", {}, trained=trained).values_with_source()
@@ -303,7 +288,7 @@ def describe(plugin: Plugin) -> dict[str, Any]:
 
 
 def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
-    """A recipe, merged as a run would have it."""
+    """A recipe, merged as for a run."""
     trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
     whole = whole_entry(cls, [entry], *where, trained=trained)
     merged = merge(cls, whole, entry.variant, {}, trained=trained).values_with_source()
@@ -321,7 +306,7 @@ def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
 
 
 def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
-    """Source -> kind -> templates, of a module that has POSITIVE and NEGATIVE lists of them by source; the paper's first."""
+    """Source -> kind -> templates, if the module has POSITIVE and NEGATIVE lists by source; the paper's come first."""
     lists = {kind: getattr(module, kind.upper(), None) or {} for kind in ("positive", "negative")}
     shared = [source for source in lists["positive"] if source in lists["negative"]]
     return {

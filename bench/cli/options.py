@@ -1,18 +1,26 @@
-"""Options that several verbs share, as decorators; what they mean; and lines and JSON that are safe to print."""
+"""Options that several verbs share; and what verbs print: lines, JSON, paragraphs and tables in which foreign text cannot act as markup or control."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import json
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
-from bench.base.errors import BenchError, printable
+from bench.base.errors import BenchError, UnknownName, printable
+from bench.base.findings import UNCHECKED, Finding
+from bench.base.text import lines
+from bench.show.grid import Column, Grid, grid, terminal
+
+T = TypeVar("T")
 
 runs_option = click.option(
     "--runs",
@@ -35,7 +43,7 @@ data_option = click.option(
 def _know_suites(
     context: click.Context, option: click.Parameter, files: tuple[Path, ...]
 ) -> tuple[Path, ...]:
-    """The suites that the files of --plugin define are known before anything is looked up."""
+    """Register the suites in the files of --plugin before any suite is looked up."""
     if files or "bench.score.suites" in sys.modules:  # else nobody knows of any
         from bench.score.suites import use_files
 
@@ -66,16 +74,8 @@ device_option = click.option(
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain progress lines instead of a live display."
 )
-offline_option = click.option(
-    "--offline", is_flag=True, help="Open no network connection; anything missing is an error."
-)
 backbone_offline_option = click.option(
     "--offline", is_flag=True, help="Open no network connection; a missing backbone is an error."
-)
-allow_pickle_option = click.option(
-    "--allow-pickle",
-    is_flag=True,
-    help="Accept backbones whose weights are a pickle; only its tensors are read.",
 )
 
 
@@ -104,10 +104,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(seeds))
 
 
-def parse_overrides(
-    pairs: Sequence[str], max_steps: int | None = None, budget: str | None = None
-) -> dict[str, str]:
-    """``--set KEY=VALUE`` as a mapping, a value as it was typed (A,B,C is a series); ``--max-steps`` and ``--budget`` are the keys of these names."""
+def parse_overrides(pairs: Sequence[str]) -> dict[str, str]:
+    """``--set KEY=VALUE`` as a mapping, each value as it was typed (A,B,C is a series)."""
     overrides = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -115,18 +113,37 @@ def parse_overrides(
             raise BenchError(
                 f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128"
             )
-        key = key.strip()
-        overrides[key] = (
-            value if key in ("prompt", "prompts") else value.strip()
-        )  # "query: " ends in a blank
-    options = {"max_steps": max_steps, "budget": budget}
-    return overrides | {key: str(value) for key, value in options.items() if value is not None}
+        is_prompt = key.strip() in ("prompt", "prompts")  # "query: " ends in a blank
+        overrides[key.strip()] = value if is_prompt else value.strip()
+    return overrides
+
+
+def check_names(
+    kind: str, names: Iterable[str], known: Collection[str], where: str = "", hint: str = ""
+) -> None:
+    """Raises UnknownName for the first name that is not known."""
+    for name in names:
+        if name not in known:
+            raise UnknownName(kind, name, known, where, hint or None)
+
+
+def matching(
+    things: Sequence[T],
+    names_of: Sequence[set[str]],
+    kind: str,
+    names: Sequence[str],
+    where: str,
+    hint: str,
+) -> list[T]:
+    """The things that have one of ``names``; all, if no name is given. Raises UnknownName for a name that none of them has."""
+    check_names(kind, names if things else (), set().union(*names_of) - {""}, where, hint)
+    pairs = zip(things, names_of, strict=True)
+    return [thing for thing, known in pairs if not names or not known.isdisjoint(names)]
 
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
-    """Without looking for cycles meanwhile: among the objects of thousands of records there are none, and looking takes a third of
-    the time."""
+    """Turns off the search for reference cycles: thousands of records have none, and the search takes a third of the time."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -142,6 +159,71 @@ def warn(line: str) -> None:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """JSON that a person can read: characters as they are, but for those that move a cursor or cannot be encoded."""
+    """JSON that a person can read: all characters as they are, except those that move a cursor or cannot be encoded."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def print_json(values: Iterable[Any]) -> None:
+    """A line of JSON for each value."""
+    for value in values:
+        click.echo(json_text(value))
+
+
+# --- paragraphs and tables on standard output, as wide as the terminal ---
+
+
+NARROWEST = 24  # characters; a narrower column of text is hard to read
+
+
+def width() -> int:
+    return shutil.get_terminal_size((100, 24)).columns
+
+
+def say(text: str, indent: int = 0, hang: int = 0) -> None:
+    """Print a paragraph, wrapped between words; lines after the first are indented by ``hang`` more."""
+    wrapped = textwrap.wrap(
+        " ".join(lines(text)),
+        max(width(), 40),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hang),
+        break_on_hyphens=False,
+    )
+    click.echo("\n".join(wrapped))
+
+
+def print_grid(table: Grid, indent: int = 0) -> None:
+    """Print a table as wide as the terminal."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    encoding = sys.stdout.encoding or "utf-8"
+    for line in terminal(table, width(), encoding, indent=indent, styled=console.is_terminal):
+        console.print(line, soft_wrap=True)
+
+
+def print_columns(
+    rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0
+) -> None:
+    """Print rows of texts, all equally long; the last text of a row wraps. See :func:`bench.show.grid.terminal`."""
+    if listed := list(rows):
+        *names, last = headings or [""] * len(listed[0])
+        print_grid(grid([*names, Column(last, wrap=NARROWEST)], listed), indent)
+
+
+def print_facts(facts: Iterable[Sequence[str]]) -> None:
+    """The facts about one thing, a line each; facts without a text are left out."""
+    print_columns([fact for fact in facts if fact[1]])
+
+
+def print_findings(findings: Sequence[Finding], title: str = "") -> None:
+    """Print a line for each finding: the outcome, where, which check, why, and what to do."""
+    rows = [
+        (
+            "-"
+            if finding.outcome == UNCHECKED or finding.repeats
+            else ("ok" if finding.passed else "FAILED"),
+            *(finding.what, finding.kind, finding.why, finding.hint),
+        )
+        for finding in findings
+    ]
+    texts = [Column("found", wrap=NARROWEST), Column("what to do", wrap=NARROWEST)]
+    print_grid(grid(["", "where", "check", *texts], rows, title=title), indent=2)

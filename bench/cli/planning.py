@@ -1,28 +1,42 @@
-"""What a command means and needs: its runs, what of it is not here, and getting that, announced in one table."""
+"""What a command means and needs: its runs, what of it is missing, and how to get it; and the progress of what is done."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
-from bench.backbones import describe_pending, fetch
+from bench.backbones import Reference, fetch
+from bench.backbones.hub import describe_pending
 from bench.base.devices import device_line
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size
-from bench.cli.columns import print_grid, say, width
-from bench.cli.options import json_text, warn
+from bench.cli.options import print_grid, print_json, say, warn, width
 from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
-from bench.run.config import Plan
+from bench.run.config import Plan, RunConfig
 from bench.run.estimates import (
     USABLE,
     Estimate,
@@ -42,31 +56,28 @@ from bench.runs import RunsFolder
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
-    from bench.backbones import Reference
     from bench.method.ranks import Ranks
-    from bench.run.config import RunConfig
 
 
 def known_methods(files: Sequence[Path | str]) -> Registry:
-    """The methods there are, with those of ``files``; a line for each that could not be loaded goes to standard error."""
-    registry = discover([Path(file) for file in files])
+    """All methods, with those in ``files``; prints a line on standard error for each that could not be loaded."""
+    registry = discover(list(map(Path, files)))
     for warning in registry.warnings:
         warn(f"warning: {warning}")
     return registry
 
 
 def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
-    """The plan, settled. Raises BenchError for a device or a folder that cannot be."""
-    if offline_now():
-        plan = plan.replaced(offline=True)
+    """The plan, settled. Raises BenchError for a device or a folder that does not exist."""
     DataFolder(plan.runs[0].data).check_root()
+    runs = plan.replaced(offline=True).runs if offline_now() else plan.runs
     settle = partial(settled, only_look=only_look, ranks=ranks)
-    return Plan(tuple(map(settle, plan.runs)), plan.question)
+    return Plan(tuple(map(settle, runs)), plan.question)
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The runs of a command, and what is still to be fetched for them: of a plan that is only looked at."""
+    """The runs of a command and, for a dry run, what would be fetched for them."""
 
     runs: tuple[PlannedRun, ...]
     to_fetch: tuple[Pending, ...] = ()
@@ -76,16 +87,14 @@ Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[Pla
 
 
 def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planned:
-    """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
+    """The runs that ``make`` plans, given a data folder and a way to get backbones, with everything that they need on this machine.
 
-    What is missing is planned with first, and nothing of it is requested: so the user sees names, sizes and licences of all of it
-    before the first byte, and a machine without a network says so at once. ``only_look`` stops there (``--dry-run``). Raises a
-    BenchError for what cannot be had, and for a disk that is too full to train.
+    ``make`` first runs without fetching anything, so the user sees the names, sizes and licences of all that is missing before the
+    first byte arrives, and a machine without a network fails at once. ``only_look`` stops there (``--dry-run``). Raises a BenchError
+    for anything that cannot be fetched, and if the disk is too full to train.
     """
     data = Path(config.data) if config.data else None
-    ready: Callable[[Reference], Reference] = partial(
-        fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn
-    )
+    ready = partial(fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn)
     later = Later(beside_root=only_look)
     if config.offline and not only_look:
         runs = make(DataFolder(data, offline=True), ready)
@@ -94,40 +103,37 @@ def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planne
     if later.pending and not only_look:
         announce(later.pending, fetched_folder())
         runs = make(DataFolder(data, fetcher=Fetcher(fetched_folder(), warn)), ready)
-    if only_look:
-        return Planned(tuple(runs), later.pending)
-    if not config.target.elsewhere:
+    if not only_look and not config.target.elsewhere:
         check_disk(runs, RunsFolder(config.runs))
-    return Planned(tuple(runs))
+    return Planned(tuple(runs), later.pending if only_look else ())
 
 
 def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
-    """The runs of a settled plan, see :func:`prepare`. Raises BenchError also where a method cannot take batches in parts."""
+    """The runs of a settled plan, see :func:`prepare`. Raises BenchError also if a method cannot split its batches."""
     config = plan.runs[0]
-    make = partial(make_all, plan.runs, known_methods(config.plugins))
-    planned = prepare(make, config, only_look=only_look)
+    registry = known_methods(config.plugins)
+    planned = prepare(partial(make_all, plan.runs, registry), config, only_look=only_look)
     check_chunks(planned.runs, config.chunk)
     return planned
 
 
 def _noted(later: Later, reference: Reference) -> Reference:
-    """The reference; where it is not here, it is noted what fetching it would bring."""
+    """The reference; if it is not on this machine, ``later`` gets what would be fetched."""
     if reference.path is None and reference.hub:
         later.note(describe_pending(reference.source or reference.name))
     return reference
 
 
 def announce(pending: Sequence[Pending], into: Path) -> None:
-    """The table of what is fetched now. Raises FetchFailed, in place of the table, where there is no network."""
+    """Print what is fetched now. Raises FetchFailed, and prints no table, if there is no network."""
     try:
         check_network(url for item in pending for url in item.urls)
     except FetchFailed as error:
         from huggingface_hub.constants import HF_HUB_CACHE
 
-        names = ", ".join(item.name for item in pending)
         raise FetchFailed(
-            f"{error.message}; not on this machine: {names}",
-            f"where there is a network: the same command, then copy {into} and {HF_HUB_CACHE} here",
+            f"{error.message}; not on this machine: {', '.join(item.name for item in pending)}",
+            f"run the same command on a machine with a network, then copy {into} and {HF_HUB_CACHE} here",
         ) from None
     warn(f"fetched now, data into {into}:")
     for line in terminal(pending_grid(pending), width(), indent=2):
@@ -135,25 +141,23 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
 
 
 def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
-    """Names, sizes and licences; below them the sum and, with ``terms``, what is accepted by fetching and what is noted, once each."""
+    """Names, sizes and licences; below them the sum and, with ``terms``, the terms of use and the notes, once each."""
+    sizes = ["?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}" for item in pending]
     rows = [
-        (
-            item.name,
-            "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
-            item.licence,
-            item.where,
-        )
-        for item in pending
+        (item.name, mb, item.licence, item.where) for item, mb in zip(pending, sizes, strict=True)
     ]
-    columns = ("", Column("MB", right=True), "licence", Column("from", wrap=24))
-    notes = [f"{_size(pending)} in all; the hub alone knows sizes that are marked ?"]
-    if not terms:
-        return grid(columns, rows, notes=[*notes, "terms of use and notes: --all"])
-    notes += [f"accepted by fetching: {item.terms}" for item in pending if item.terms]
-    archives = {name: ", ".join(sets) for item in pending for name, sets in item.archives.items()}
-    notes += [f"{name} holds {sets}" for name, sets in archives.items() if "," in sets]
-    notes += [note for item in pending for note in item.notes]
-    return grid(columns, rows, notes=list(dict.fromkeys(notes)))
+    archives = {name: sets for item in pending for name, sets in item.archives.items()}
+    notes = [
+        f"{_size(pending)} in all; sizes marked ? are known to the hub alone",
+        *(f"accepted by fetching: {item.terms}" for item in pending if item.terms),
+        *(f"{name} holds {', '.join(sets)}" for name, sets in archives.items() if len(sets) > 1),
+        *(note for item in pending for note in item.notes),
+    ]
+    return grid(
+        ("", Column("MB", right=True), "licence", Column("from", wrap=24)),
+        rows,
+        notes=list(dict.fromkeys(notes)) if terms else [notes[0], "terms of use and notes: --all"],
+    )
 
 
 def _size(pending: Sequence[Pending]) -> str:
@@ -164,7 +168,7 @@ def _size(pending: Sequence[Pending]) -> str:
 
 
 def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
-    """Raises BenchError where training takes more than the disk of the runs folder has; saved states of these runs are there already."""
+    """Raises BenchError if training needs more space than the disk of the runs folder has; saved states of these runs count as there."""
     pending = [run for run in runs if not _is_finished(run, store)]
     needed, folder = disk_bytes(pending), store.path.absolute()
     for run in pending:
@@ -189,7 +193,7 @@ def _is_finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 @dataclass(frozen=True)
 class PlanRow:
-    """Runs that differ in nothing but the seed."""
+    """Runs that differ only in the seed."""
 
     runs: tuple[PlannedRun, ...]
     guess: Estimate  # of each
@@ -198,15 +202,11 @@ class PlanRow:
         int | None
     )  # the --chunk with which they fit into memory; 0: none does, None: they fit as they are
 
-    @property
-    def first(self) -> PlannedRun:
-        return self.runs[0]
-
 
 def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
-    """The runs of a plan by all that they are but the seed, with what each would take on a device or card."""
+    """The runs of a plan, grouped by everything except the seed, with what each would take on a device or card."""
     trains = any(run.corpus is not None for run in planned)
     earlier = speeds_of_earlier_runs(store, device) if trains else {}
     groups: dict[str, list[PlannedRun]] = {}
@@ -226,79 +226,75 @@ def plan_rows(
 def show_plan(
     plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
-    """Print the plan, and what it would fetch; nothing is written. ``everything``: values that are the defaults, too."""
+    """Print the plan and what it would fetch; write nothing. ``everything``: also the default values."""
     device = config.device
     chunk = config.chunk if isinstance(config.chunk, int) else None
     rows = plan_rows(plan.runs, store, device, chunk)
     if as_json:
-        for facts in as_data(rows, plan.to_fetch, device):
-            click.echo(json_text(facts))
+        print_json(as_data(rows, plan.to_fetch, device))
         return
-    first, card = rows[0].first, card_named(device)
-    if card is None:
-        click.echo(device_line(device, first.precision))
-    else:
-        click.echo(f"device {card.name} ({card.gib} GB), precision {first.precision}")
+    first, card = rows[0].runs[0], card_named(device)
+    about = card and f"device {card.name} ({card.gib} GB), precision {first.precision}"
+    click.echo(about or device_line(device, first.precision))
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
     say(f"scored on {scored} ({first.text} text)", hang=2)
-    click.echo()
-    print_grid(_runs_grid(rows))
-    click.echo()
-    print_grid(_recipe_grid(rows, everything))
+    for table in (_runs_grid(rows), _recipe_grid(rows, everything)):
+        click.echo()
+        print_grid(table)
     click.echo()
     if plan.to_fetch:
-        why = (
-            "--offline forbids fetching"
-            if config.offline
-            else "without --dry-run this is fetched first"
-        )
-        say(f"not on this machine; {why}", hang=2)
+        fetched = "--offline forbids fetching" if config.offline else "a run fetches this first"
+        say(f"not on this machine; {fetched}", hang=2)
         sets = [item.name for item in plan.to_fetch if item.kind != "backbone"]
         if config.data is not None and sets:
-            say(f"into that folder: bench data fetch {' '.join(sets)} --data {config.data}", hang=2)
+            say(
+                f"into {config.data}: bench data fetch {' '.join(sets)} --data {config.data}",
+                hang=2,
+            )
         print_grid(pending_grid(plan.to_fetch, terms=everything), indent=2)
         click.echo()
     say(_total(rows, plan.to_fetch), hang=2)
 
 
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
-    """A line for each row, numbered where there are several; what is noted of runs stands below, once."""
+    """A line for each row, numbered if there are several; the notes on runs are footnotes, once each."""
     footnotes: dict[str, int] = {}
-    lines = []
+    lines: list[dict[str, Cell | str]] = []
     for number, row in enumerate(rows, 1):
-        run, guess, backbone = row.first, row.guess, row.first.backbone
+        run, guess, backbone = row.runs[0], row.guess, row.runs[0].backbone
         notes = dict.fromkeys(note for one in row.runs for note in one.notes)
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
         finished = len(row.runs) - len(row.pending)
-        line: dict[str, Cell | str] = {
-            "": str(number) if len(rows) > 1 else "",
-            "method": Cell(text=run.method, marks=tuple(marks)),
-            "setting": run.setting,
-            "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
-            "backbone": backbone.title or (backbone.name if backbone.hub else backbone.short),
-            "seeds": seed_ranges(one.seed for one in row.runs) or "any",
-            "steps": "" if guess.steps is None else f"{guess.steps:,}",
-            "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
-            "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
-            "time/run": "" if guess.seconds is None else duration(guess.seconds),
-            "state": f"{finished} of {len(row.runs)} finished" if finished else "",
-            "printed": f"{run.expect['value']:.2f}" if run.expect else "",
-        }
-        lines.append(line)
+        lines.append(
+            {
+                "": str(number) if len(rows) > 1 else "",
+                "method": Cell(text=run.method, marks=tuple(marks)),
+                "setting": run.setting,
+                "variant": " ".join(filter(None, [run.variant, *_series(row, rows)])),
+                "backbone": backbone.title or (backbone.name if backbone.hub else backbone.short),
+                "seeds": seed_ranges(one.seed for one in row.runs) or "any",
+                "steps": "" if guess.steps is None else f"{guess.steps:,}",
+                "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
+                "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
+                "time/run": "" if guess.seconds is None else duration(guess.seconds),
+                "state": f"{finished} of {len(row.runs)} finished" if finished else "",
+                "printed": f"{run.expect['value']:.2f}" if run.expect else "",
+            }
+        )
     right = ("steps", "GiB", "time/run", "printed")
     columns = [Column(name, right=name in right) for name in lines[0]]
-    bases = dict.fromkeys(row.guess.basis for row in rows if row.first.corpus is not None)
+    bases = dict.fromkeys(row.guess.basis for row in rows if row.runs[0].corpus is not None)
     return grid(
         columns, [line.values() for line in lines], footnotes=list(footnotes), notes=list(bases)
     )
 
 
 def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
-    """What a series of values gives to this row, where another of the same name has another: "temperature=0.1"."""
-    alike = [other.first.recipe for other in rows if _name(other.first) == _name(row.first)]
+    """The recipe values in which this row differs from others of the same name: "temperature=0.1"."""
+    alike = [other.runs[0].recipe for other in rows if _name(other.runs[0]) == _name(row.runs[0])]
     return [
         f"{key}={json.dumps(value)}"
-        for key, value in row.first.recipe.items()
+        for key, value in row.runs[0].recipe.items()
         if len({json.dumps(recipe.get(key)) for recipe in alike}) > 1
     ]
 
@@ -308,46 +304,48 @@ def _name(run: PlannedRun) -> tuple[str, str, str, str]:
 
 
 def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
-    """Of each row its corpus, the values that are not the defaults (or all), with their sources, and the printed result."""
+    """For each row: the corpus, the values that are not defaults (or all), with their sources, and the printed result."""
     lines = []
     for number, row in enumerate(rows, 1):
-        run, name = row.first, str(number) if len(rows) > 1 else ""
-        cls = run.plugin.cls
-        defaults = merge(cls, None, "", {}, trained=learns(cls, run.setting))
+        run, name = row.runs[0], str(number) if len(rows) > 1 else ""
+        learning = learns(run.plugin.cls, run.setting)
+        defaults = merge(run.plugin.cls, None, "", {}, trained=learning)
         if run.corpus is not None:
             counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, counted))
-        for key, value in run.recipe.values_with_source().items():
-            same = key in defaults and value.value == defaults[key] and value.source != "--set"
-            if everything or not same:
-                source = value.source + (f" ({value.note})" if value.note else "")
-                lines.append((name, key, json.dumps(value.value), source))
+        lines += [
+            (name, key, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else ""))
+            for key, v in run.recipe.values_with_source().items()
+            if everything or v.source == "--set" or key not in defaults or v.value != defaults[key]
+        ]
         if run.expect:
             lines.append((name, "printed", f"{run.expect['value']:.2f}", run.expect["source"]))
     columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
-    note = "with --all: the values that are defaults, with their sources"
-    return grid(columns, lines, notes=[] if everything else [note])
+    return grid(
+        columns, lines, notes=[] if everything else ["default values, with their sources: --all"]
+    )
 
 
 def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
-    """The sum over what is to do."""
+    """The totals over the runs that are not finished."""
     pending = [run for row in rows for run in row.pending]
-    parts = [f"total: {plural(len(pending), 'run')} to do"]
-    if seconds := sum((row.guess.seconds or 0) * len(row.pending) for row in rows):
-        parts.append(f"about {duration(seconds)} of training")
-    if any(row.guess.seconds is None and row.first.corpus and row.pending for row in rows):
-        parts.append("without the rows whose time is not known")
-    if needed := disk_bytes(pending):
-        parts.append(f"up to {size(needed)} on disk")
-    if to_fetch:
-        parts.append(f"{_size(to_fetch)} to fetch")
-    return "; ".join(parts)
+    seconds = sum((row.guess.seconds or 0) * len(row.pending) for row in rows)
+    needed = disk_bytes(pending)
+    unknown = any(row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows)
+    parts = {
+        f"total: {plural(len(pending), 'run')} to do": True,
+        f"about {duration(seconds)} of training": seconds,
+        "not counting rows whose time is unknown": unknown,
+        f"up to {size(needed)} on disk": needed,
+        f"{_size(to_fetch)} to fetch": to_fetch,
+    }
+    return "; ".join(part for part, shown in parts.items() if shown)
 
 
 def as_data(
     rows: Sequence[PlanRow], pending: Sequence[Pending], device: str
 ) -> Iterator[dict[str, Any]]:
-    """A mapping for each run. ``pending``: what the whole command would fetch."""
+    """A dictionary for each run. ``pending``: what the whole command would fetch."""
     fetched = ("name", "kind", "bytes", "licence", "where")
     to_fetch = [{key: getattr(item, key) for key in fetched} for item in pending]
     for row in rows:
@@ -374,3 +372,129 @@ def as_data(
                 "printed": dict(run.expect) if run.expect else None,
                 "chunk": row.chunk or None,
             }
+
+
+# --- progress on standard error: rich's bars on a terminal, a plain line every so often elsewhere ---
+
+
+EVERY = 10.0  # seconds between two plain lines
+INSIDE_TRAINING = ("train", "dev")  # phases that take turns
+
+
+class Bars(Progress):
+    """A bar for each phase that works, and a line of numbers below them."""
+
+    numbers = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        yield Text(self.numbers, no_wrap=True, overflow="ellipsis")
+
+
+class RunReporter:
+    """Lines when runs start and end; between them bars or, with ``plain``, a line every ten seconds without control characters.
+
+    rich counts and times in both cases; with ``plain`` it draws nothing. Its last task is the current phase.
+    """
+
+    def __init__(self, plain: bool = True) -> None:
+        self.plain, self.label, self.count = plain, "", 1
+        self.console = Console(stderr=True, highlight=False)
+        self.bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(separator="/"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+            refresh_per_second=4,
+            speed_estimate_period=1e9,  # the mean of the whole phase: scores on the dev set are slower
+            get_time=time.monotonic,
+            disable=plain,
+            expand=True,
+        )
+        self.fields: dict[str, Any] = {}
+        self.last = time.monotonic()  # when a plain line was printed
+
+    def plan(self, runs: Sequence[Any]) -> None:
+        """Begin a list of runs."""
+        self.count = len(runs)
+
+    def start(self, label: str, number: int | None = None) -> None:
+        """Begin a run; ``number``: its place in the list, from 1."""
+        several = number is not None and self.count > 1
+        self.label = f"{label} ({number} of {self.count})" if several else label
+        if self.plain:
+            self._say("starts")
+        else:
+            self.console.print(self.label, style="bold", markup=False)
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
+        self._end_phases(but="train" if name in INSIDE_TRAINING else "")
+        if name == "dev" or not self.bars.tasks:
+            self.bars.add_task(name, total=total)
+            self.last = self.last if name == "dev" else time.monotonic()
+
+    def advance(self, done: int, **fields: Any) -> None:
+        if not self.bars.tasks:
+            return
+        task = self.bars.tasks[-1]
+        self.fields |= fields
+        self.bars.update(task.id, completed=done, total=fields.get("total"))
+        numbers = self._numbers(task)
+        self.bars.numbers = "  ".join(numbers)
+        if self.plain and time.monotonic() - self.last >= EVERY:
+            self.last = time.monotonic()
+            self._say("  ".join([*map(_count, self.bars.tasks), *numbers]))
+
+    def note(self, text: str) -> None:
+        self._say(text, "dim")
+
+    def done(self, line: str) -> None:
+        """End a run with a line."""
+        self._end_phases()
+        self._say(line)
+
+    def _end_phases(self, but: str = "") -> None:
+        for task in self.bars.tasks:
+            if task.description != but:
+                self.bars.remove_task(task.id)
+        if not self.bars.tasks:
+            self.fields, self.bars.numbers = {}, ""
+
+    def _numbers(self, task: Task) -> list[str]:
+        """Task, loss, the best dev score and its step, speed: those that are known."""
+        fields = self.fields
+        speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
+        parts = (
+            fields.get("task"),
+            fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
+            fields.get("best") is not None
+            and f"dev best {fields['best']:.2f} at {fields['best_step']}",
+            speed and f"{speed:.0f} sentences/s",
+        )
+        return [part for part in parts if part]
+
+    def _say(self, text: str, style: str = "") -> None:
+        if self.plain:
+            print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
+        else:
+            self.console.print(Padding.indent(Text(text, style), 2))
+
+
+def _count(task: Task) -> str:
+    """ "train 125 of 1000", and the remaining time if it is known."""
+    of = f" of {task.total:g}" if task.total else ""
+    remaining = f"  {duration(task.time_remaining)} left" if task.time_remaining else ""
+    return f"{task.description} {task.completed:g}{of}{remaining}"
+
+
+@contextmanager
+def reporting(plain: bool) -> Iterator[RunReporter]:
+    """A reporter that suits standard error: bars on a terminal, lines elsewhere or with ``plain``."""
+    reporter = RunReporter(plain or not sys.stderr.isatty())
+    with nullcontext() if reporter.plain else reporter.bars:
+        yield reporter

@@ -1,32 +1,39 @@
-"""``bench publish``: a new version of the leaderboards, or a look at what it would be, or whether those that are there were altered."""
+"""``bench publish``: a new version of the leaderboards, a preview, or a check of those that are there; and ``bench submit``: runs for a pull request."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from msgspec.structs import replace
 
-from bench.base.errors import printable
-from bench.base.text import plural
-from bench.cli.columns import print_grid
+from bench.base.errors import BenchError, printable
+from bench.base.files import writing
+from bench.base.text import plural, visible
 from bench.cli.options import (
+    comma_list,
     data_option,
     json_option,
     json_text,
     no_collection,
+    print_grid,
+    print_json,
     runs_option,
     suite_file_option,
     warn,
 )
-from bench.show.tables.report import report_grids
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from bench.publish.build import Outcome
+from bench.data.sets.folder import DataFolder
+from bench.publish.build import Outcome
+from bench.publish.build import publish as build
+from bench.publish.submissions import SENDER_FILE, check_submission
+from bench.runs.intact import CURVE
+from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
+from bench.show.tables.findings import report_grids
 
 SHOWN = 20  # lines about runs that are left out
 HELP = {
@@ -82,60 +89,50 @@ def publish(
     """
     if check:
         context.exit(_check(out, as_json))
-    from bench.data.sets import DataFolder
-    from bench.publish.build import publish as build
-
     folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
         outcome = build(out=out, data=folder, report=report, **options)
-    left_out = [f"left out: {line}" for line in outcome.board.left_out]
-    for line in [*outcome.refused, *left_out][:SHOWN]:
+    board = outcome.board
+    lines = [*outcome.refused, *(f"left out: {line}" for line in board.left_out)]
+    more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    for line in lines[:SHOWN] + more:
         warn(line)
-    if (more := len(outcome.refused) + len(left_out) - SHOWN) > 0:
-        warn(f"and {more} more")
-    if as_json:
-        click.echo(json_text(_as_dict(outcome)))
-    else:
+    if not as_json:
         _show(outcome)
+    else:
+        facts = {
+            "version": outcome.name,
+            "new": outcome.folder is not None,
+            "folder": None if outcome.folder is None else str(outcome.folder),
+            "runs": len(board.runs),
+            "methods": list(board.methods),
+            "answer": board.answer,
+            "changes": None if board.changes is None else asdict(board.changes),
+            "left_out": list(board.left_out),
+            "refused": list(outcome.refused),
+        }
+        click.echo(json_text(facts))
     context.exit(1 if outcome.refused else 0)
 
 
 def _show(outcome: Outcome) -> None:
-    from bench.compare.formatting import visible
-
     board = outcome.board
     if outcome.folder is None:
-        click.echo(f"nothing is new since {outcome.name}; no version is made")
+        click.echo(f"nothing is new since {outcome.name}: no new version")
         return
-    runs, methods = plural(len(board.runs), "run"), plural(len(board.methods), "method")
-    counted = f"{runs} of {methods}, {plural(len(board.tables), 'table')}"
+    counts = {"run": board.runs, "method": board.methods, "table": board.tables}
+    counted = ", ".join(plural(len(things), noun) for noun, things in counts.items())
     click.echo(f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}")
     click.echo(visible(board.answer, limit=None))
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 
 
-def _as_dict(outcome: Outcome) -> dict[str, Any]:
-    board = outcome.board
-    return {
-        "version": outcome.name,
-        "new": outcome.folder is not None,
-        "folder": None if outcome.folder is None else str(outcome.folder),
-        "runs": len(board.runs),
-        "methods": list(board.methods),
-        "answer": board.answer,
-        "changes": None if board.changes is None else asdict(board.changes),
-        "left_out": list(board.left_out),
-        "refused": list(outcome.refused),
-    }
-
-
 def _check(out: Path, as_json: bool) -> int:
     from bench.publish.versions import check
 
     reports = check(out)
-    for report in reports if as_json else ():
-        click.echo(json_text(report.as_object()))
+    print_json(report.as_object() for report in reports if as_json)
     for table in () if as_json else report_grids(reports):
         print_grid(table)
     return 1 if any(report.differences for report in reports) else 0
@@ -143,7 +140,7 @@ def _check(out: Path, as_json: bool) -> int:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """On a terminal one line that is written over; elsewhere nothing."""
+    """Shows one line that changes, on a terminal; nothing elsewhere."""
     from rich.console import Console
     from rich.text import Text
 
@@ -153,3 +150,60 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 
     with Console(stderr=True).status("reading runs") as status:
         yield report
+
+
+# --- ``bench submit``: finished runs as folders that a pull request adds to ``leaderboards/submissions`` ---
+
+
+@click.command()
+@click.argument("references", metavar="RUN...", nargs=-1, required=True)
+@click.option("--by", required=True, help="Who ran it: a name, as the board shows it.")
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    default="leaderboards/submissions",
+    show_default=True,
+    help="Where to write the folders.",
+)
+@click.option("--suite", help="Scores of these suites only (a,b).")
+@runs_option
+def submit(
+    references: tuple[str, ...], by: str, to: Path, suite: str | None, runs: Path | None
+) -> None:
+    """Write finished runs, with their predictions, to folders for a pull request; each is checked as the board checks it.
+
+    RUN is an id, the beginning of ids, or a path. Nothing is sent. A record holds your command with its paths, and the machine and
+    libraries it ran on: look at it before you hand it over.
+
+    \b
+    Example:  bench submit simcse-builtin --by "Ada Lovelace, Example University"
+    """
+    store = RunsFolder(runs)
+    for file in dict.fromkeys(file for name in references for file in store.record_files(name)):
+        click.echo(_write(file.parent.absolute(), to, by, comma_list(suite)))
+
+
+def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
+    """The run in the folder ``source`` as a folder in ``to``. Raises BenchError, and leaves no folder, if it would be refused."""
+    record, folder = read_record(source / RECORD), to / source.name
+    if folder.exists():
+        raise BenchError(
+            f"{folder} already exists", "remove it, or choose another folder: --to DIR"
+        )
+    scores = tuple(score for score in record.scores if not suites or score.suite in suites)
+    names = {predictions_name(score.task, score.text, score.suite) for score in scores}
+    try:
+        with writing(folder):
+            for name in sorted({*names, CURVE, RECORD}):
+                if (source / name).is_file():
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source / name, folder / name)
+            (folder / SENDER_FILE).write_text(f"{by}\n", encoding="utf-8")
+        if len(scores) < len(record.scores):
+            RunsFolder(to).write(replace(record, scores=scores))
+        check_submission(folder)
+    except BenchError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        text = f"{source.name} cannot be submitted: {error.message}"
+        raise BenchError(text, error.hint) from None
+    return folder

@@ -7,23 +7,20 @@ from dataclasses import asdict
 
 import click
 
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError
 from bench.base.text import list_names, plural
-from bench.cli.columns import print_facts, print_grid, say
-from bench.cli.options import comma_list, json_option, json_text
-from bench.references import (
-    PAPERS,
-    ReferenceResult,
-    Row,
-    checkpoints,
-    meaning,
-    released_for,
-    results,
-    rows,
-    scored_from,
-    split_name,
-    tables,
+from bench.cli.options import (
+    check_names,
+    comma_list,
+    json_option,
+    json_text,
+    matching,
+    print_facts,
+    print_grid,
+    print_json,
+    say,
 )
+from bench.references import PAPERS, ReferenceResult, Row, results, rows, split_name, tables
 from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals
 from bench.show.grid import Cell, Column, Grid, grid
@@ -44,7 +41,7 @@ from bench.show.grid import Cell, Column, Grid, grid
     help="What does not fit: averages, quotations, best-of-n, protocols; computed from the cells.",
 )
 @click.option(
-    "--kind", help="With --audit: only these kinds of remarks (the words before each list)."
+    "--kind", help="With --audit: only these kinds of remarks (the names before the lists)."
 )
 @json_option
 def references(
@@ -60,8 +57,8 @@ def references(
 ) -> None:
     """What papers printed, as data.
 
-    Without a name: the papers and their tables. With one: the table as it is printed, with remarks. ``checkpoints``: the models that
-    authors released, the printed row that each is, and how it is scored without any training (bench reproduce PAPER:TABLE --released).
+    Without a name: the papers and their tables. With one: the table as printed, with remarks. ``checkpoints``: the models that
+    authors released, the printed row of each, and how it is scored without training (bench reproduce PAPER:TABLE --released).
 
     \b
     Example:  bench references promcse:1
@@ -72,18 +69,15 @@ def references(
     if name == "checkpoints":
         _show_checkpoints(as_json)
         return
-    paper, table = split_name(name) if name else (None, None)
     fields = {"method": method, "backbone": backbone, "setting": setting, "task": task}
     wanted = {field: comma_list(text) for field, text in fields.items()}
-    numbers = choose_printed(paper, table, wanted, own)
+    numbers = choose_printed(name, wanted, own)
     if audit:
         _audit(numbers, comma_list(kind), as_json)
     elif as_json:
         for number in numbers:
-            remarks_of_number = [
-                {"kind": remark.kind, "text": remark.why} for remark in remarks(number)
-            ]
-            click.echo(json_text({**asdict(number), "remarks": remarks_of_number}))
+            said = [{"kind": remark.kind, "text": remark.why} for remark in remarks(number)]
+            click.echo(json_text({**asdict(number), "remarks": said}))
     elif name is None and not own and not any(wanted.values()):
         show_overview()
     else:
@@ -91,29 +85,24 @@ def references(
 
 
 def choose_printed(
-    paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool
+    name: str | None, wanted: dict[str, tuple[str, ...]], own: bool
 ) -> list[ReferenceResult]:
-    """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
-    numbers = list(results(paper=paper, table=table))
+    """The printed numbers that match; raises UnknownName, with the nearest, for a name that no number has."""
+    paper, table = split_name(name) if name else (None, None)
+    numbers = [one for one in results(paper=paper, table=table) if one.own_result or not own]
+    where, hint = "among these printed numbers", "bench references"
     for key, values in wanted.items():
         names = [_names(number, key) for number in numbers]
-        known = set().union(*names) - {""}
-        for value in values:
-            if value not in known:
-                where = "among these printed numbers"
-                raise UnknownName(key, value, known, where, "bench references")
-        pairs = zip(numbers, names, strict=True)
-        numbers = [number for number, of in pairs if not values or of & set(values)]
-    numbers = [number for number in numbers if number.own_result or not own]
+        numbers = matching(numbers, names, key, values, where, hint)
     if not numbers:
         raise BenchError(
-            "no printed number fits all of that", "bench references, with fewer conditions"
+            "no printed number matches all of these conditions", "leave some of the options out"
         )
     return numbers
 
 
 def _names(number: ReferenceResult, key: str) -> set[str]:
-    """What ``--KEY`` may call it: as it is printed, and a method as bench calls it, too."""
+    """The names that ``--KEY`` accepts for a number: as printed, and for a method also as bench calls it."""
     if key != "method":
         return {str(getattr(number, key))}
     here = meaning(number.method, number.variant, number.setting, number.backbone)
@@ -125,20 +114,23 @@ def _names(number: ReferenceResult, key: str) -> set[str]:
 
 def _show_checkpoints(as_json: bool) -> None:
     if as_json:
-        for one in checkpoints():
-            click.echo(json_text({**asdict(one), "printed": one.printed}))
+        print_json({**asdict(one), "printed": one.printed} for one in checkpoints())
         return
-    rows = []
-    for one in checkpoints():
-        values = [f"{key}={value}" for key, value in one.set.items()]
-        scored_by = " ".join([one.ours, *values]) + (
-            f", a prefix of {one.prefix}" if one.prefix else ""
+    rows = [
+        (
+            one.hub,
+            f"{one.paper}:{one.table}",
+            one.printed,
+            " ".join([one.ours, *(f"{key}={value}" for key, value in one.set.items())])
+            + (f", a prefix of {one.prefix}" if one.prefix else ""),
+            ", ".join(one.scored_in),
+            one.note,
         )
-        table = f"{one.paper}:{one.table}"
-        rows.append((one.hub, table, one.printed, scored_by, ", ".join(one.scored_in), one.note))
-    columns = [Column("hub"), Column("table"), Column("Avg."), Column("scored by", wrap=20)]
+        for one in checkpoints()
+    ]
     also = [Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)]
-    print_grid(grid([*columns, *also], rows, whole="--json"))
+    names = ("hub", "table", "Avg.")
+    print_grid(grid([*names, Column("scored by", wrap=20), *also], rows, whole="--json"))
 
 
 def show_overview() -> None:
@@ -153,7 +145,7 @@ def show_overview() -> None:
     print_facts(PAPERS.items())
     click.echo()
     texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
-    notes = ["one of them: bench references PAPER:TABLE; all remarks: bench references --audit"]
+    notes = ["one table: bench references PAPER:TABLE; all remarks: bench references --audit"]
     print_grid(grid(["table", Column("rows", right=True), *texts], lines, notes=notes))
 
 
@@ -161,9 +153,9 @@ def show_tables(numbers: Sequence[ReferenceResult]) -> None:
     """Every table that the numbers belong to, with the rows and columns that were chosen, by setting and backbone."""
     parts: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for row in rows(numbers, by_metric=False):
-        first = row.first
-        name = ", ".join(filter(None, (first.setting, first.backbone)))
-        parts.setdefault((first.paper, first.table), {}).setdefault(name, []).append(row)
+        name = ", ".join(filter(None, (row.first.setting, row.first.backbone)))
+        place = parts.setdefault((row.first.paper, row.first.table), {})
+        place.setdefault(name, []).append(row)
     for (paper, table), by_name in parts.items():
         say(f"table {table} of {PAPERS[paper]}", hang=2)
         for name, part in by_name.items():
@@ -171,19 +163,17 @@ def show_tables(numbers: Sequence[ReferenceResult]) -> None:
             print_grid(_grid(name, part))
         click.echo()
     click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
-    click.echo("numbers that are printed differently elsewhere: --audit --kind differs")
+    click.echo("numbers that other papers print differently: --audit --kind differs")
 
 
 def _grid(title: str, part: Sequence[Row]) -> Grid:
-    """A part of the table as it is printed; footnotes are the audit's remarks and what is recorded of a row."""
+    """A part of the table as printed; its footnotes are the audit's remarks and the notes on its rows."""
     footnotes: dict[str, int] = {}
 
     def marks(texts: Iterable[str]) -> tuple[int, ...]:
         return tuple({footnotes.setdefault(text, len(footnotes) + 1): None for text in texts})
 
-    def printed(cell: ReferenceResult | None) -> Cell:
-        if cell is None:
-            return Cell()
+    def printed(cell: ReferenceResult) -> Cell:
         spread = "" if cell.std is None else f" ± {decimals(cell.std, cell.metric)}"
         notes = (r.why for r in remarks(cell) if r.task and r.kind != "differs")
         return Cell(text=cell.printed + spread, marks=marks(notes))
@@ -192,9 +182,9 @@ def _grid(title: str, part: Sequence[Row]) -> Grid:
     columns = [Column(t, right=True, drop=int(t != "Avg."), lead=t == "Avg.") for t in tasks]
     lines = []
     for row in part:
-        cells = {cell.task: cell for cell in row.cells}
         name = Cell(text=row.first.label, marks=marks(_row_notes(row)))
-        lines.append([name, *(printed(cells.get(task)) for task in tasks)])
+        cells = {cell.task: printed(cell) for cell in row.cells}
+        lines.append([name, *(cells.get(task, Cell()) for task in tasks)])
     return grid(
         [Column("row", wrap=24), *columns],
         lines,
@@ -205,16 +195,14 @@ def _grid(title: str, part: Sequence[Row]) -> Grid:
 
 
 COMPUTED = ("copied", "text: ", "same ", "best Avg.", "abstract and text claim")
-"""How recorded notes begin that the audit computes, too."""
+"""How the recorded notes begin that the audit computes as well."""
 
 
 def _row_notes(row: Row) -> Iterator[str]:
-    """The audit's remarks on the whole row, what is recorded of it, and its released checkpoint."""
+    """The audit's remarks on the whole row, the notes on it, and its released checkpoint."""
     for cell in row.cells:
         yield from (r.why for r in remarks(cell) if not r.task)
-        yield from (
-            note for note in cell.note.split("; ") if note and not note.startswith(COMPUTED)
-        )
+        yield from (n for n in cell.note.split("; ") if n and not n.startswith(COMPUTED))
         if (checkpoint := released_for(cell)) is not None:
             scored = "the paper scored a released checkpoint" if scored_from(cell) else "released"
             yield f"{scored}: {checkpoint.hub}"
@@ -225,15 +213,12 @@ LONG = ("differs", "copied")  # kinds with hundreds of remarks
 
 def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     """Kind after kind, a line for each remark."""
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownName("kind", kind, KINDS, "of remark")
+    check_names("kind", kinds, KINDS, "of remark")
     every = dict.fromkeys(remark for number in numbers for remark in remarks(number))
     shown = kinds or (KINDS if as_json else [kind for kind in KINDS if kind not in LONG])
     listed = [remark for remark in every if remark.kind in shown]
     if as_json:
-        for remark in listed:
-            click.echo(json_text(as_data(remark)))
+        print_json(map(as_data, listed))
         return
     for kind in shown:
         if of_kind := [remark for remark in listed if remark.kind == kind]:
@@ -241,7 +226,7 @@ def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bo
             click.echo()
     click.echo(f"{plural(len(numbers), 'printed number')}, {plural(len(listed), 'remark')}")
     if not kinds:
-        click.echo(f"longer lists, only by name: --kind {','.join(LONG)}")
+        click.echo(f"not shown, because they are long: --kind {','.join(LONG)}")
 
 
 def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
@@ -251,14 +236,13 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
         cell = remark.cell
         names = (f"{cell.paper}:{cell.table}", cell.setting, cell.label, cell.backbone)
         groups.setdefault((*names, remark.why), []).append(remark.task)
-    lines = [
-        (*row, list_names(filter(None, dict.fromkeys(tasks)), 1), why)
-        for (*row, why), tasks in groups.items()
-    ]
     columns = [Column("row", wrap=16), Column("backbone", drop=1), Column("cell", wrap=8)]
     return grid(
         ["table", Column("setting", drop=2), *columns, Column("remark", wrap=24)],
-        lines,
+        [
+            (*row, list_names(filter(None, dict.fromkeys(tasks)), 1), why)
+            for (*row, why), tasks in groups.items()
+        ],
         title=title,
         whole="--json",
     )

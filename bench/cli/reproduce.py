@@ -14,13 +14,28 @@ from bench.base.errors import BenchError, FetchFailed
 from bench.base.files import write_or_fail
 from bench.base.text import seed_ranges
 from bench.cli import show_error
-from bench.cli.columns import print_columns, say
 from bench.cli.methods import describe, show_part
-from bench.cli.options import comma_list, json_text, parse_seeds, warn
-from bench.cli.planning import Planned, checked, known_methods, prepare, show_plan
-from bench.cli.progress import RunReporter, reporting
-from bench.cli.run_all import FOR_EVER, run_all, show_missing
-from bench.cli.run_options import OUTPUT, WHAT, GroupedCommand, option, plan_of, shared_options
+from bench.cli.options import comma_list, json_text, parse_seeds, print_columns, say, warn
+from bench.cli.planning import (
+    Planned,
+    RunReporter,
+    checked,
+    known_methods,
+    prepare,
+    reporting,
+    show_plan,
+)
+from bench.cli.run import (
+    FOR_EVER,
+    OUTPUT,
+    WHAT,
+    GroupedCommand,
+    option,
+    plan_of,
+    run_all,
+    shared_options,
+    show_missing,
+)
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
 from bench.references import (
     NO,

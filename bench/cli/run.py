@@ -1,28 +1,356 @@
-"""``bench run``: the main job."""
+"""``bench run``: its options, what a command line means, and its runs: here, in several processes, or handed to an engine."""
 
 from __future__ import annotations
 
+import logging
+import os
+import shlex
+import signal
 import sys
+import tempfile
+import traceback
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
-from bench.cli.planning import checked, plan_runs, show_plan
-from bench.cli.progress import reporting
-from bench.cli.rank_process import launch, rank_process
-from bench.cli.remote import run_elsewhere
-from bench.cli.run_all import FOR_EVER, run_all, show_missing, show_result
-from bench.cli.run_options import GroupedCommand, plan_of, run_options
+from bench.backbones import load
+from bench.base.devices import choose_device, device_line
+from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
+from bench.base.files import write_or_fail
+from bench.base.package import PLACE
+from bench.base.signals import signal_name, stop_signals
+from bench.base.text import plural
+from bench.cli import show_error
+from bench.cli.options import (
+    comma_list,
+    parse_overrides,
+    parse_seeds,
+    print_grid,
+    print_json,
+    warn,
+)
+from bench.cli.planning import RunReporter, checked, plan_runs, reporting, show_plan
+from bench.compare.formatting import heads, suite_scores
+from bench.method import SilentReporter, Value
 from bench.run import jobs
-from bench.run.config import ENGINES, Plan, write_plan
-from bench.run.execute import follow
-from bench.runs import RunsFolder
+from bench.run.config import (
+    ENGINES,
+    RESOURCES,
+    Plan,
+    RunConfig,
+    read_plan,
+    with_recipes,
+    write_plan,
+)
+from bench.run.executors import ray, slurm
+from bench.run.executors.local import execute, follow, forget, is_finished, tokenised
+from bench.run.plan import PlannedRun, with_value
+from bench.run.plugins import from_file
+from bench.run.settle import is_launched
+from bench.runs import RunRecord, RunsFolder
+from bench.runs.record import AVERAGE
+from bench.score.suites import split_names, use_files
+from bench.show.grid import Column, grid
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
+
+WHAT, HOW, FOLDERS, OUTPUT = "What is run", "How it is run", "Folders", "Output"
+
+
+class GroupedOption(click.Option):
+    def __init__(self, *names: Any, group: str, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.group = group
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows its options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (row := param.get_help_record(ctx)):
+                groups.setdefault(getattr(param, "group", OUTPUT), []).append(row)
+        for group, rows in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
+def option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
+    return click.option(*names, cls=GroupedOption, group=group, **more)
+
+
+def hidden(*names: str, **more: Any) -> Callable[..., Any]:
+    return click.option(*names, hidden=True, **more)
+
+
+def forms_of(text: str) -> str:
+    return ",".join(comma_list(text))
+
+
+def chunk_of(text: str) -> int | str:
+    if text != "auto" and not (text.isdigit() and int(text)):
+        raise BenchError(f"--chunk {text}: expected a number of rows, or auto", "--chunk 16")
+    return text if text == "auto" else int(text)
+
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+DEVICES = "auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]"
+OPTIONS = (
+    option(
+        WHAT,
+        "--backbone",
+        "backbones",
+        type=comma_list,
+        metavar="TEXT",
+        help="Hub names, folders, or builtin, separated by commas; NAME=FOLDER sets its name in tables.  [default: builtin]",
+    ),
+    option(
+        WHAT,
+        "--setting",
+        type=click.Choice(["unsupervised", "supervised", "none"]),
+        help="[default: the one with a recipe for the backbone]",
+    ),
+    option(
+        WHAT,
+        "--seeds",
+        type=parse_seeds,
+        metavar="TEXT",
+        help="42, 1-5, or 1,3,7-9.  [default: 42]",
+    ),
+    option(
+        WHAT,
+        "--suite",
+        "suites",
+        help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).  [default: sts]",
+    ),
+    option(
+        WHAT,
+        "--text",
+        type=forms_of,
+        metavar="TEXT",
+        help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.  "
+        "[default: tokenised]",
+    ),
+    option(
+        WHAT,
+        "--corpus",
+        help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, stsb-train, syncse-partial, syncse-scratch, target), "
+        "hub:OWNER/NAME:COLUMN, or sha256:HASH of a text that is here.  [default: the recipe's]",
+    ),
+    option(
+        WHAT,
+        "--set",
+        "pairs",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a recipe value; KEY=A,B,C makes a run for each. compile=true compiles the encoder. May be repeated.",
+    ),
+    option(
+        WHAT,
+        "--budget",
+        help="How long to train: 60steps, 2epochs, 10m, 2h, 1e6sentences, 3e7tokens, 2gpu-h.  [default: as the recipe says]",
+    ),
+    option(
+        WHAT,
+        "--plan",
+        "plan_file",
+        type=FILE,
+        help="Run a plan; other options replace its values.",
+    ),
+    option(HOW, "--device", help=DEVICES),
+    option(
+        HOW,
+        "--precision",
+        type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
+        help="Precision of training; scores are always float32.  [default: auto]",
+    ),
+    option(
+        HOW,
+        "--chunk",
+        type=chunk_of,
+        metavar="N|auto",
+        help="Rows of a batch in memory at a time, with the same gradient; auto: as many as fit.",
+    ),
+    option(
+        HOW,
+        "--on",
+        metavar="TARGET",
+        help="Where: torchrun:N (N processes share every batch), slurm:gpus=1,partition=gpu,time=4:00:00, ray:cpus=4,memory=16G, "
+        "or commands (print a command for each run).  [default: here]",
+    ),
+    option(HOW, "--fresh", is_flag=True, help="Run again, even what is finished."),
+    option(
+        HOW,
+        "--offline",
+        is_flag=True,
+        help="Open no network connection; anything missing is an error.",
+    ),
+    option(
+        HOW,
+        "--allow-pickle",
+        is_flag=True,
+        help="Accept backbones whose weights are a pickle; only its tensors are read.",
+    ),
+    option(
+        FOLDERS,
+        "--data",
+        envvar="BENCH_DATA",
+        show_envvar=True,
+        help="Evaluation data: senteval/, senteval-moses/, train/, ...",
+    ),
+    option(
+        FOLDERS,
+        "--runs",
+        envvar="BENCH_RUNS",
+        show_envvar=True,
+        help="Where runs are stored.  [default: ./runs]",
+    ),
+    option(
+        OUTPUT,
+        "--dry-run",
+        is_flag=True,
+        help="Show what would be done: runs, time, memory, recipes, what is fetched.",
+    ),
+    option(
+        OUTPUT,
+        "--all",
+        "everything",
+        is_flag=True,
+        help="With --dry-run: every recipe value with its source, run ids, terms of use.",
+    ),
+    option(
+        OUTPUT, "--to", type=FILE, help="With --dry-run: write the plan into a file, for --plan."
+    ),
+    option(
+        OUTPUT,
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print JSON and nothing else.",
+    ),
+)
+SAME = (
+    hidden("--method", "methods", type=comma_list, help="The same as METHOD."),
+    hidden("--plugin", "plugins", multiple=True, help="The same as FILE.py."),
+    hidden("--recipe", "recipes", multiple=True, help="The same as RECIPE.toml."),
+    hidden("--plain", is_flag=True),
+    hidden("--only", metavar="RUN_ID", help="Do only this run of the plan (for workers)."),
+    hidden("--wait", is_flag=True, help="Wait for a run that another process does (for workers)."),
+)
+"""Options that mean the same as an argument, and those for workers."""
+COUNT = click.IntRange(min=1)
+ON = "--on {on}"
+OLD: Mapping[str, tuple[dict[str, Any], str]] = {
+    "--variant": ({}, "METHOD+VARIANT"),
+    "--name": ({"type": comma_list}, "--backbone NAME=FOLDER"),
+    "--max-steps": ({"type": COUNT}, "--set max_steps={value}, or --budget {value}steps"),
+    "--auto-batch": ({"is_flag": True}, "--chunk auto"),
+    "--compile": ({"is_flag": True}, "--set compile=true"),
+    "--executor": ({"type": click.Choice(["local", "torchrun", "slurm", "ray"])}, ON),
+    "--gpus": ({"type": COUNT}, ON),
+    "--cpus": ({"type": COUNT}, ON),
+    "--memory": ({}, ON),
+    "--parallel": ({"type": COUNT}, ON),
+    "--retries": ({"type": click.IntRange(min=0)}, ON),
+    "--slurm": ({"multiple": True}, ON),
+    "--commands": ({"is_flag": False, "flag_value": "-"}, ON),
+}
+"""Options of the previous version -> how click reads them, and what to type now. They work in this version only."""
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds all options of ``bench run``; those of a RunConfig reach the command as keywords, for :func:`plan_of`."""
+    old = [hidden(name, **more) for name, (more, _) in OLD.items()]
+    for decorate in reversed([*OPTIONS, *SAME, *old]):
+        command = decorate(command)
+    return command
+
+
+def shared_options(*names: str) -> list[click.Parameter]:
+    """These options of ``bench run``, for a verb in which they mean the same."""
+    of_run = click.command()(run_options(lambda **_: None))
+    return [param for param in of_run.params if param.name in names]
+
+
+def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str, Any]) -> Plan:
+    """The plan that the arguments and the options of ``bench run`` mean. Raises BenchError."""
+    source = click.get_current_context().get_parameter_source
+    typed = {
+        key: value
+        for key, value in options.items()
+        if source(key) not in (None, click.core.ParameterSource.DEFAULT)
+    }
+    values = {key: typed[key] for key in typed.keys() & RunConfig.__dataclass_fields__.keys()}
+    values |= _renamed(typed) | _backbones(typed.get("backbones", ()))
+    steps = [f"max_steps={typed['max_steps']}"] if "max_steps" in typed else []
+    if overrides := parse_overrides([*typed.get("pairs", ()), *steps]):
+        if "compile" in overrides:
+            values["compile"] = overrides.pop("compile").lower() in ("true", "1", "yes")
+        values["overrides"] = overrides
+    for key, suffix in (("plugins", ".py"), ("recipes", ".toml")):
+        if files := (*values.get(key, ()), *(t for t in targets if t.endswith(suffix))):
+            values[key] = files
+    use_files([Path(file) for file in values.get("plugins", ())])
+    if "suites" in typed:  # when the suites of plugin files are known
+        values["suites"] = split_names(typed["suites"])
+    methods = [*values.get("methods", ())]
+    for target in targets:
+        if not target.endswith((".py", ".toml")):
+            methods += comma_list(target)
+        elif target.endswith(".py") and "methods" not in values:  # every method of the file
+            methods += [plugin.name for plugin in from_file(Path(target))]
+    if methods:
+        values["methods"] = tuple(methods)
+    if plan_file is None:
+        return Plan(tuple(with_recipes(RunConfig(**values), values)))
+    plan = read_plan(plan_file).replaced(**values)
+    use_files([Path(file) for file in plan.runs[0].plugins])
+    return plan
+
+
+def _backbones(names: Sequence[str]) -> dict[str, Any]:
+    """``NAME=FOLDER`` gives a backbone the name that tables print."""
+    pairs = [
+        (title, place) if equals and not os.path.exists(name) else (name, name)
+        for name in names
+        for title, equals, place in [name.partition("=")]
+    ]
+    values = {"backbones": tuple(place for _, place in pairs)} if pairs else {}
+    if any(title != place for title, place in pairs):
+        values["names"] = tuple(title for title, _ in pairs)
+    return values
+
+
+def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a RunConfig from options under their old names; prints a line with the new name of each."""
+    values: dict[str, Any] = {"names": typed["name"]} if "name" in typed else {}
+    if "auto_batch" in typed:
+        values["chunk"] = "auto"
+    old = {name: name[2:].replace("-", "_") for name in OLD}
+    used = {name: typed[key] for name, key in old.items() if key in typed}
+    if any(OLD[name][1] == ON for name in used):
+        engine = typed.get("executor", "here").replace("local", "here")
+        parts = [f"{key}={typed[key]}" for key in RESOURCES if key in typed]
+        if "commands" in typed:
+            engine = "commands"
+            parts += [f"file={typed['commands']}"] if typed["commands"] != "-" else []
+        values["on"] = f"{engine}:{','.join([*parts, *typed.get('slurm', ())])}".removesuffix(":")
+    for name, value in used.items() if "LOCAL_RANK" not in os.environ else ():
+        now = OLD[name][1].format(value=value, on=values.get("on"))
+        warn(f"{name}: now {now}; the old name works in this version only")
+    return values
+
+
+# --- the verb ---
 
 
 @click.command(cls=GroupedCommand)
@@ -54,8 +382,9 @@ def run(
     """
     plan = plan_of(targets, plan_file, options)
     if only is not None and plan.runs[0].target.elsewhere:
-        text = "--only is an option of workers, which run on their own machine"
-        raise BenchError(text, "leave --only out")
+        raise BenchError(
+            "--only cannot be combined with --on slurm, ray or commands", "leave --only out"
+        )
     if wait:
         plan = plan.replaced(wait_seconds=FOR_EVER)
     with rank_process(plan.runs[0].device) as (device, ranks):
@@ -67,7 +396,7 @@ def run(
 
 
 def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: bool) -> int:
-    """Do the runs of a plan here; returns the exit code."""
+    """Do the runs of a plan in this process; returns the exit code."""
     plan = checked(plan, ranks=ranks)
     config = plan.runs[0]
     if only is not None:
@@ -106,3 +435,330 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     else:
         show_plan(whole, store, config, as_json, everything=everything)
     return missing
+
+
+# --- runs, one after the other ---
+
+
+FOR_EVER = 1e9  # seconds
+
+
+def show_missing(planned: Sequence[PlannedRun]) -> int:
+    """Print a line for every missing set, with how to get it; returns the exit code, 1 if a set is missing."""
+    missing = {error.message: error for run in planned for error in run.missing}
+    for error in missing.values():
+        show_error(error, label="missing")
+    if missing:
+        click.echo(
+            "the other sets are scored; a suite with a missing set gets no average", err=True
+        )
+    return int(bool(missing))
+
+
+def run_all(
+    planned: Sequence[PlannedRun],
+    store: RunsFolder,
+    config: RunConfig,
+    reporter: RunReporter,
+    as_json: bool,
+    *,
+    ranks: Ranks | None = None,
+) -> tuple[list[RunRecord], int]:
+    """Do every planned run in turn; a failure is reported, and the next run starts. Returns the records and the exit code.
+
+    With ``config.wait_seconds``, a run that another process works on is put last and then waited for, so several processes with the
+    same runs do each of them once. Raises DeviceLost, and RunFailed if the ranks of a training no longer agree: this process can then
+    do no other run.
+    """
+    records: list[RunRecord] = []
+    worst, noted = 0, set[str]()
+    turns = list(enumerate(planned, 1))
+    reporter.plan(planned)
+    for wait in (0.0, config.wait_seconds):
+        locked = []
+        for number, run in turns:
+            reporter.start(run.run_id, number)
+            reporter.note(device_line(config.device, run.precision))
+            for note in dict.fromkeys(run.notes):
+                if note not in noted:
+                    reporter.note(note)
+            noted.update(run.notes)
+            patient = replace(config, wait_seconds=wait)
+            try:
+                record, worked = execute_with_less_memory(run, store, patient, reporter, ranks)
+            except (RunFailed, RunLocked) as error:
+                if ranks and ranks.broken:
+                    raise
+                if isinstance(error, RunLocked) and wait < config.wait_seconds:
+                    locked.append((number, run))
+                else:
+                    worst = max(worst, error.exit_code)
+                    show_error(error)
+            else:
+                records.append(record)
+                reporter.done(outcome(record, worked))
+                if as_json:
+                    print_json([record.to_json()])
+        turns = locked
+    return records, worst
+
+
+def execute_with_less_memory(
+    run: PlannedRun,
+    store: RunsFolder,
+    config: RunConfig,
+    reporter: RunReporter,
+    ranks: Ranks | None,
+) -> tuple[RunRecord, bool]:
+    """Execute a run. With ``--chunk auto``, a run whose batch does not fit and cannot be split becomes one with a smaller batch."""
+    try:
+        return execute(run, store, config, reporter, ranks)
+    except OutOfMemory:
+        size, can_be_cut = run.recipe["batch_size"], run.plugin.cls.is_split()
+        if config.chunk != "auto" or can_be_cut or size == 1 or ranks is not None:
+            raise
+    half = Value(size // 2, "--chunk auto", f"{size} did not fit into memory")
+    smaller = with_value(run, "batch_size", half)
+    reporter.note(
+        f"batch_size {size} does not fit; trying {size // 2}, a different recipe (fewer negatives)"
+    )
+    reporter.start(smaller.run_id)
+    return execute_with_less_memory(smaller, store, config, reporter, ranks)
+
+
+def outcome(record: RunRecord, worked: bool) -> str:
+    """ "done: sts 76.25; STS-B dev 82.50 at step 875" """
+    trained, text = (
+        record.training,
+        f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}",
+    )
+    if trained is None or trained.dev_score is None:
+        return text
+    return f"{text}; {trained.dev_task} {trained.dev_score:.2f} at step {trained.best_step}"
+
+
+def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
+    """Print the scores of each run, where the records are, and the next command."""
+    rows = [
+        (record.run_id, suite, average, ", ".join(tasks))
+        for record in records
+        for suite, average, tasks in suite_scores(record)
+    ]
+    print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
+    click.echo()
+    several = f"records: {store.path}"
+    click.echo(several if len(records) > 1 else f"record: {store.folder(records[0].run_id)}")
+    folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
+    click.echo(f"next: bench runs {records[-1].run_id}{folder}")
+
+
+# --- runs on other machines: prepared here, and handed to an engine or printed as commands ---
+
+
+def run_elsewhere(
+    plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder, dry_run: bool
+) -> int:
+    """Commands, or jobs of an engine, for the runs of a settled plan; returns the exit code. Raises BenchError.
+
+    Slurm needs no process of ours; with Ray this process stays until its runs have ended.
+    """
+    config = plan.runs[0]
+    target = config.target
+    warn(
+        f"device {config.device}, precision {config.precision}: from the options, not this machine"
+    )
+    if dry_run and target.name == "commands":
+        raise BenchError("--on commands only prints commands", "leave --dry-run out")
+    if dry_run:
+        batch = jobs.new_batch(store, [run.run_id for run in planned], target)
+        click.echo(jobs.engine(target.name).script(batch))
+        click.echo(f"# {batch.folder / 'worker.sh'}\n{batch.worker}", nl=False)
+        return 0
+    if target.name == "commands":
+        batch = prepared(plan, planned, store)
+        lines = "".join(f"{shlex.join(batch.command(run))}\n" for run in batch.runs)
+        if target.file is None:
+            click.echo(lines, nl=False)
+        else:
+            write_or_fail(Path(target.file), lines.encode(), "leave file= out to print them")
+        return 0
+    with ExitStack() as driving:
+        with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
+            remaining = to_submit(planned, store, config.fresh)
+            others = f"{len(planned) - len(remaining)} finished, queued or running"
+            if not remaining:
+                warn(f"nothing to submit: {others}")
+                return 0
+            batch, where = prepared(plan, remaining, store), ""
+            if target.name == "slurm":
+                where = f" as job {', '.join(slurm.submit(batch))}"
+            else:
+                driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
+        warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}; {others}")
+        folder = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
+        warn(f"next: bench runs{folder}")
+        return 0 if target.name == "slurm" else stay(batch)
+
+
+def to_submit(
+    planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
+) -> Sequence[PlannedRun]:
+    """The runs that are neither finished nor queued. With ``fresh`` all of them, and their results are removed now, because a requeued
+    run resumes. Raises BenchError for ``fresh`` if one is queued."""
+    queued = jobs.queue(store)
+    if not fresh:
+        return [r for r in planned if r.run_id not in queued and not is_finished(r, store)]
+    for run in planned:
+        if (job := queued.get(run.run_id)) is not None:
+            raise BenchError(
+                f"--fresh: {run.run_id} is {job.state}: {job.describe()}",
+                f"cancel first: {job.cancel}",
+            )
+    for run in planned:
+        with store.lock(run.run_id):
+            forget(run, store, SilentReporter())
+    return planned
+
+
+def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jobs.Batch:
+    """The batch of these runs, on disk. Corpora are tokenised here, so that no worker does it while it holds a GPU."""
+    config = plan.runs[0]
+    corpora = {
+        (run.corpus.sha256, run.corpus.columns, run.corpus.column, run.backbone.revision): (
+            run.corpus,
+            run.backbone,
+        )
+        for run in planned
+        if run.corpus is not None
+        and getattr(run.plugin.cls, "trains_on", None) == "ids"
+        and run.plugin.cls.own_backbone is None
+    }
+    for corpus, backbone in corpora.values():
+        warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
+        tokenised(corpus, load(backbone, offline=True))
+    batch = jobs.new_batch(store, [run.run_id for run in planned], config.target)
+    gpus = config.target.gpus or 1
+    batch.write(
+        plan.replaced(
+            on=f"torchrun:{gpus}" if gpus > 1 else "here",
+            offline=True,
+            fresh=False,
+            plugins=jobs.copy_plugins(config.plugins, batch.folder / "plugins"),
+            command=shlex.join(["bench", *sys.argv[1:]]),
+        )
+    )
+    return batch
+
+
+def stay(batch: jobs.Batch) -> int:
+    """Wait until the runs of Ray have ended; returns 1 if one failed, 130 if some were cancelled."""
+    with stop_signals(insistent=False) as should_stop:
+        ended = Counter(ray.follow(batch, partial(click.echo, err=True), should_stop).values())
+    counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
+    warn(counted + "; the same command continues them" * bool(ended["cancelled"]))
+    return 130 if ended["cancelled"] else int(bool(ended["failed"]))
+
+
+# --- several processes, one for each GPU, that train a run together ---
+
+
+TAIL = 4000  # characters that are shown of the output of a rank that failed
+LOST = 4  # exit code of a rank that ended because another one had
+
+
+def launch(arguments: Sequence[str], count: int) -> int:
+    """Run ``bench ARGUMENTS`` in ``count`` processes; returns the exit code. If one ends early, the others are ended.
+
+    Rank 0 has this process's terminal. The output of another rank is shown only if that rank failed.
+    """
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException, Std
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("torch.distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    before = os.environ.get("PYTHONPATH")  # of the workers: this very package
+    os.environ["PYTHONPATH"] = str(PLACE) + (os.pathsep + before if before else "")
+    os.environ["PYTHONSAFEPATH"] = "1"  # a folder named bench where the user stands is another one
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+    with tempfile.TemporaryDirectory(prefix="bench-ranks-") as logs:
+        config = LaunchConfig(
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=count,
+            run_id=uuid.uuid4().hex,
+            max_restarts=0,
+            monitor_interval=0.1,
+            rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0",
+            local_addr="localhost",
+            logs_specs=DefaultLogsSpecs(
+                log_dir=logs, redirects={rank: Std.ALL for rank in range(1, count)}
+            ),
+        )
+        try:
+            elastic_launch(config, sys.executable)("-m", "bench", *arguments)
+        except ChildFailedError as error:
+            codes = {rank: int(failure.exitcode) for rank, failure in error.failures.items()}
+            return _exit_code(codes, count, Path(logs))
+        except SignalException:
+            return 130
+    return 0
+
+
+def _exit_code(codes: Mapping[int, int], count: int, logs: Path) -> int:
+    """The launcher's exit code, from those of the ranks that ended early; prints why, unless rank 0 has done so."""
+    for rank, code in sorted(codes.items(), reverse=True):
+        if code in (LOST, -signal.SIGTERM):  # because another rank had ended
+            continue
+        if rank == 0 and code > 0:
+            return code
+        end = f"by {signal_name(-code)}" if code < 0 else f"with exit code {code}"
+        print(f"error: rank {rank} of {count} ended {end}", file=sys.stderr)
+        for file in sorted(logs.rglob(f"{rank}/std*.log")):
+            sys.stderr.write(file.read_text(encoding="utf-8", errors="replace")[-TAIL:])
+        print("try: the same command; it resumes from the last saved state", file=sys.stderr)
+        return 128 - code if code < 0 else code  # as a shell: an engine starts a killed one again
+    return 1
+
+
+@contextmanager
+def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
+    """The device of this process and its ranks; None if it was not started as one of several.
+
+    As one of several, the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
+    nothing was wrong.
+    """
+    if not is_launched():
+        yield device, None
+        return
+    rank, code, ranks = os.environ["RANK"], 1, None
+    try:
+        from bench.method.ranks import join, rank_device
+
+        device = rank_device(choose_device(device))
+        ranks = join(device)
+        yield device, ranks
+        code = 0
+    except click.exceptions.Exit as end:
+        code = end.exit_code
+    except BenchError as error:
+        code = error.exit_code
+        if ranks is not None and ranks.lost and rank != "0":
+            code = LOST
+        elif ranks is not None and not ranks.broken and rank != "0":
+            code = 0  # rank 0 has the same error and prints it
+        else:
+            show_error(error)
+    except KeyboardInterrupt:
+        code = 130
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        if rank == "0" and ranks is not None and not ranks.broken:
+            with suppress(BenchError):
+                ranks.share(None)  # there is nothing more to train
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

@@ -11,11 +11,21 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from bench.base.errors import UnknownName
-from bench.base.text import value_text
-from bench.cli.columns import print_columns, print_facts, print_grid, say
-from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
-from bench.compare.formatting import heads, suite_scores, visible
+from bench.base.text import list_names, value_text, visible
+from bench.cli.options import (
+    check_names,
+    comma_list,
+    json_option,
+    json_text,
+    print_columns,
+    print_facts,
+    print_grid,
+    print_json,
+    runs_option,
+    say,
+    warn,
+)
+from bench.compare.formatting import heads, suite_scores
 from bench.run import jobs
 from bench.run.config import ENGINES
 from bench.run.jobs import Job
@@ -26,11 +36,25 @@ from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.tables import report
 
 NEWEST = 30  # runs that are listed without --all
-QUEUED, RUNNING = "queued", "running"  # of a run now; no record has such a status
+QUEUED, RUNNING = "queued", "running"  # states of a run now; no record stores them
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
-"""Recipe values of the first screen, besides those that the command set."""
+"""Recipe values on the first screen, with those that the command set."""
 COSTS = ("trainable parameters", "trainable parts", "train time", "peak memory", "device")
-"""Those of the first screen."""
+"""Costs on the first screen."""
+NOT_STARTED = RunRecord(
+    run_id="",
+    fingerprint="",
+    status=QUEUED,
+    method="",
+    setting="",
+    backbone="",
+    seed=None,
+    recipe={},
+    scores=(),
+    cost=Cost(),
+    provenance=Provenance(created=""),
+)
+"""The record of a queued run that has not started yet."""
 
 
 @click.command()
@@ -71,27 +95,22 @@ def runs(
         if as_json or not print_job(name, store, queue):
             show(name, runs, everything=everything, as_json=as_json)
         return
-    states = (*STATUSES, RUNNING, QUEUED)
-    for state in comma_list(status):
-        if state not in states:
-            raise UnknownName("status", state, states)
+    states, methods = comma_list(status), {*comma_list(method)}
+    check_names("status", states, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
     begun = {record.run_id for record in records}
-    records += [placeholder_record(run_id) for run_id in sorted(queue.keys() - begun)]
+    records += [replace(NOT_STARTED, run_id=run_id) for run_id in sorted(queue.keys() - begun)]
     chosen = [
         record
         for record in (as_it_stands(record, store, queue) for record in records)
-        if record.status in (comma_list(status) or states)
-        and (
-            not method or {record.method, record.method_name, record.label} & {*comma_list(method)}
-        )
+        if (not states or record.status in states)
+        and (not methods or methods & {record.method, record.method_name, record.label})
     ]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
     if as_json:
-        for record in chosen:
-            click.echo(json_text(summary(record, queue)))
+        print_json(summary(record, queue) for record in chosen)
         return
     if not silent:
         warn_of_lost(store, queue)
@@ -108,7 +127,7 @@ def runs(
 
 
 def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
-    """What an engine has of a run, or its last log; returns whether there is nothing else to show of it."""
+    """Print the job of a run, or its last log; returns whether there is nothing else to show."""
     logs = sorted((store.path / jobs.FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if name in queue:
         job = queue[name]
@@ -120,39 +139,17 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
 
 
 def warn_of_lost(store: RunsFolder, queue: Mapping[str, Job]) -> None:
-    """One line on runs that were submitted, never began, and are no longer queued."""
-    submitted = {
-        run_id
-        for engine in ENGINES
-        for runs in jobs.batches(store, engine).values()
-        for run_id in runs
-    }
-    if lost := sorted(submitted - {*store.ids(), *queue}):
-        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    """Warn of runs that were submitted, have not started, and are no longer queued."""
+    batches = [runs for engine in ENGINES for runs in jobs.batches(store, engine).values()]
+    if lost := set().union(*batches) - {*store.ids(), *queue}:
+        names = list_names(sorted(lost), 1)
         warn(
-            f"{lost[0]}{more}: submitted, never begun, and no longer queued; the same bench run submits again"
+            f"{names}: submitted, never started, no longer queued; the same bench run submits again"
         )
 
 
-def placeholder_record(run_id: str) -> RunRecord:
-    """In place of a record: all that is known of a run that is queued and has never begun."""
-    return RunRecord(
-        run_id=run_id,
-        fingerprint="",
-        status=QUEUED,
-        method="",
-        setting="",
-        backbone="",
-        seed=None,
-        recipe={},
-        scores=(),
-        cost=Cost(),
-        provenance=Provenance(created=""),
-    )
-
-
 def summary(record: RunRecord, queue: Mapping[str, Job]) -> dict[str, Any]:
-    """A line of the list, as JSON."""
+    """An item of the list, for JSON."""
     job = queue.get(record.run_id)
     return {
         "run_id": record.run_id,
@@ -174,14 +171,17 @@ def summary(record: RunRecord, queue: Mapping[str, Job]) -> dict[str, Any]:
     }
 
 
+def when(record: RunRecord) -> str:
+    return record.provenance.created[:16].replace("T", " ")
+
+
 def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
     """A line for each run: each suite's average, or how the run ended."""
     rows = []
     for record in records:
         finished = record.status == "finished"
         result = heads(record) if finished else record.error or heads(record)
-        date = record.provenance.created[:16].replace("T", " ")
-        texts = (record.run_id, record.status, result, date)
+        texts = (record.run_id, record.status, result, when(record))
         rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
     columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
     return grid(columns, rows, notes=notes)
@@ -191,18 +191,16 @@ def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
 
 
 def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) -> None:
-    """A screenful of one run, or every table of it. ``runs`` is the folder, where one was given."""
+    """A screenful about one run, or all its tables. ``runs`` is the folder, if one was given."""
     file = RunsFolder(runs).record_file(reference)
     record = as_it_stands(read_record(file), RunsFolder(file.parent.parent))
     if as_json:
         click.echo(json_text(record.to_json(), indent=1))
         return
-    created = record.provenance.created[:16].replace("T", " ")
-    say(f"{record.run_id}  {record.status}, {created}")
+    say(f"{record.run_id}  {record.status}, {when(record)}")
     say(report.what(record))
     if record.error:
-        label = "not scored" if record.status == "finished" else "error"
-        say(f"{label}: {record.error}")
+        say(f"{'not scored' if record.status == 'finished' else 'error'}: {record.error}")
     if everything:
         print_tables(record, file.parent)
     else:
@@ -212,7 +210,7 @@ def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) 
 def as_it_stands(
     record: RunRecord, store: RunsFolder, queue: Mapping[str, Job] | None = None
 ) -> RunRecord:
-    """The record of a run that may be queued or worked on now, which is not written into it."""
+    """The record with the status that the run has now: queued or running, which no record stores."""
     if queue and record.run_id in queue:
         job = queue[record.run_id]
         return replace(record, status=job.state, error=job.describe())
@@ -222,7 +220,7 @@ def as_it_stands(
 
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
-    """At most a screen of 40 lines for a run of all suites. ``runs``: the option that names the runs folder, where it was given."""
+    """At most 40 lines, even for a run of all suites. ``runs``: the option --runs, if it was given."""
     click.echo()
     print_columns([(name, value, ", ".join(tasks)) for name, value, tasks in suite_scores(record)])
     values = [

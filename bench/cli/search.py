@@ -14,11 +14,9 @@ from msgspec import to_builtins
 
 from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
-from bench.cli.columns import print_columns, print_grid, say
-from bench.cli.options import json_text, parse_seeds, warn
-from bench.cli.planning import checked, pending_grid, plan_runs
-from bench.cli.progress import reporting
-from bench.cli.run_options import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
+from bench.cli.options import json_text, parse_seeds, print_columns, print_grid, say, warn
+from bench.cli.planning import checked, pending_grid, plan_runs, reporting
+from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.plan import check_names

@@ -10,8 +10,15 @@ import click
 from bench.base.errors import BenchError
 from bench.base.text import list_names
 from bench.cli.check import run_checks
-from bench.cli.columns import print_facts, print_grid
-from bench.cli.options import data_option, json_option, json_text, plugin_option, warn
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    plugin_option,
+    print_facts,
+    print_grid,
+    warn,
+)
 from bench.score.suites import Suite, suite, suite_names, suite_plugin
 from bench.show.grid import Column, grid
 

@@ -1,4 +1,4 @@
-"""``bench verify``: is what a record says what its predictions give?"""
+"""``bench verify``: do the scores in a record follow from its predictions?"""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ import click
 
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError
 from bench.base.text import plural
-from bench.cli.columns import print_grid
-from bench.cli.options import data_option, json_option, json_text, plugin_option, runs_option, warn
-from bench.data.sets import DataFolder
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    plugin_option,
+    print_grid,
+    runs_option,
+    warn,
+)
+from bench.data.sets.folder import DataFolder
 from bench.runs import RunsFolder
 from bench.show.tables.report import report_grids
 from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run
@@ -81,7 +88,7 @@ def verify(
 
 
 def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
-    """The folder of each argument: of a run, of runs, or of a published version. Raises UnknownName for what is none."""
+    """The folder of each argument: of a run, of runs, or of a published version. Raises UnknownName for anything else."""
     for place in places or (str(store.path),):
         if not places or Path(place).is_dir():
             yield Path(place)
@@ -94,25 +101,23 @@ def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
 def _reports(
     folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
 ) -> Iterator[RunReport]:
-    """One for the manifest of each version, then one for each run. Raises BenchError where there is no run."""
+    """A report on the manifest of each version, then one on each run. Raises BenchError if a folder has no run."""
     runs: dict[Path, None] = {}
     for folder in folders:
         if (manifest := check_manifest(folder)) is not None:
             fetched = fetch_predictions(folder, offline=offline)
             findings = [*manifest.findings, *([fetched] if fetched else [])]
             yield RunReport(manifest.name, findings, manifest.status)
-        below = runs_below(folder)
-        if not below:
+        if not (below := runs_below(folder)):
             raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
         runs |= dict.fromkeys(run.absolute() for run in below)
-    for run in runs:
-        yield verify_run(run, data, more)
+    yield from (verify_run(run, data, more) for run in runs)
 
 
 def _encoder(
     data: DataFolder | None, plugins: tuple[Path, ...], device: str, offline: bool
 ) -> More:
-    """--retrain-free: encodes from checkpoints."""
+    """The comparison of --retrain-free, which encodes from checkpoints."""
     from bench.base import devices
     from bench.run.plugins import discover
     from bench.verify.reencode import encode_again
@@ -127,10 +132,8 @@ def _encoder(
 def _summary(reports: Sequence[RunReport]) -> str:
     """ "2 runs, 14 scores computed again: nothing differs" """
     runs = [report for report in reports if report.name != MANIFEST]
-    scores, unchecked = (
-        sum(report.count("score", outcome) for report in runs for outcome in outcomes)
-        for outcomes in ((AGREES, DIFFERS), (UNCHECKED,))
-    )
+    scores = sum(report.count("score", end) for report in runs for end in (AGREES, DIFFERS))
+    unchecked = sum(report.count("score", UNCHECKED) for report in runs)
     differing = sum(bool(report.differences) for report in reports)
     ends = [f"{plural(differing, 'run')} with differences"] if differing else []
     ends += [f"{plural(unchecked, 'score')} could not be computed again"] if unchecked else []

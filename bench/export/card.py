@@ -8,8 +8,8 @@ from typing import Any
 
 import jinja2
 
-from bench.base.text import value_text
-from bench.compare.formatting import markdown, metric_words
+from bench.base.text import markdown, value_text
+from bench.compare.formatting import metric_words
 from bench.data.sets.manifest import data_sets
 from bench.export.folders import transformers_example
 from bench.export.results import Exported, hub_backbone, scored_cells

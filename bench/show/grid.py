@@ -18,8 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from bench.base.text import list_names
-from bench.compare.formatting import csv_value, latex, markdown, visible
+from bench.base.text import csv_value, latex, list_names, markdown, visible
 
 TINT = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}

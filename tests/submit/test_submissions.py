@@ -397,7 +397,7 @@ def test_submit_writes_a_folder_that_passes(theirs: RunsFolder, tmp_path: Path) 
     assert files == {"run.json", SENDER_FILE, "predictions/CHECK.npz"}
     assert check_submission(made) == run
     again = bench(*words)
-    assert again.exit_code == 2 and "is there already" in again.stderr
+    assert again.exit_code == 2 and "already exists" in again.stderr
 
 
 def test_submit_refuses_what_a_board_refuses_and_leaves_nothing(
