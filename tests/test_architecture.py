@@ -221,7 +221,7 @@ def test_a_part_does_not_know_what_it_may_not_know(package: str) -> None:
     [
         ("bench.score.metrics", ()),
         ("bench.compare.statistics", ("bench.runs.predictions",)),
-        ("bench.references", ("bench.base.findings",)),
+        ("bench.references", ("bench.base.errors",)),
     ],
 )
 def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:

@@ -66,9 +66,8 @@ from bench.data.sets import (
 from bench.method import read_json
 from bench.publish import gather
 from bench.publish.versions import read_version
+from bench.run import models
 from bench.run import recipes as recipe_files
-from bench.run.models import objects, server
-from bench.run.models.objects import as_vectors
 from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
 from bench.runs.record import Score, read_record
 from bench.runs.store import read_curve

@@ -40,7 +40,7 @@ from bench.backbones.folder import (
 )
 from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
 from bench.data.fetching import TIMEOUT, offline_now, on_hub, repository_info, site
-from bench.data.sets.sources import ON_ITS_PAGE, Pending
+from bench.data.sets import ON_ITS_PAGE, Pending
 
 if TYPE_CHECKING:
     from bench.backbones.model import Backbone

@@ -87,3 +87,115 @@ def average_of(values: Iterable[float]) -> float:
     """The papers' "Avg.": each value rounded to two decimals, as it is printed, their mean, rounded again."""
     printed = [round(value, 2) for value in values]
     return round(math.fsum(printed) / len(printed), 2)
+
+
+# --- foreign text ---
+
+LONGEST = 300  # characters of a name that are shown
+
+
+def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
+    """``text`` on one line, with control, format and unencodable characters as visible escapes."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    shown = printable(" ".join(text.split()))
+    return shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def lines(text: str) -> list[str]:
+    """Without control characters; blanks inside a line, which align equations, stay."""
+    return [
+        "".join(
+            visible(part, limit=None) if part.strip(" ") else part
+            for part in re.split("( +)", line)
+        )
+        for line in text.splitlines()
+    ]
+
+
+# --- Markdown ---
+
+_MARKDOWN = str.maketrans(
+    {c: "\\" + c for c in "\\`*_{}[]#+|~$"}
+    | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;"}
+)
+
+
+def markdown(text: str, limit: int | None = LONGEST) -> str:
+    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
+    return (
+        visible(text, limit=limit)
+        .translate(_MARKDOWN)
+        .replace("://", "&#58;//")
+        .replace("www.", "www&#46;")
+    )
+
+
+# --- LaTeX ---
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "…": r"\dots{}",
+    "▲": r"$\blacktriangle$",
+    "▼": r"$\blacktriangledown$",
+    "◆": r"$\blacklozenge$",
+    "≈": r"$\approx$",
+}
+_ACCENTS = {
+    "\u0300",
+    "\u0301",
+    "\u0302",
+    "\u0303",
+    "\u0308",
+    "\u030a",
+    "\u030c",
+    "\u0327",
+}  # those that every TeX font can set
+
+
+def latex(text: str) -> str:
+    """``text`` as words in LaTeX; a character that a plain pdflatex cannot set becomes its code."""
+    return "".join(
+        _LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}")
+        for c in visible(text)
+    )
+
+
+def _accented(c: str) -> bool:
+    parts = unicodedata.normalize("NFD", c)
+    return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+
+
+# --- CSV ---
+
+
+def csv_text(text: str, limit: int | None = LONGEST) -> str:
+    """A text cell that no spreadsheet takes for a formula."""
+    shown = visible(text, limit=limit)
+    return "'" + shown if shown[:1] in ("=", "+", "-", "@", "\t", "\r", "|", "%") else shown
+
+
+def csv_value(value: object, limit: int | None = LONGEST) -> str:
+    """A cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return csv_text(value, limit) if isinstance(value, str) else repr(value)

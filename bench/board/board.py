@@ -37,13 +37,12 @@ from bench.compare.statistics.table import (
     rows_of,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
-from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
+from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.references import ReferenceResult, results, rows, tables
-from bench.runs.packed import NAME
+from bench.runs.arrays import NAME
 from bench.runs.record import AVERAGE, SET, RecipeValue, RunRecord, ScoreKey, public_name
-from bench.runs.run import Run
 from bench.runs.searches import Search
-from bench.runs.store import data_key
+from bench.runs.store import Run, data_key
 
 PREVIEW = "preview"
 """Stands in for a version's name before anything is published."""

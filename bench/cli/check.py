@@ -10,13 +10,18 @@ from typing import NoReturn
 import click
 
 from bench.base.errors import Finding
-from bench.cli.columns import print_findings
-from bench.cli.options import data_option, json_option, json_text, parse_overrides, warn
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    parse_overrides,
+    print_findings,
+    warn,
+)
 from bench.data.sets import DataFolder
 from bench.run.config import read_plan
 from bench.run.plugins import discover
-from bench.run.recipe_file import read_custom
-from bench.run.recipes import check_values
+from bench.run.recipes import check_values, read_custom
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
 
 

@@ -15,8 +15,7 @@ from rich.console import Console
 from bench.base.errors import BenchError, RecordDamaged
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.board.content import board_tables
-from bench.board.judged_tables import answer, judged_tables
+from bench.board.board import answer, board_tables, judged_tables
 from bench.cli.options import (
     check_names,
     comma_list,

@@ -11,11 +11,9 @@ import click
 
 from bench.base.files import write_or_fail
 from bench.board.board import answer
-from bench.cli.columns import say
-from bench.cli.options import no_collection, parse_seeds, plain_option
-from bench.cli.planning import checked, plan_runs
-from bench.cli.progress import reporting
-from bench.cli.run_all import run_all
+from bench.cli.options import no_collection, parse_seeds, plain_option, say
+from bench.cli.planning import checked, plan_runs, reporting
+from bench.cli.run import run_all
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus
 from bench.run.config import Plan, RunConfig

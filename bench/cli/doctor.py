@@ -13,14 +13,20 @@ from typing import Any
 import click
 
 from bench import backbones
-from bench.backbones.families import FAMILIES, check_mlm_head, own_dropout, read_config
+from bench.backbones.folder import FAMILIES, check_mlm_head, own_dropout, read_config
 from bench.base import __version__, devices
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import default_cache
 from bench.base.text import plural, size
-from bench.cli.columns import print_facts, print_findings
-from bench.cli.options import data_option, json_option, json_text, runs_option, warn
-from bench.data.corpora import default_cache
+from bench.cli.options import (
+    data_option,
+    json_option,
+    json_text,
+    print_facts,
+    print_findings,
+    runs_option,
+    warn,
+)
 from bench.data.sets import DataFolder, data_sets
 from bench.run.plugins import discover
 from bench.runs import RunsFolder

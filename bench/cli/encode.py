@@ -13,10 +13,9 @@ import click
 import numpy as np
 from msgspec import to_builtins
 
-from bench.base.devices import choose_device
+from bench.base.devices import choose_device, stop_signals
 from bench.base.errors import BenchError
 from bench.base.files import files_sha256, write_or_fail
-from bench.base.signals import stop_signals
 from bench.base.text import size
 from bench.cli.options import (
     backbone_offline_option,
@@ -28,9 +27,9 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.cli.progress import reporting
+from bench.cli.planning import reporting
 from bench.data.corpora import open_corpus
-from bench.run.trained_run import find_run, load_run
+from bench.run.plan import find_run, load_run
 from bench.runs import RunsFolder
 from bench.score.suites import check_vectors
 

@@ -13,10 +13,8 @@ import click
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.cli.options import comma_list, warn
-from bench.cli.planning import Planned, checked, prepare, show_plan
-from bench.cli.progress import reporting
-from bench.cli.run_all import run_all, show_missing, show_result
-from bench.cli.run_options import (
+from bench.cli.planning import Planned, checked, prepare, reporting, show_plan
+from bench.cli.run import (
     OUTPUT,
     WHAT,
     GroupedCommand,

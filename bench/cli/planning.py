@@ -27,8 +27,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from bench.backbones import Reference, fetch
-from bench.backbones.hub import describe_pending
+from bench.backbones import Reference, describe_pending, fetch
 from bench.base.devices import device_line
 from bench.base.errors import BenchError, FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size

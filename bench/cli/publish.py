@@ -27,13 +27,12 @@ from bench.cli.options import (
     suite_file_option,
     warn,
 )
-from bench.data.sets.folder import DataFolder
+from bench.data.sets import DataFolder
 from bench.publish.build import Outcome
 from bench.publish.build import publish as build
-from bench.publish.submissions import SENDER_FILE, check_submission
-from bench.runs.intact import CURVE
-from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
-from bench.show.tables.findings import report_grids
+from bench.publish.gather import SENDER_FILE, check_submission
+from bench.runs.store import CURVE, RECORD, RunsFolder, predictions_name, read_record
+from bench.show.tables.report import report_grids
 
 SHOWN = 20  # lines about runs that are left out
 HELP = {

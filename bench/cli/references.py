@@ -20,7 +20,19 @@ from bench.cli.options import (
     print_json,
     say,
 )
-from bench.references import PAPERS, ReferenceResult, Row, results, rows, split_name, tables
+from bench.references import (
+    PAPERS,
+    ReferenceResult,
+    Row,
+    checkpoints,
+    meaning,
+    released_for,
+    results,
+    rows,
+    scored_from,
+    split_name,
+    tables,
+)
 from bench.references.audit import KINDS, Remark, as_data, remarks
 from bench.references.audit import show as decimals
 from bench.show.grid import Cell, Column, Grid, grid

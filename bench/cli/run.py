@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.backbones import load
-from bench.base.devices import choose_device, device_line
+from bench.base import PLACE
+from bench.base.devices import choose_device, device_line, signal_name, stop_signals
 from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
 from bench.base.files import write_or_fail
-from bench.base.package import PLACE
-from bench.base.signals import signal_name, stop_signals
 from bench.base.text import plural
 from bench.cli import show_error
 from bench.cli.options import (
@@ -49,11 +48,10 @@ from bench.run.config import (
     with_recipes,
     write_plan,
 )
-from bench.run.executors import ray, slurm
-from bench.run.executors.local import execute, follow, forget, is_finished, tokenised
+from bench.run.estimates import is_launched
+from bench.run.execute import execute, follow, forget, is_finished, tokenised
 from bench.run.plan import PlannedRun, with_value
 from bench.run.plugins import from_file
-from bench.run.settle import is_launched
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.record import AVERAGE
 from bench.score.suites import split_names, use_files
@@ -571,7 +569,7 @@ def run_elsewhere(
         raise BenchError("--on commands only prints commands", "leave --dry-run out")
     if dry_run:
         batch = jobs.new_batch(store, [run.run_id for run in planned], target)
-        click.echo(jobs.engine(target.name).script(batch))
+        click.echo(jobs.script(batch))
         click.echo(f"# {batch.folder / 'worker.sh'}\n{batch.worker}", nl=False)
         return 0
     if target.name == "commands":
@@ -591,7 +589,7 @@ def run_elsewhere(
                 return 0
             batch, where = prepared(plan, remaining, store), ""
             if target.name == "slurm":
-                where = f" as job {', '.join(slurm.submit(batch))}"
+                where = f" as job {', '.join(jobs.submit(batch))}"
             else:
                 driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
         warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}; {others}")
@@ -653,7 +651,7 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jo
 def stay(batch: jobs.Batch) -> int:
     """Wait until the runs of Ray have ended; returns 1 if one failed, 130 if some were cancelled."""
     with stop_signals(insistent=False) as should_stop:
-        ended = Counter(ray.follow(batch, partial(click.echo, err=True), should_stop).values())
+        ended = Counter(jobs.follow(batch, partial(click.echo, err=True), should_stop).values())
     counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
     warn(counted + "; the same command continues them" * bool(ended["cancelled"]))
     return 130 if ended["cancelled"] else int(bool(ended["failed"]))

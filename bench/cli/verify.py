@@ -20,7 +20,7 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.data.sets.folder import DataFolder
+from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.show.tables.report import report_grids
 from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import AVERAGE
-from bench.data.sets.folder import DataFolder
+from bench.data.sets import DataFolder
 from bench.runs.predictions import Predicted, read_predicted, same_items
 from bench.runs.record import ScoreKey
 from bench.runs.store import Run

@@ -35,13 +35,11 @@ from bench.compare.statistics.table import (
     prediction_hashes,
 )
 from bench.data.sets.sts import STS_TASKS
-from bench.runs.packed import has_predictions
-from bench.runs.predicted import Floats, Predicted, same_items
-from bench.runs.predictions import has_statistics, read_predicted
+from bench.runs.arrays import has_predictions
+from bench.runs.predictions import Floats, Predicted, has_statistics, read_predicted, same_items
 from bench.runs.record import RunRecord, Score, ScoreKey
-from bench.runs.run import Run
-from bench.score.suites import Arrays, suite_names
-from bench.score.suites.from_predictions import find_task, rescore
+from bench.runs.store import Run
+from bench.score.suites import Arrays, find_task, rescore, suite_names
 
 EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""

@@ -30,7 +30,7 @@ from bench.compare.statistics.table import (
     summarise,
     with_baseline,
 )
-from bench.data.overlap_counts import seen_tasks
+from bench.data.overlap import seen_tasks
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import is_tuned, kind_of_values, search_of

@@ -21,9 +21,9 @@ from bench.data.fetching import offline_now
 from bench.export import card, folders, results
 from bench.export.results import Exported
 from bench.method import Method
-from bench.run.trained_run import TrainedRun
-from bench.runs.intact import AGAIN
+from bench.run.plan import TrainedRun
 from bench.runs.record import RunRecord
+from bench.runs.store import AGAIN
 
 TOLERANCE = 1e-5
 """How far a vector may move by batch and padding, and how far an export's may lie from the method's."""

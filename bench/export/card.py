@@ -10,10 +10,10 @@ import jinja2
 
 from bench.base.text import markdown, value_text
 from bench.compare.formatting import metric_words
-from bench.data.sets.manifest import data_sets
+from bench.data.sets import data_sets
 from bench.export.folders import transformers_example
 from bench.export.results import Exported, hub_backbone, scored_cells
-from bench.run.trained_run import TrainedRun
+from bench.run.plan import TrainedRun
 from bench.runs import Run, RunRecord
 from bench.runs.record import AVERAGE
 from bench.show.grid import Cell, Column, as_markdown, grid

@@ -18,11 +18,9 @@ from bench.base.errors import BenchError, DataMissing
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Spread, Table
 from bench.compare.tables import TableOptions, compare_runs
 from bench.method import read_json
-from bench.run.trained_run import TrainedRun
-from bench.runs.intact import AGAIN, foreign_files
+from bench.run.plan import TrainedRun
 from bench.runs.record import AVERAGE, RunRecord, Score
-from bench.runs.run import Run
-from bench.runs.store import data_key
+from bench.runs.store import AGAIN, Run, data_key, foreign_files
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"
 FORMATS = (HUB, EVERY_EVAL_EVER)
@@ -306,7 +304,7 @@ def _ours(record: RunRecord, score: Score) -> Any:
     import mteb
     from mteb.results import TaskResult
 
-    from bench.score.suites.from_predictions import find_task
+    from bench.score.suites import find_task
     from bench.score.suites.mteb_tasks import metadata_of, scores_of
 
     task = find_task(score.key)

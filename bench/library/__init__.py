@@ -20,16 +20,14 @@ from rich.console import Console
 
 from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.cli.planning import checked, plan_runs, prepare
-from bench.cli.progress import reporting
-from bench.cli.run_all import outcome
+from bench.cli.planning import checked, plan_runs, prepare, reporting
+from bench.cli.run import outcome
 from bench.compare.statistics.table import Table, summarise
 from bench.compare.tables import TableOptions
 from bench.compare.tables import compare_runs as judged_tables
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method, SilentReporter
-from bench.run import trained_run
 from bench.run.config import Plan, RunConfig, from_table
 from bench.run.execute import execute
 from bench.run.models import (

@@ -25,7 +25,7 @@ from markupsafe import Markup
 
 from bench.base.errors import BenchError
 from bench.base.files import lock, write_or_fail, writing
-from bench.base.text import plural, slug
+from bench.base.text import markdown, plural, slug
 from bench.board.board import (
     PREVIEW,
     Board,
@@ -37,9 +37,9 @@ from bench.board.board import (
     run_file,
     search_file,
 )
-from bench.compare.formatting import SEVERAL, markdown, setting_words
+from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
-from bench.data.sets.folder import DataFolder
+from bench.data.sets import DataFolder
 from bench.publish.gather import Report, describe, gather, searches
 from bench.publish.versions import (
     PLAN,
@@ -52,9 +52,8 @@ from bench.publish.versions import (
 )
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
-from bench.runs.packed import NAME, Packed
-from bench.runs.run import Run
-from bench.runs.store import RunsFolder
+from bench.runs.arrays import NAME, Packed
+from bench.runs.store import Run, RunsFolder
 from bench.show.figures import Figure, missing_library
 from bench.show.figures import figures as draw_figures
 from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid

@@ -35,19 +35,18 @@ from bench.base.errors import (
 )
 from bench.base.files import values_sha256
 from bench.board.board import Board, MethodDescription
-from bench.data.sets.folder import DataFolder
+from bench.data.sets import DataFolder
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
-from bench.run.recipe_file import RecipeFile
-from bench.run.recipe_file import read as read_recipes
+from bench.run.recipes import RecipeFile
+from bench.run.recipes import read as read_recipes
 from bench.runs.arrays import Packed
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.searches import SUMMARY, Search, read_search, search_of
-from bench.runs.store import RECORD, RunsFolder, predictions_name, read_record
-from bench.score.suites.from_predictions import reduce_predictions
-from bench.verify.findings import DIFFERS, UNCHECKED, Finding
-from bench.verify.identity import verify_run
-from bench.verify.scores import check_average, check_hash, check_score
+from bench.runs.store import CURVE, RECORD, Run, RunsFolder, predictions_name, read_record
+from bench.score.suites import reduce_predictions
+from bench.verify import verify_run
+from bench.verify.scores import DIFFERS, UNCHECKED, Finding, check_average, check_hash, check_score
 
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""

@@ -15,9 +15,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.base.errors import BenchError, DataDamaged, one_line
+from bench.base.errors import DIFFERS, BenchError, DataDamaged, Finding, one_line
 from bench.base.files import file_sha256
-from bench.base.findings import DIFFERS, Finding
 from bench.runs.arrays import MANIFEST, NAME
 from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder

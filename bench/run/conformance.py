@@ -29,22 +29,27 @@ from safetensors.torch import load_file, save_file
 from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
 from bench.backbones.folder import WEIGHTS
 from bench.base.contract import Failed, fail_if, located, once_each, place_of_code, result_of
-from bench.base.errors import BenchError, PluginFailed, RunFailed, UnknownName
-from bench.base.findings import AGREES, DIFFERS, Finding
+from bench.base.errors import (
+    AGREES,
+    DIFFERS,
+    BenchError,
+    Finding,
+    PluginFailed,
+    RunFailed,
+    UnknownName,
+)
 from bench.data.corpora import KINDS
 from bench.data.sets import DataFolder
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
 from bench.run.plan import learns
 from bench.run.plugins import Plugin
-from bench.run.recipe_file import fits, read
-from bench.run.recipes import check_entries, check_overrides, choose, merge, variants_of
+from bench.run.recipes import check_entries, check_overrides, choose, fits, merge, read, variants_of
 from bench.run.search import check_key, dimension, with_values
 from bench.runs import RunsFolder, ScoreKey
 from bench.runs.arrays import read_arrays
-from bench.runs.predicted import METRICS
-from bench.score.suites import Suite, Task, TaskResult, Vectors
-from bench.score.suites.from_predictions import rescore
+from bench.runs.predictions import METRICS
+from bench.score.suites import Suite, Task, TaskResult, Vectors, rescore
 
 SENTENCES = [
     "A man is playing a guitar .",

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 from bench.base import devices
 from bench.base.errors import BenchError
 from bench.method import Recipe
-from bench.method.budget import STEPS, budget_of
+from bench.method.contract import STEPS, budget_of, total_steps
 from bench.run.config import RunConfig, Target, series
 from bench.run.plan import PlannedRun
 from bench.runs import RunsFolder
-from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks

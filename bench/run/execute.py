@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from bench.base import __version__, devices
 from bench.base.contract import located
+from bench.base.devices import stop_signals
 from bench.base.errors import (
     BenchError,
     CorpusError,
@@ -39,23 +40,14 @@ from bench.base.errors import (
     RunFailed,
 )
 from bench.base.files import folder_sha256
-from bench.base.package import __version__
-from bench.base.signals import stop_signals
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
-from bench.data.overlap import ScoredSentences, count_overlaps, scored_sentences
-from bench.data.overlap_counts import merge_overlaps
-from bench.data.sets.manifest import fetch_warning
+from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
+from bench.data.sets import fetch_warning
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
-from bench.runs.intact import (
-    CHECKPOINT,
-    FAILED_BATCH,
-    checkpoint_problem,
-    prediction_problems,
-)
 from bench.runs.record import (
     AVERAGE,
     BackboneUsed,
@@ -72,9 +64,18 @@ from bench.runs.record import (
     Training,
     dev_test_pairs,
 )
-from bench.runs.store import FOREIGN, RunsFolder, data_key
+from bench.runs.store import (
+    CHECKPOINT,
+    FAILED_BATCH,
+    FOREIGN,
+    RunsFolder,
+    checkpoint_problem,
+    data_key,
+    prediction_problems,
+)
 from bench.score.encoding import VectorStore
 from bench.score.suites import (
+    KnownTask,
     RunPlace,
     Task,
     TaskResult,
@@ -82,7 +83,6 @@ from bench.score.suites import (
     suite_names,
     suite_plugin,
 )
-from bench.score.suites.known import KnownTask
 
 if TYPE_CHECKING:
     from bench.backbones.model import Backbone

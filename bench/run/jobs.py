@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.base import PLACE
 from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.files import default_cache, write_or_fail
 from bench.base.text import list_names

@@ -23,18 +23,18 @@ import numpy as np
 import requests
 
 from bench.backbones import Reference
+from bench.base import __version__
 from bench.base.contract import place_of
 from bench.base.errors import BenchError, Interrupted, NotAModel, RunFailed, UnknownName, one_line
 from bench.base.files import default_cache, lock
-from bench.base.package import __version__
 from bench.base.text import one_value
 from bench.data.sets import DataFolder
 from bench.method import Method, Recipe, Value, prompted, task_prompt
-from bench.references.checkpoints import find_checkpoint
+from bench.references import find_checkpoint
 from bench.run import plan
 from bench.run.config import RunConfig
+from bench.run.plan import backbone_of, find_run
 from bench.run.plugins import Plugin, Registry, discover
-from bench.run.trained_run import backbone_of, find_run
 from bench.runs import RunsFolder
 from bench.runs.record import PRETRAINED, public_name
 from bench.score.encoding import VectorStore

@@ -19,25 +19,40 @@ from pathlib import Path
 from typing import Any
 
 from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
-from bench.backbones.families import own_dropout, shape
+from bench.backbones.folder import own_dropout, shape
 from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import file_sha256, write_whole
-from bench.data.corpora import KINDS, NUMBERS, Corpus, default_cache, open_corpus
-from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
+from bench.data.corpora import (
+    KINDS,
+    NUMBERS,
+    PREFIX,
+    Corpus,
+    HubName,
+    default_cache,
+    hub_corpus,
+    is_here,
+    name_columns,
+    open_corpus,
+)
 from bench.data.fetching import silent, site
-from bench.data.sets import DataFolder, DataSet, NotFetchedYet, Pending, data_sets, sources_of
-from bench.data.sets.manifest import (
+from bench.data.sets import (
     BY_HASH,
     HUB_CORPORA,
     MADE_HERE,
     RECIPE_CORPORA,
     STSB_TRAIN,
     TARGET,
+    DataFolder,
+    DataSet,
+    NotFetchedYet,
+    Pending,
+    data_sets,
+    sources_of,
 )
 from bench.data.sets.sts import STS_TASKS, read_sts
 from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
-from bench.method.budget import SENTENCES, STEPS, budget_of
+from bench.method.contract import SENTENCES, STEPS, budget_of
 from bench.run.config import RunConfig, series
 from bench.run.plugins import Plugin, Registry, discover
 from bench.run.recipes import (
@@ -52,11 +67,24 @@ from bench.run.recipes import (
     settings_with_recipe,
     whole_entry,
 )
-from bench.runs.intact import AGAIN, AGAIN_FRESH, CHECKPOINT, checkpoint_problem
 from bench.runs.record import RunRecord, fingerprint_of
-from bench.runs.store import RunsFolder, read_record
-from bench.score.suites import Task, check_suite, expand_suites, suite
-from bench.score.suites.known import KnownTask, survey, survey_files
+from bench.runs.store import (
+    AGAIN,
+    AGAIN_FRESH,
+    CHECKPOINT,
+    RunsFolder,
+    checkpoint_problem,
+    read_record,
+)
+from bench.score.suites import (
+    KnownTask,
+    Task,
+    check_suite,
+    expand_suites,
+    suite,
+    survey,
+    survey_files,
+)
 
 NOT_TRAINED = "none"
 SHARED_TEXT = {

@@ -30,7 +30,7 @@ A method's recipes are in ``recipes/<name>.toml`` next to its module, with the p
     code = "every 125 steps"
     use = "125"
 
-    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search.space
+    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search
     [space.values]
     temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
 
@@ -59,8 +59,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
-from bench.method.budget import canonical
-from bench.method.contract import Method, Recipe, Value
+from bench.method.contract import Method, Recipe, Value, canonical
 
 NO_SOURCE = "no source"  # of a value for which the file names none
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -95,7 +94,7 @@ class Disagreement:
 
 
 class Space(Struct, frozen=True, forbid_unknown_fields=True):
-    """:mod:`bench.run.search.space` says what the values mean."""
+    """:mod:`bench.run.search` says what the values mean."""
 
     values: Annotated[dict[str, Any], Meta(min_length=1)]
     setting: Settings = None

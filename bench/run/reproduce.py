@@ -13,9 +13,21 @@ from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
 from bench.data.sets import DataFolder
-from bench.references import FigureRuns, Part, ReferenceResult, Row, figure_runs, results, rows
-from bench.references.checkpoints import Checkpoint, released_as, released_for, scored_from
-from bench.references.ours import SUITES, meaning
+from bench.references import (
+    SUITES,
+    Checkpoint,
+    FigureRuns,
+    Part,
+    ReferenceResult,
+    Row,
+    figure_runs,
+    meaning,
+    released_as,
+    released_for,
+    results,
+    rows,
+    scored_from,
+)
 from bench.run import plan
 from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, PlannedRun, learns

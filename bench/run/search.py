@@ -43,18 +43,16 @@ from msgspec import structs
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
-from bench.data.sets.manifest import BY_HASH, MADE_HERE, RECIPE_CORPORA
+from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Recipe, Reporter, Value, seed_for
-from bench.method.budget import STEPS, budget_of
+from bench.method.contract import STEPS, budget_of
 from bench.run.config import RunConfig, toml_lines
-from bench.run.executors.local import VECTORS, execute
+from bench.run.execute import VECTORS, execute
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.plugins import Plugin
-from bench.run.recipe_file import fits, read
-from bench.run.recipes import BACKBONES, WHOLE, parse, wrong_kind
+from bench.run.recipes import BACKBONES, WHOLE, fits, parse, read, wrong_kind
 from bench.runs import RunsFolder
-from bench.runs.intact import CHECKPOINT
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
     AS_ALL_TRIALS,
@@ -71,6 +69,7 @@ from bench.runs.searches import (
     best_trial,
     read_search,
 )
+from bench.runs.store import CHECKPOINT
 
 # --- the space ---
 

@@ -1,6 +1,6 @@
 """The record of a search for recipe values: ``search.json`` in its folder holds the search space and the result of each trial.
 
-Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search.trials`). A version
+Boards and figures read this file; the search itself works on Optuna's storage next to it (:mod:`bench.run.search`). A version
 of the leaderboards holds the same file. The record of a tuned run describes its search in ``provenance.execution.search``.
 """
 

@@ -24,15 +24,14 @@ import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.base.text import slug
+from bench.base.text import slug, visible
 from bench.board.board import Board, unused_name
-from bench.compare.formatting import setting_words, signed_number, variant_words, visible
+from bench.compare.formatting import setting_words, signed_number, variant_words
 from bench.compare.statistics.table import BETTER, SENDER, WORSE, Cell, Cost, Differs, Row, Table
 from bench.references import BASE, figure_runs, meaning, printed_gains, printed_points, results
-from bench.runs.intact import read_curve, series
 from bench.runs.record import Score
-from bench.runs.run import Run
 from bench.runs.searches import RECIPE, RUNNING, Study, Trial, expected_best
+from bench.runs.store import Run, read_curve, series
 from bench.score.metrics.geometry import effective_rank
 from bench.show.grid import as_csv
 

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
-from bench.base.findings import DIFFERS, UNCHECKED, Finding
-from bench.data.sets.folder import DataFolder
+from bench.base.errors import (
+    DIFFERS,
+    UNCHECKED,
+    BenchError,
+    DataMissing,
+    Finding,
+    RunFailed,
+    one_line,
+)
+from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.run.execute import RunVectors, score_tasks
 from bench.run.plan import find_run, load_run

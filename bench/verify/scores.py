@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from bench.base.errors import BenchError
+from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import values_sha256
-from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.runs.arrays import PredictionsElsewhere
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.store import Run

@@ -108,9 +108,7 @@ def test_gated_and_private_models_name_the_login_command(
     gated = refusal("someone/gated")
     assert "not there, or not public" in gated.message and "hf auth login" in str(gated.hint)
     private = refusal("someone/private")
-    assert "not there, or not public" in private.message and "hf auth login" in str(
-        private.hint
-    )
+    assert "not there, or not public" in private.message and "hf auth login" in str(private.hint)
     monkeypatch.setenv("HF_TOKEN", "hf_good")
     assert (
         load(told("someone/gated")[0]).hidden_size

@@ -185,7 +185,11 @@ def test_data_that_is_not_there_opens_no_connection(
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     folder, runs = tmp_path / place, tmp_path / "runs"
-    said = {"nothing": "does not exist", "file": "or is not a folder", "empty": "nor are 6 other sets"}
+    said = {
+        "nothing": "does not exist",
+        "file": "or is not a folder",
+        "empty": "nor are 6 other sets",
+    }
     for what in ("promcse --backbone roberta-large", "cls --backbone builtin"):
         command = (*argv(f"run --method {what} --runs"), runs)
         for done in (bench(*command, "--data", folder), bench(*command, BENCH_DATA=str(folder))):

@@ -15,11 +15,10 @@ from bench.publish.gather import check_submission
 from bench.runs import Run
 from bench.runs.arrays import NAME, narrow, read_arrays
 from bench.runs.record import REDUCED
-from bench.score.suites import suite, suite_names
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.run_page import cosines
 from bench.verify import UNCHECKED, verify_run
-from bench.verify.findings import cell
+from bench.verify.scores import cell
 
 ALL = ("sts", "cxc", "transfer", "geometry")
 TASKS = [

@@ -14,7 +14,7 @@ from models import Columns, built, sentences
 
 from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
-from bench.runs.intact import read_curve
+from bench.runs.store import read_curve
 from bench.training.loop import Checkpoints, Trainer, run_loop, save_state, saved_states
 from methods.simcse import SimCSE
 

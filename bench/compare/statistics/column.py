@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, fdtrc, ndtr, ndtri, polygamma, stdtr, stdtrit
 
-from bench.runs.predicted import Floats, Predicted, same_items
+from bench.runs.predictions import Floats, Predicted, same_items
 
 LEVEL = 0.95
 POWER = 0.8

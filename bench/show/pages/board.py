@@ -10,12 +10,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.base.text import seed_ranges, value_text
+from bench.base.text import seed_ranges, value_text, visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables, repeat
-from bench.compare.formatting import SEVERAL, setting_words, variant_words, visible
+from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.figures import Figure
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link

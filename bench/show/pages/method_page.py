@@ -11,8 +11,7 @@ from bench.base.text import duration, value_text
 from bench.board.board import Board, MethodDescription, link, without_folders
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
-from bench.run.recipe_file import Entry
-from bench.runs.run import Run
+from bench.run.recipes import Entry
 from bench.runs.searches import RECIPE, Search, best_trial, expected_best
 from bench.runs.store import Run
 from bench.show.grid import Cell, Column, Grid, grid

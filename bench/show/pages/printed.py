@@ -24,7 +24,7 @@ from bench.references import (
     tables,
 )
 from bench.references.audit import KINDS, Remark, remarks
-from bench.runs.run import Run
+from bench.runs.store import Run
 from bench.show.figures import figures, rescaling
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template

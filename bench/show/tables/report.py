@@ -15,11 +15,11 @@ import msgspec
 from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
-from bench.data.overlap_counts import overlaps_of
+from bench.data.overlap import overlaps_of
 from bench.runs.record import SET, RunRecord, Score, dev_words
 from bench.runs.store import read_curve, series
 from bench.show.grid import Column, Grid, grid
-from bench.verify.findings import KINDS, UNCHECKED, RunReport
+from bench.verify.scores import KINDS, UNCHECKED, RunReport
 
 NARROWEST = 24  # characters of a column of text that can still be read
 Facts = list[tuple[str, str]]
