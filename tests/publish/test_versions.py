@@ -185,7 +185,7 @@ def test_what_is_altered_is_named(version: Path, tmp_path: Path, kind: str, chan
         return
     said = " ".join(done.output.split())
     assert done.exit_code == 1 and f"v1 files {name} {why}" in said, done.output
-    with pytest.raises(BenchError, match="v1 is not as it was published"):
+    with pytest.raises(BenchError, match="v1 has changed since it was published"):
         build.publish(runs=version / "runs", out=out)
 
 

@@ -163,8 +163,8 @@ def test_the_baseline_is_one_row_and_fixed_before_the_scores() -> None:
     assert table.baseline is None, "two rows of that name"
     with pytest.raises(BenchError) as several:
         compared([*rates, *made[1:]], "simcse")
-    assert several.value.message == "--baseline: simcse is 2 rows of sts"
-    names = several.value.hint.removeprefix("name one: ").split("; ")
+    assert several.value.message == "--baseline: simcse matches 2 rows of sts"
+    names = several.value.hint.removeprefix("choose one: ").split("; ")
     for name in names:
         chosen = compared([*rates, *made[1:]], shlex.split(name)[0])
         assert [one.differs[0][1] in name for one in chosen.rows if one.is_baseline] == [True]
