@@ -117,7 +117,7 @@ def test_columns(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
     [
         ("text.txt", "v.pt", "unknown format '.pt'"),
         ("bad.txt", "v.npy", "bad.txt: line 3 is not UTF-8"),
-        ("text.txt", "no/v.npy", "there is no folder"),
+        ("text.txt", "no/v.npy", "is not a folder"),
     ],
 )
 def test_mistakes_leave_nothing(
