@@ -5,8 +5,8 @@
 
     mteb.evaluate(model, tasks("sts", "transfer", data="DIR"))
 
-The main score is what ``bench run`` gives with the same vectors, under a separate name ("bench_spearman", "bench_accuracy"), on
-mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct sentence is encoded once. Importing this module
+The main score is what ``bench run`` gives with the same vectors, under its own name ("bench_spearman", "bench_accuracy"), on
+mteb's scale (0 to 1); an STS task also has mteb's own metrics. Each distinct sentence is asked for once. Importing this module
 imports mteb.
 """
 
@@ -29,10 +29,14 @@ from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, suite
 from bench.score.suites.mteb import MtebEncoder, as_dataset
 from bench.score.suites.sts import LoadedPairs
 
-# all others: Classification
-TYPES = {"sts": "STS", "cxc": "STS", "clustering": "Clustering", "geometry": "STS"}
+TYPES = {
+    "sts": "STS",
+    "cxc": "STS",
+    "clustering": "Clustering",
+    "geometry": "STS",
+}  # of the others: Classification
 HUNDREDTHS = re.compile("spearman|accuracy")  # metrics that the papers print x 100
-BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb sets another number
+BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told otherwise
 
 
 def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTask]:
@@ -50,7 +54,7 @@ def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTa
 
 
 def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
-    """A separate class for one set in one text form, as mteb has one for each task."""
+    """A class of its own for one set in one text form, as mteb has one for each task."""
     base = BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask
     metadata = metadata_of(task, loaded)
     name = "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-"))
@@ -96,9 +100,9 @@ class BenchTask(AbsTask):
     ) -> Any:
         result = self.loaded.score(self._vectors(model, encode_kwargs, hf_split, hf_subset))
         if prediction_folder:
-            arrays = {name: values.tolist() for name, values in result.predictions.items()}
+            kept = {name: values.tolist() for name, values in result.predictions.items()}
             self._save_task_predictions(
-                arrays, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
+                kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
             )
         return scores_of(result)
 
@@ -108,16 +112,16 @@ class BenchTask(AbsTask):
         """The model's vector of every distinct sentence that is scored."""
         from torch.utils.data import DataLoader
 
-        options = encode_kwargs or {}
+        size = (encode_kwargs or {}).get("batch_size", BATCH)
 
         def encode(sentences: Sequence[str]) -> np.ndarray:
             rows: Any = [{"text": sentence} for sentence in sentences]
             vectors = model.encode(
-                DataLoader(rows, batch_size=options.get("batch_size", BATCH)),
+                DataLoader(rows, batch_size=size),
                 task_metadata=self.metadata,
                 hf_split=hf_split,
                 hf_subset=hf_subset,
-                **options,
+                **(encode_kwargs or {}),
             )
             return (
                 vectors.detach().float().cpu().numpy()
@@ -138,7 +142,7 @@ class BenchTask(AbsTask):
         }
 
 
-class BenchStsTask(AbsTaskSTS, BenchTask):  # type: ignore[misc]
+class BenchStsTask(BenchTask, AbsTaskSTS):
     """An STS set: our Spearman as main score, and the metrics that mteb computes itself from the same vectors."""
 
     def _dataset(self) -> Any:
@@ -156,7 +160,8 @@ class BenchStsTask(AbsTaskSTS, BenchTask):  # type: ignore[misc]
         **rest: Any,
     ) -> Any:
         store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
-        theirs = super()._evaluate_subset(
+        theirs = AbsTaskSTS._evaluate_subset(
+            self,
             _Answering(model, store),
             data_split,
             encode_kwargs=encode_kwargs,
@@ -165,6 +170,9 @@ class BenchStsTask(AbsTaskSTS, BenchTask):  # type: ignore[misc]
             **rest,
         )
         return {**theirs, **scores_of(self.loaded.score(store))}
+
+    def _calculate_descriptive_statistics_from_split(self, split: str, **options: Any) -> Any:
+        return AbsTaskSTS._calculate_descriptive_statistics_from_split(self, split, **options)
 
 
 class _Answering(MtebEncoder):
