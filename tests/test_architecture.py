@@ -147,7 +147,6 @@ MAY_NOT = {
     "bench.training": (
         "bench.data.sets",
         "bench.runs.record",
-        "bench.runs.store",
         "bench.score.suites",
         "bench.score.metrics",
     ),

@@ -182,10 +182,10 @@ FORGERIES: dict[str, tuple[Forgery, str]] = {
     ),
     "lzma": (other_file(lzma), "stored or deflated"),
     "no predictions": (other_file(Path.unlink), "has no predictions"),
-    "another seed": (another_seed, "fingerprint: .* the record's own fields give"),
+    "another seed": (another_seed, "fingerprint: .* the record's fields give"),
     "failed": (changed(status="failed", error="x"), "this one is failed"),
     "no scores": (no_scores, "this one is finished; scores: 0"),
-    "own suite": (own_suite, "mine Avg.: the suite mine is not here"),
+    "own suite": (own_suite, "mine Avg.: the suite mine is not known"),
     "own task": (own_task, "sts STS99: sts has no task STS99"),
     "std": (said(std=0.01), "the standard deviation 0.01 is recorded, its predictions give None"),
     "large std": (said(std=1e18), r"the standard deviation 1e\+18 is recorded"),
@@ -407,7 +407,7 @@ def test_submit_refuses_what_a_board_refuses_and_leaves_nothing(
     own_suite(theirs, run)
     words = ("submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
     done = bench(*words)
-    assert done.exit_code == 2 and "mine is not here" in done.stderr and "--suite" in done.stderr
+    assert done.exit_code == 2 and "mine is not known" in done.stderr and "--suite" in done.stderr
     assert not (tmp_path / "box" / run.run_id).exists()
     done = bench(*words, "--suite", "check")
     assert done.exit_code == 0, done.output
