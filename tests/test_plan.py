@@ -16,7 +16,7 @@ from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method, Value
 from bench.run.config import RunConfig
-from bench.run.plan import CorpusShelf, PlannedRun, make, with_value
+from bench.run.plan import PlannedRun, make, stsb_train, with_value
 from bench.run.plugins import Plugin, Registry, discover
 
 NO_DATA = DataFolder(None)
@@ -352,7 +352,7 @@ def test_allow_pickle_holds_for_the_encoders_that_a_recipe_names(
 def test_stsb_train_is_a_corpus_of_rated_pairs(shared: Path, tmp_path: Path) -> None:
     """5,749 pairs with scores from 0 to 1, written once; a plan on a machine without STS-B knows as much."""
     data = DataFolder(shared / "data")
-    made = CorpusShelf("stsb-train", data, [])._opened("stsb-train")
+    made = stsb_train(data)
     first = ("a plane is taking off .", "an air plane is taking off .", "1.0")
     assert (made.name, made.kind, len(made), next(made.rows())) == (
         "stsb-train",
@@ -361,6 +361,6 @@ def test_stsb_train_is_a_corpus_of_rated_pairs(shared: Path, tmp_path: Path) -> 
         first,
     )
     assert {0 <= float(row[2]) <= 1 for row in made.rows()} == {True}
-    assert CorpusShelf("stsb-train", data, [])._opened("stsb-train").path == made.path
-    absent = CorpusShelf("stsb-train", DataFolder(None, fetcher=Later()), [])._opened("stsb-train")
+    assert stsb_train(data).path == made.path
+    absent = stsb_train(DataFolder(None, fetcher=Later()))
     assert (absent.kind, len(absent)) == ("graded", 5749)

@@ -22,7 +22,7 @@ import re
 import tomllib
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
+from itertools import product, starmap
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -175,22 +175,22 @@ def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
     A comma that belongs to a value is written ``\\,``; the name of a file or folder that exists is one value. Raises BenchError where
     there is nothing between two commas.
     """
-    every = product(*map(_values_of, overrides.keys(), overrides.values()))
-    return [dict(zip(overrides, values, strict=True)) for values in every]
+    return [
+        dict(zip(overrides, values, strict=True))
+        for values in product(*starmap(_values_of, overrides.items()))
+    ]
 
 
 def _values_of(key: str, text: str) -> list[str]:
     if os.path.exists(os.path.expanduser(text)):
         return [text]
     values = [value.replace("\\,", ",") for value in re.split(r"(?<!\\),", text)]
-    if len(values) == 1:
-        return values
-    if not all(map(str.strip, values)):
+    if len(values) > 1 and not all(map(str.strip, values)):
         raise BenchError(
             f"--set {key}={text}: a value is missing between two commas",
             f"--set {key}=A,B,C, or \\, for a comma of the value",
         )
-    return [value.strip() for value in values]
+    return values if len(values) == 1 else [value.strip() for value in values]
 
 
 # --- plans: configs as tables of a TOML file ---
@@ -270,8 +270,7 @@ def read_plan(file: Path) -> Plan:
             raise ValueError(f"expected [[run]], [common], question; found {', '.join(content)}")
         runs: list[RunConfig] = []
         for table in tables:  # over the common one; of `set` value by value
-            values = {**common.get("set", {}), **table.get("set", {})}
-            whole = {**common, **table, "set": values}
+            whole = {**common, **table, "set": {**common.get("set", {}), **table.get("set", {})}}
             runs += with_recipes(from_table(whole), whole)
         return Plan(tuple(runs), question)
     except OSError as error:
@@ -316,9 +315,14 @@ def with_recipes(config: RunConfig, typed: Container[str]) -> list[RunConfig]:
             "setting": recipe.setting,
             "corpus": recipe.corpus,
         }
-        values = {key: value for key, value in values.items() if value and key not in typed}
-        methods = (f"{recipe.method}+{variant}" if variant else recipe.method,)
-        configs.append(replace(config, methods=methods, recipes=(file,), **values))
+        configs.append(
+            replace(
+                config,
+                methods=(f"{recipe.method}+{variant}" if variant else recipe.method,),
+                recipes=(file,),
+                **{key: value for key, value in values.items() if value and key not in typed},
+            )
+        )
     others = tuple(name for name in config.methods if split_variant(name)[0] in named)
     if others or not configs:
         configs.append(replace(config, methods=others, recipes=()))

@@ -53,8 +53,12 @@ def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
     choose = partial(devices.choose_precision, config.precision, device)
     precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
     count = process_count(config.target, device)
-    on = "here" if count == 1 else f"torchrun:{count}"
-    return replace(config, device=device, precision=precision, on=on)
+    return replace(
+        config,
+        device=device,
+        precision=precision,
+        on="here" if count == 1 else f"torchrun:{count}",
+    )
 
 
 def _settled_elsewhere(config: RunConfig) -> RunConfig:
@@ -108,9 +112,8 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None
     from bench.training.gradient import check_chunk
 
     for run in planned:
-        cls = run.plugin.cls
-        if run.corpus is not None and cls.fitted != "pass" and isinstance(chunk, int):
-            check_chunk(cls, chunk)
+        if isinstance(chunk, int) and run.corpus is not None and run.plugin.cls.fitted != "pass":
+            check_chunk(run.plugin.cls, chunk)
 
 
 FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one
@@ -181,8 +184,9 @@ def planned_device(text: str) -> str:
         return devices.choose_device(text)
     except BenchError as error:
         if not re.fullmatch("cuda(:[0-9]+)?", text):
-            hint = f"{error.hint}; a plan can also be for {', '.join(CARDS)}"
-            raise BenchError(error.message, hint) from None
+            raise BenchError(
+                error.message, f"{error.hint}; a plan can also be for {', '.join(CARDS)}"
+            ) from None
     return "cuda:A100"
 
 
@@ -301,8 +305,12 @@ def estimate(
         if recipe.select_on != "last":
             sentences = steps / recipe.eval_steps * DEV_SENTENCES.get(recipe.select_on, 3_000)
             seconds += encoding_seconds(run, weights, sentences, speed)
-    memory = memory_of(run, weights, device, chunk) if weights else None
-    return Estimate(basis, steps, seconds, memory)
+    return Estimate(
+        basis,
+        steps,
+        seconds,
+        memory_bytes=memory_of(run, weights, device, chunk) if weights else None,
+    )
 
 
 def known_steps(recipe: Recipe, rows: int | None) -> int | None:

@@ -122,16 +122,22 @@ def execute(
             return record, False
         job = job_here()
         record = with_execution(record, job)
-        insistent = ranks is None and not job  # an engine may send a signal more than once
-        with _recorded_end(run, store, record), stop_signals(insistent=insistent) as should_stop:
+        with (
+            _recorded_end(run, store, record),
+            # an engine may send a signal more than once
+            stop_signals(insistent=ranks is None and not job) as should_stop,
+        ):
             reporter.phase("load")
             method = build(run, config, reporter, folder, should_stop, ranks)
             if has_weights:
                 method.load(folder / CHECKPOINT)
             else:
                 shutil.rmtree(folder / VECTORS, ignore_errors=True)  # never of other weights
-                make = save if run.corpus is None else partial(train, ranks=ranks)
-                record = make(method, run, folder, record)
+                record = (
+                    save(method, folder, record)
+                    if run.corpus is None
+                    else train(method, run, folder, record, ranks)
+                )
                 store.write(record)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
             record = replace(record, status="interrupted")
@@ -203,8 +209,9 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
         record = _new_record(run, config)
     elif run.backbone.title in ("", record.provenance.backbone.title):
         return record
-    titled = replace(record.provenance.backbone, title=run.backbone.title)
-    record = with_provenance(record, backbone=titled)
+    record = with_provenance(
+        record, backbone=replace(record.provenance.backbone, title=run.backbone.title)
+    )
     store.write(record)
     return record
 
@@ -352,18 +359,18 @@ def build(
     devices.keep_freed_memory()
     devices.reset_peak_memory(config.device)
     cls = run.plugin.cls
-    in_steps = cls.fit is TorchMethod.fit or cls.fitted == "steps"  # else one process fits it
     context = Context(
         device=config.device,
         precision=run.precision,
         seed=run.seed or 0,
         folder=folder,
-        dev_score=None if run.dev is None else dev_scorer(run.dev),
+        dev_score=None if run.dev is None else partial(dev_score, run.dev),
         reporter=reporter,
         should_stop=should_stop,
         offline=config.offline,
         chunk=config.chunk if isinstance(config.chunk, int) else None,
-        ranks=ranks if in_steps else None,
+        # else one process fits it
+        ranks=ranks if cls.fit is TorchMethod.fit or cls.fitted == "steps" else None,
         auto_batch=config.chunk == "auto",
         compiled=config.compile,
         save_seconds=config.save_seconds,
@@ -403,20 +410,25 @@ def tokenised(
 ) -> TokenisedCorpus:
     """The corpus as token ids, from the cache if it was tokenised before with the same tokenizer."""
     tokenizer = backbone.tokenizer
-    description = json.loads(tokenizer.backend_tokenizer.to_str())
-    for setting_of_each_call in ("truncation", "padding"):
-        description.pop(setting_of_each_call, None)
+    description = {
+        name: value
+        for name, value in json.loads(tokenizer.backend_tokenizer.to_str()).items()
+        if name not in ("truncation", "padding")  # settings of each call
+    }
     key = hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
     return tokenise(corpus, backbone.ids, key, len(tokenizer), progress=progress)
 
 
-def save(method: Method, run: PlannedRun, folder: Path, record: RunRecord) -> RunRecord:
+def save(method: Method, folder: Path, record: RunRecord) -> RunRecord:
     """Save what needs no training: the record with ``cost`` and the hashes of the checkpoint."""
     from bench.training.loop import replace_folder
 
     replace_folder(folder / CHECKPOINT, method.save)
-    hashes = folder_sha256(folder / CHECKPOINT)
-    return replace(record, cost=_cost(method, folder, trained=False), checkpoint=hashes)
+    return replace(
+        record,
+        cost=_cost(method, folder, trained=False),
+        checkpoint=folder_sha256(folder / CHECKPOINT),
+    )
 
 
 def train(
@@ -429,37 +441,41 @@ def train(
     else:
         ranks.share(run.run_id)
         report = settle(work, ranks)
-    cost = replace(
-        _cost(method, folder, trained=True),
-        train_seconds=round(report.train_seconds, 2),
-        dev_seconds=round(report.dev_seconds, 2),
-        train_sentences_per_second=round(report.sentences_per_second, 1),
-        train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
-        peak_memory_bytes=devices.peak_memory_bytes(method.context.device),
-        host_memory_bytes=devices.host_memory_bytes(),
-    )
     dev = run.dev
     tested = dev_test_pairs(dev.name, dev.sha256, STS_TASKS) if dev else None
-    training = Training(
-        steps=report.steps,
-        best_step=report.best_step,
-        dev_score=report.dev_score,
-        sentences=report.sentences,
-        tokens=report.tokens or None,
-        dev_task=str(run.recipe["select_on"]) if dev else "none",
-        dev_pairs=dev.n if dev else None,
-        dev_test_pairs=tested[0] if tested else None,
+    record = replace(
+        record,
+        cost=replace(
+            _cost(method, folder, trained=True),
+            train_seconds=round(report.train_seconds, 2),
+            dev_seconds=round(report.dev_seconds, 2),
+            train_sentences_per_second=round(report.sentences_per_second, 1),
+            train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
+            peak_memory_bytes=devices.peak_memory_bytes(method.context.device),
+            host_memory_bytes=devices.host_memory_bytes(),
+        ),
+        training=Training(
+            steps=report.steps,
+            best_step=report.best_step,
+            dev_score=report.dev_score,
+            sentences=report.sentences,
+            tokens=report.tokens or None,
+            dev_task=str(run.recipe["select_on"]) if dev else "none",
+            dev_pairs=dev.n if dev else None,
+            dev_test_pairs=tested[0] if tested else None,
+        ),
+        checkpoint=folder_sha256(folder / CHECKPOINT),
+        scores=(),
     )
-    hashes = folder_sha256(folder / CHECKPOINT)
-    record = replace(record, cost=cost, training=training, checkpoint=hashes, scores=())
     return with_execution(record, report.execution)
 
 
 def _cost(method: Method, folder: Path, *, trained: bool) -> Cost:
-    files = (folder / CHECKPOINT).rglob("*")
     return Cost(
         device=devices.device_name(method.context.device),
-        checkpoint_bytes=sum(file.stat().st_size for file in files if file.is_file()),
+        checkpoint_bytes=sum(
+            file.stat().st_size for file in (folder / CHECKPOINT).rglob("*") if file.is_file()
+        ),
         **parameter_counts(method, trained=trained),
     )
 
@@ -521,9 +537,8 @@ def follow(
 
 def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
     with stop_signals(insistent=False) as should_stop:
-        folder = store.folder(run.run_id)
-        method = build(run, config, SilentReporter(), folder, should_stop, ranks)
-        prepared(method, run)()
+        reporter, folder = SilentReporter(), store.folder(run.run_id)
+        prepared(build(run, config, reporter, folder, should_stop, ranks), run)()
 
 
 # --- scores ---
@@ -543,8 +558,7 @@ def score(
     failed: list[RunFailed] = []
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
-    results = score_tasks(tasks, vectors, RunPlace(run.run_id, key, folder), device)
-    for known, result in results:
+    for known, result in score_tasks(tasks, vectors, RunPlace(run.run_id, key, folder), device):
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
@@ -554,20 +568,30 @@ def score(
         speed = before.encode_sentences_per_second
         if vectors.encoded:
             speed = round(vectors.encoded / max(vectors.seconds, 1e-9), 1)
-        cost = replace(
-            before,
-            eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
-            encode_sentences_per_second=speed,
-            peak_memory_bytes=devices.peak_memory_bytes(device),
-            host_memory_bytes=devices.host_memory_bytes(),
+        record = replace(
+            record,
+            scores=merge_scores(record.scores, result),
+            cost=replace(
+                before,
+                eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
+                encode_sentences_per_second=speed,
+                peak_memory_bytes=devices.peak_memory_bytes(device),
+                host_memory_bytes=devices.host_memory_bytes(),
+            ),
         )
-        record = replace(record, scores=merge_scores(record.scores, [result]), cost=cost)
-        data = {data_key(result.task, result.text, result.suite): known.sha256}
-        record = with_provenance(record, data={**record.provenance.data, **data})
+        record = with_provenance(
+            record,
+            data={
+                **record.provenance.data,
+                data_key(result.task, result.text, result.suite): known.sha256,
+            },
+        )
         if (plugin := suite_plugin(result.suite)) is not None:
             code = Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
-            suites = {**record.provenance.execution.suites, result.suite: code}
-            record = with_execution(record, {"suites": suites})
+            record = with_execution(
+                record,
+                {"suites": {**record.provenance.execution.suites, result.suite: code}},
+            )
         store.write(record)
         if should_stop():
             raise Interrupted(
@@ -587,15 +611,11 @@ def score(
     return record
 
 
-def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
+def dev_score(dev: KnownTask, method: Method) -> float:
     """Spearman x 100 of a method on the selection set, whose distinct sentences are encoded once."""
-
-    def score(method: Method) -> float:
-        vectors = VectorStore()
-        vectors.add(dev.task.sentences, method.encode)
-        return float(dev.task.score(vectors).value)
-
-    return score
+    vectors = VectorStore()
+    vectors.add(dev.task.sentences, method.encode)
+    return float(dev.task.score(vectors).value)
 
 
 class RunVectors:
@@ -679,20 +699,21 @@ def score_tasks(
         reporter.advance(i, task=known.name)
 
 
-def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
-    """The scores, in which new results replace older ones of the same cell, with the average of each suite computed again."""
+def merge_scores(scores: tuple[Score, ...], result: TaskResult) -> tuple[Score, ...]:
+    """The scores, in which a new result replaces an older one of the same cell, with the average of each suite computed again."""
     known = suite_names()  # an average of a plugin's suite that is not here now stays as it is
-    cells = {score.key: score for score in scores if score.task != AVERAGE}
-    for result in results:
-        score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
-        cells[score.key] = score
+    new = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
+    cells = {score.key: score for score in (*scores, new) if score.task != AVERAGE}
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
     for score in cells.values():
         form = None if score.text and score.text.startswith("other-") else score.text
         if score.suite in known:
             groups.setdefault((score.suite, score.protocol, form), []).append(score)
-    others = [score for score in scores if score.task == AVERAGE and score.suite not in known]
-    return (*cells.values(), *others, *filter(None, map(average, groups.values())))
+    return (
+        *cells.values(),
+        *(score for score in scores if score.task == AVERAGE and score.suite not in known),
+        *filter(None, map(average, groups.values())),
+    )
 
 
 def with_overlap(
@@ -722,8 +743,12 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        counts = count_overlaps(corpus, scored, progress=progress)
-        return replace(about, overlap=merge_overlaps(counts, about.overlap))
+        return replace(
+            about,
+            overlap=merge_overlaps(
+                count_overlaps(corpus, scored, progress=progress), about.overlap
+            ),
+        )
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about

@@ -89,12 +89,19 @@ class Batch:
     def worker(self) -> str:
         """The content of worker.sh."""
         variables = sorted(worker_environment(self.target.cpus).items())
-        command = [sys.executable, "-P", "-m", "bench", "run", "--wait", "--plain"]
-        command += ["--plan", str(self.folder / "plan.toml"), "--runs", str(self.folder.parents[1])]
+        bench = [sys.executable, "-P", "-m", "bench", "run", "--wait", "--plain"]
         return WORKER.format(
             directory=shlex.quote(os.getcwd()),
             variables="\n".join(f"export {key}={shlex.quote(value)}" for key, value in variables),
-            command=shlex.join(command),
+            command=shlex.join(
+                [
+                    *bench,
+                    "--plan",
+                    f"{self.folder}/plan.toml",
+                    "--runs",
+                    str(self.folder.parents[1]),
+                ]
+            ),
         )
 
     def write(self, plan: Plan) -> None:
@@ -183,10 +190,12 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
         and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
     }
     folders = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
-    absolute = dict.fromkeys([str(PLACE), *map(os.path.abspath, folders)])
-    variables["PYTHONPATH"] = os.pathsep.join(absolute)
-    variables["BENCH_CACHE"] = str(default_cache().absolute())
-    return variables | ({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)})
+    return {
+        **variables,
+        **({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)}),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys([str(PLACE), *map(os.path.abspath, folders)])),
+        "BENCH_CACHE": str(default_cache().absolute()),
+    }
 
 
 def stop_with_parent() -> None:
@@ -346,8 +355,15 @@ def submit(batch: Batch) -> list[str]:
 
 def _slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
     """What squeue has of this user's jobs, asked once. Raises EngineSilent."""
-    user = f"--user={os.getuid()}"
-    done = _call(["squeue", "--noheader", "--array", user, "--format=%F_%K|%T|%N|%r|%j"])
+    done = _call(
+        [
+            "squeue",
+            "--noheader",
+            "--array",
+            f"--user={os.getuid()}",
+            "--format=%F_%K|%T|%N|%r|%j",
+        ]
+    )
     if done.returncode:
         raise EngineSilent(
             f"squeue: {' '.join(done.stderr.split())[:160]}; what is queued or running on Slurm is unknown",
@@ -363,11 +379,16 @@ def _slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
             continue
         folder = by_name[batch_name]
         run_id = batches[folder][int(first) + int(index)]
-        log = folder / "logs" / f"{run_id}.log"
         waits = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
         detail = f"({why})" if waits and why != "None" else node and f"on {node}"
-        state = "queued" if waits else "running"
-        jobs[run_id] = Job("slurm", state, name, detail, f"scancel {name}", log)
+        jobs[run_id] = Job(
+            engine="slurm",
+            state="queued" if waits else "running",
+            name=name,
+            detail=detail,
+            cancel=f"scancel {name}",
+            log=folder / "logs" / f"{run_id}.log",
+        )
     return jobs
 
 
@@ -424,8 +445,11 @@ def _check_ray(target: Target, connect: bool) -> None:
             f"the Ray cluster at {address} cannot be used: {one_line(error, 200)}",
             "RAY_ADDRESS=HOST:PORT of its head; the same Ray and Python here as there",
         ) from None
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    if not any(all(node.get(key, 0) >= n for key, n in requested.items()) for node in nodes):
+    if not any(
+        all(node["Resources"].get(key, 0) >= n for key, n in requested.items())
+        for node in ray.nodes()
+        if node["Alive"]
+    ):
         needs = ", ".join(f"{n:,} {key}" for key, n in requested.items())
         raise BenchError(f"--on ray: no node of the cluster has {needs} for a run", "request less")
 
@@ -445,14 +469,21 @@ def _requested(target: Target) -> dict[str, int]:
 def _options(target: Target) -> dict[str, Any]:
     """Of the task of one run."""
     names = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
-    resources = {names[key]: n for key, n in _requested(target).items()}
-    return {**resources, "max_retries": target.retries}
+    return {
+        **{names[key]: n for key, n in _requested(target).items()},
+        "max_retries": target.retries,
+    }
 
 
 def _ray_script(batch: Batch) -> str:
     """What would be started, for ``--dry-run``."""
-    head = f"# {len(batch.runs)} tasks of Ray, each with {_options(batch.target)}"
-    return "\n".join([head, *(shlex.join(batch.command(run)) for run in batch.runs), ""])
+    return "\n".join(
+        [
+            f"# {len(batch.runs)} tasks of Ray, each with {_options(batch.target)}",
+            *(shlex.join(batch.command(run)) for run in batch.runs),
+            "",
+        ]
+    )
 
 
 def work(command: list[str], log: str) -> int:
@@ -537,8 +568,7 @@ def _outcome(ref: Any) -> str:
         code = ray.get(ref)
     except Exception as error:  # cancelled, or the last of its retries
         names = f"{type(error).__name__} {type(getattr(error, 'cause', error)).__name__}"
-        cancelled = "TaskCancelled" in names or "KeyboardInterrupt" in names
-        return "cancelled" if cancelled else "failed"
+        return "cancelled" if re.search("TaskCancelled|KeyboardInterrupt", names) else "failed"
     return {0: "finished", 130: "cancelled"}.get(code, "failed")
 
 
@@ -566,9 +596,13 @@ def _ray_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
         if (driver := RunsFolder(folder.parent).worked_on_by(folder.name)) is None:
             continue
         store, (host, _, process) = RunsFolder(folder.parents[1]), driver.rpartition(":")
-        cancel = f"kill -INT {process}, on {host}: Ctrl-C for all runs of that command"
         for run_id in runs:
-            state = "running" if store.worked_on_by(run_id) else "queued"
-            log = folder / "logs" / f"{run_id}.log"
-            jobs[run_id] = Job("ray", state, f"driver {driver}", "", cancel, log)
+            jobs[run_id] = Job(
+                engine="ray",
+                state="running" if store.worked_on_by(run_id) else "queued",
+                name=f"driver {driver}",
+                detail="",
+                cancel=f"kill -INT {process}, on {host}: Ctrl-C for all runs of that command",
+                log=folder / "logs" / f"{run_id}.log",
+            )
     return jobs

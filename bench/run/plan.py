@@ -161,8 +161,7 @@ def make_all(
         if key not in scored:
             scored[key] = _scored(*key, data)
         recipes = {one.method: one for one in map(read_custom, map(Path, config.recipes))}
-        shelf = CorpusShelf(config.corpus, data, scored[key].data)
-        planner = _Planner(config, scored[key], data, shelf, ready, recipes)
+        planner = _Planner(config, scored[key], data, ready, recipes)
         for name, variant in config.named:
             plugin = registry[name]
             for backbone in planner.backbones(plugin):
@@ -244,8 +243,10 @@ def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
     """One line for all of them, with the command that fetches them, if there is one."""
     first, others = missing[0], len(missing) - 1
     names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
-    hint = (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}")
-    return DataMissing(first.message + (f"; nor are {others} other sets" if others else ""), hint)
+    return DataMissing(
+        first.message + (f"; nor are {others} other sets" if others else ""),
+        (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}"),
+    )
 
 
 @dataclass(frozen=True)
@@ -255,9 +256,9 @@ class _Planner:
     config: RunConfig
     scored: _Scored
     data: DataFolder
-    corpora: CorpusShelf
     ready: Ready
     recipes: Mapping[str, CustomRecipe]  # by method: --recipe
+    corpora: dict[str, Corpus] = field(default_factory=dict)  # by name, each opened once
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Those of the config, or the one that the method brings."""
@@ -278,9 +279,8 @@ class _Planner:
         """One run for each seed, with one value for each key of ``overrides``. Raises BenchError for a mistake."""
         config, cls, recipes = self.config, plugin.cls, read(plugin.folder, plugin.name).recipes
         check_entries(cls, recipes)
-        known = settings_with_recipe(recipes, backbone.model, variant)
-        trainable = (name for name in (*known, *cls.settings) if name != NOT_TRAINED)
-        setting = config.setting or next(trainable, NOT_TRAINED)
+        usual = (*settings_with_recipe(recipes, backbone.model, variant), *cls.settings)
+        setting = config.setting or next((s for s in usual if s != NOT_TRAINED), NOT_TRAINED)
         if setting not in cls.settings:
             raise UnknownName("setting", setting, cls.settings, f"of {plugin.name}")
         trained, custom = learns(cls, setting), self.recipes.get(plugin.name)
@@ -298,9 +298,8 @@ class _Planner:
             notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
         if config.setting is None and len(cls.settings) > 1:
             notes.append(f"setting {setting} (no --setting was given)")
-        implied = {}
-        if setting != NOT_TRAINED and config.suites == ("check",):
-            implied = {"select_on": Value("captions dev", "only the suite check is scored")}
+        of_check = {"select_on": Value("captions dev", "only the suite check is scored")}
+        implied = of_check if setting != NOT_TRAINED and config.suites == ("check",) else {}
         if custom is not None:
             check_values(cls, custom.values, f"--recipe {custom.file}")
             implied |= custom.values
@@ -316,7 +315,7 @@ class _Planner:
             backbone = replace(backbone, revision="unknown" if absent else cls.own_revision(recipe))
             if config.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
-        corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
+        corpus = self._corpus(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name in SHARED_TEXT:
             notes.append(SHARED_TEXT[corpus.name])
         absent |= isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
@@ -348,9 +347,12 @@ class _Planner:
             if 0 < (recipe.get("max_steps") or 0) * rows < budget.amount:
                 notes.append(f"max_steps={recipe.max_steps} ends the training before the budget")
         expect = None  # the number that the paper prints, where recipe and corpus are just those of its entry
-        if printed and not (trained and config.corpus not in (None, printed.corpus)):
-            paper = merge(cls, printed, printed.variant, {}, trained=trained)
-            expect = printed.expect if dict(recipe) == dict(paper) else None
+        if (
+            printed
+            and not (trained and config.corpus not in (None, printed.corpus))
+            and dict(recipe) == dict(merge(cls, printed, printed.variant, {}, trained=trained))
+        ):
+            expect = printed.expect
         run = PlannedRun(
             plugin=plugin,
             variant=variant,
@@ -372,6 +374,25 @@ class _Planner:
             provisional=absent,
         )
         return [with_fingerprint(replace(run, seed=seed)) for seed in seeds]
+
+    def _corpus(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
+        """The corpus of one run. Raises DataMissing if it is not on this machine, BenchError if it is not of the kind that the
+        method needs."""
+        needed, requested = plugin.cls.needs(setting, recipe), self.config.corpus
+        name = requested or (entry.corpus if entry else None)
+        if name is None:
+            raise DataMissing("this method's recipes name no corpus", "--corpus FILE")
+        if name not in self.corpora:
+            self.corpora[name] = opened(name, bool(requested), self.data, self.scored.data)
+        corpus = self.corpora[name]
+        if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
+            corpus = corpus.only(str(recipe["corpus_column"]))
+        if corpus.kind not in needed:
+            raise BenchError(
+                f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; {corpus.name} has the columns {', '.join(corpus.columns)}",
+                "docs/data.md lists the columns of each kind; --set corpus_column=all, or the name of a column, uses a wider file as sentences",
+            )
+        return corpus
 
     def _vectors(
         self, cls: type[Method], recipe: Recipe, backbone: Reference
@@ -462,8 +483,11 @@ def learns(cls: type[Method], setting: str) -> bool:
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
     """Raises BenchError if dropout should make two views of a sentence differ, but the backbone has none."""
-    by_dropout = setting in cls.by_dropout and recipe["dropout"] is None
-    if by_dropout and own_dropout(backbone.config()) == 0:
+    if (
+        setting in cls.by_dropout
+        and recipe["dropout"] is None
+        and own_dropout(backbone.config()) == 0
+    ):
         raise BenchError(
             f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
             "--set dropout=0.1 (or --set dropout=0, to train without it)",
@@ -512,89 +536,67 @@ class AbsentCorpus(Corpus):
         return AbsentCorpus(self.name, ("sentence",), len(self) * texts)
 
 
-class CorpusShelf:
-    """The corpora of one plan, each opened once. ``requested``: the value of --corpus, or None for the recipe's."""
+def opened(name: str, requested: bool, data: DataFolder, scored: Sequence[KnownTask]) -> Corpus:
+    """The corpus of that name. ``requested``: --corpus names it, which may be a file, and not a recipe. Raises DataMissing if it is not
+    on this machine."""
+    name = HUB_CORPORA.get(name, name)
+    if name == TARGET:
+        absent = data.later is not None and data.later.pending
+        return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(scored)
+    if name == STSB_TRAIN:
+        return stsb_train(data)
+    if name.startswith(PREFIX):
+        return _of_hub(name, data)
+    if name.startswith(BY_HASH):
+        return open_corpus(found_by_hash(name, data))
+    if name == "builtin" or (requested and Path(name).expanduser().exists()):
+        return open_corpus(name)
+    if name not in RECIPE_CORPORA and requested:
+        raise DataMissing(f"no corpus at {name}", f"--corpus FILE, or {', '.join(NAMES)}")
+    return _of_recipes(RECIPE_CORPORA.get(name, name), data)
 
-    def __init__(
-        self, requested: str | None, data: DataFolder, scored: Sequence[KnownTask]
-    ) -> None:
-        self._requested, self._data, self._scored = requested, data, scored
-        self._open: dict[str, Corpus] = {}
 
-    def fitting(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
-        """The corpus of one run. Raises DataMissing if it is not on this machine, BenchError if it is not of the kind that the
-        method needs."""
-        needed = plugin.cls.needs(setting, recipe)
-        name = self._requested or (entry.corpus if entry else None)
-        if name is None:
-            raise DataMissing("this method's recipes name no corpus", "--corpus FILE")
-        if name not in self._open:
-            self._open[name] = self._opened(name)
-        corpus = self._open[name]
-        if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
-            corpus = corpus.only(str(recipe["corpus_column"]))
-        if corpus.kind not in needed:
-            raise BenchError(
-                f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; {corpus.name} has the columns {', '.join(corpus.columns)}",
-                "docs/data.md lists the columns of each kind; --set corpus_column=all, or the name of a column, uses a wider file as sentences",
-            )
-        return corpus
+def stsb_train(data: DataFolder) -> Corpus:
+    """The pairs of STS-B's train split, with scores divided by 5 as on the hub."""
+    try:
+        pairs = read_sts(data, "STS-B", text="any", split="train")
+    except NotFetchedYet:
+        return AbsentCorpus(STSB_TRAIN, COLUMNS_OF["graded"], 5_749)
+    rows = zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True)
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([COLUMNS_OF["graded"], *rows])
+    return written_corpus(STSB_TRAIN, ".csv", table.getvalue())
 
-    def _opened(self, name: str) -> Corpus:
-        later, name = self._data.later, HUB_CORPORA.get(name, name)
-        if name == TARGET:
-            absent = later is not None and later.pending
-            return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(self._scored)
-        if name == STSB_TRAIN:
-            return self._stsb_train()
-        if name.startswith(PREFIX):
-            return self._of_hub(name)
-        if name.startswith(BY_HASH):
-            return open_corpus(found_by_hash(name, self._data))
-        if name == "builtin" or (self._requested and Path(name).expanduser().exists()):
-            return open_corpus(name)
-        if name not in RECIPE_CORPORA and self._requested:
-            raise DataMissing(f"no corpus at {name}", f"--corpus FILE, or {', '.join(NAMES)}")
-        return self._of_recipes(RECIPE_CORPORA.get(name, name))
 
-    def _stsb_train(self) -> Corpus:
-        """The pairs of STS-B's train split, with scores divided by 5 as on the hub."""
-        try:
-            pairs = read_sts(self._data, "STS-B", text="any", split="train")
-        except NotFetchedYet:
-            return AbsentCorpus(STSB_TRAIN, COLUMNS_OF["graded"], 5_749)
-        rows = zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True)
-        table = io.StringIO()
-        csv.writer(table, lineterminator="\n").writerows([COLUMNS_OF["graded"], *rows])
-        return written_corpus(STSB_TRAIN, ".csv", table.getvalue())
-
-    def _of_hub(self, name: str) -> Corpus:
-        data = self._data
-        if data.later is None or is_here(name):
-            say = getattr(data.fetcher, "say", silent)
-            return Corpus(*hub_corpus(name, offline=data.offline, say=say), default_cache())
-        wanted = HubName.of(name)
-        urls = (site("hub", wanted.repo, wanted.revision or "main", "").url,)
-        data.later.note(
-            Pending(name=name, kind="corpus", where=f"hub data set {wanted.repo}", urls=urls)
+def _of_hub(name: str, data: DataFolder) -> Corpus:
+    if data.later is None or is_here(name):
+        say = getattr(data.fetcher, "say", silent)
+        return Corpus(*hub_corpus(name, offline=data.offline, say=say), default_cache())
+    wanted = HubName.of(name)
+    data.later.note(
+        Pending(
+            name=name,
+            kind="corpus",
+            where=f"hub data set {wanted.repo}",
+            urls=(site("hub", wanted.repo, wanted.revision or "main", "").url,),
         )
-        return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
+    )
+    return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
 
-    def _of_recipes(self, file: str) -> Corpus:
-        """A corpus that recipes name: from train/ of the data folder, or fetched."""
-        known = next((one for one in data_sets().values() if one.files[0].name == file), None)
-        try:
-            path = self._data.corpus(file)
-        except NotFetchedYet:
-            assert known is not None
-            return AbsentCorpus(file, COLUMNS_OF[known.unit], sum(known.items.values()))
-        if path is not None:
-            return open_corpus(path)
-        root = f" --data {self._data.root}" if self._data.root else ""
-        fetch = f"bench data fetch {known.name}{root}; " if known and sources_of(known) else ""
-        raise DataMissing(
-            f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE"
-        )
+
+def _of_recipes(file: str, data: DataFolder) -> Corpus:
+    """A corpus that recipes name: from train/ of the data folder, or fetched."""
+    known = next((one for one in data_sets().values() if one.files[0].name == file), None)
+    try:
+        path = data.corpus(file)
+    except NotFetchedYet:
+        assert known is not None
+        return AbsentCorpus(file, COLUMNS_OF[known.unit], sum(known.items.values()))
+    if path is not None:
+        return open_corpus(path)
+    root = f" --data {data.root}" if data.root else ""
+    fetch = f"bench data fetch {known.name}{root}; " if known and sources_of(known) else ""
+    raise DataMissing(f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE")
 
 
 def found_by_hash(requested: str, data: DataFolder) -> Path:
@@ -674,8 +676,10 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     if trains and record.training is None:
         problem = f"it has no finished checkpoint (status {record.status})"
     if problem is not None:
-        hint = AGAIN_FRESH if trains and record.training is not None else AGAIN
-        raise NotAModel(f"{record.run_id}: {problem}", hint)
+        raise NotAModel(
+            f"{record.run_id}: {problem}",
+            AGAIN_FRESH if trains and record.training is not None else AGAIN,
+        )
     recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
     notes = registry.warnings
     if made_by.sha256 not in (None, plugin.sha256):

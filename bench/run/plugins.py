@@ -97,8 +97,9 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     warnings: list[str] = []
     for point in entry_points():
         try:
-            version = point.dist.version if point.dist else ""
-            methods = _plugins_of(point.load(), distribution(point), version)
+            methods = _plugins_of(
+                point.load(), distribution(point), point.dist.version if point.dist else ""
+            )
             if not methods:
                 raise TypeError("it defines no method")
             _add(plugins, methods)
@@ -144,8 +145,11 @@ def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
     """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
     classes = [loaded]
     if inspect.ismodule(loaded):
-        defined = filter(inspect.isclass, vars(loaded).values())
-        classes = [cls for cls in defined if cls.__module__ == loaded.__name__]
+        classes = [
+            cls
+            for cls in filter(inspect.isclass, vars(loaded).values())
+            if cls.__module__ == loaded.__name__
+        ]
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
         if not re.fullmatch("[a-z0-9-]+", str(cls.name)):

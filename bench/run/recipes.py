@@ -187,9 +187,8 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
                 f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
-        if self.search.get("plugin", plugin) == plugin:
-            return []
-        return [f"the code of {self.method} has changed since {name}"]
+        same = self.search.get("plugin", plugin) == plugin
+        return [] if same else [f"the code of {self.method} has changed since {name}"]
 
 
 def read_custom(file: Path) -> CustomRecipe:
@@ -279,11 +278,10 @@ def choose(
     family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
     def distance(entry: Entry) -> tuple[bool, bool, bool, int, bool]:
-        exact, builtin = entry.backbone == backbone, entry.backbone == "builtin"  # the last resort
         other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
         return (
-            not exact,
-            builtin,
+            entry.backbone != backbone,
+            entry.backbone == "builtin",  # the last resort
             other_family != family,
             abs(other_size - size),
             entry.variant != variant,
@@ -379,8 +377,12 @@ def merge(
     for layer in layers:
         for key in layer:
             if key not in known:
-                place = layer[key].source if variant else "a recipe"
-                raise UnknownName("recipe key", key, known, f"in {place} of {method.name}")
+                raise UnknownName(
+                    "recipe key",
+                    key,
+                    known,
+                    f"in {layer[key].source if variant else 'a recipe'} of {method.name}",
+                )
         values |= layer
     for key, text in overrides.items():
         if key in known:
@@ -468,9 +470,13 @@ def check_overrides(
         known |= _sourced({**method.defaults, **method.optional}, "")
     for key, text in overrides.items():
         if key not in known:
-            names = [method.name for method in methods]
-            hint = setter(key) or f"bench methods {names[0]}"
-            raise UnknownName("recipe key", key, known, f"of {', '.join(names)}", hint)
+            raise UnknownName(
+                "recipe key",
+                key,
+                known,
+                f"of {', '.join(method.name for method in methods)}",
+                setter(key) or f"bench methods {methods[0].name}",
+            )
         fraction = key in FRACTIONS or isinstance(known[key].value, float)
         if fraction and re.fullmatch(r"0,\d+|\d+,0\d*", text):
             raise BenchError(
@@ -553,8 +559,10 @@ def parse(key: str, text: str, like: Any) -> Any:
             return convert(text, int | float, strict=False)
         return text
     if wrong := _wrong(text, kind, strict=False):
-        example = None if like is None else f"for example --set {key}={like}"
-        raise BenchError(f"--set {key}={text}: {wrong}", example)
+        raise BenchError(
+            f"--set {key}={text}: {wrong}",
+            None if like is None else f"for example --set {key}={like}",
+        )
     return convert(text, kind, strict=False)
 
 

@@ -20,7 +20,7 @@ from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
 from bench.run.config import RunConfig
-from bench.run.execute import build, dev_scorer, execute
+from bench.run.execute import build, dev_score, execute
 from bench.run.plan import make
 from bench.run.plugins import discover
 from bench.run.recipes import merge
@@ -113,7 +113,7 @@ def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path)
     run = replace(run, dev=replace(run.dev, read=partial(every_third, run.dev.read)))
     untrained = build(run, RunConfig(device="cpu"), SilentReporter(), tmp_path / "start")
     assert isinstance(untrained, TorchMethod)
-    start = untrained.dev_score(dev_scorer(run.dev))
+    start = untrained.dev_score(partial(dev_score, run.dev))
     record, _ = execute(
         run, RunsFolder(tmp_path / "runs"), RunConfig(device="cpu"), SilentReporter()
     )
