@@ -79,8 +79,10 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
 
 def is_launched() -> bool:
     """Was this process started as one of several, by torchrun or a similar launcher?"""
-    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-    return all(os.environ.get(name) for name in names) and os.environ["WORLD_SIZE"] != "1"
+    return os.environ.get("WORLD_SIZE") != "1" and all(
+        os.environ.get(name)
+        for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    )
 
 
 def process_count(target: Target, device: str) -> int:
@@ -369,8 +371,12 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
         forward += 2 * weights.layers * (2 if frozen and run.recipe.get("mlm") else 1)
     gradients = GRADIENT * weights.trained
     peak = forward + gradients if chunk and chunk < rows else max(forward, gradients)
-    process = PROCESS["cuda" if device.startswith("cuda") else "cpu"]
-    return int(VALUE_AND_MOMENTS * weights.trained + VALUE * weights.frozen + peak + process)
+    return int(
+        VALUE_AND_MOMENTS * weights.trained
+        + VALUE * weights.frozen
+        + peak
+        + PROCESS["cuda" if device.startswith("cuda") else "cpu"]
+    )
 
 
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:

@@ -537,8 +537,8 @@ def follow(
 
 def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
     with stop_signals(insistent=False) as should_stop:
-        reporter, folder = SilentReporter(), store.folder(run.run_id)
-        prepared(build(run, config, reporter, folder, should_stop, ranks), run)()
+        folder = store.folder(run.run_id)
+        prepared(build(run, config, SilentReporter(), folder, should_stop, ranks), run)()
 
 
 # --- scores ---
@@ -690,8 +690,10 @@ def score_tasks(
     for i, known in enumerate(tasks, 1):
         reporter.advance(i - 1, task=known.name)
         try:
-            encode = partial(vectors.array, prompts[known])
-            yield known, known.task.on(device).score_in(place, encode)
+            yield (
+                known,
+                known.task.on(device).score_in(place, partial(vectors.array, prompts[known])),
+            )
         except RunFailed as failed:
             yield known, failed
         if not known.task.sentences:  # it has encoded meanwhile

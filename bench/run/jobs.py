@@ -300,12 +300,18 @@ def _slurm_script(batch: Batch) -> str:
         if value is not None
     ]
     submitted = shlex.join(_submission(batch, 0, len(batch.runs))).replace("\n", " ")
-    body = SCRIPT.format(
-        folder=shlex.quote(str(batch.folder)),
-        runs=shlex.quote(str(batch.folder.parents[1])),
-        retries=target.retries,
+    return "\n".join(
+        [
+            "#!/bin/sh",
+            *lines,
+            f"# submitted as: {submitted}",
+            SCRIPT.format(
+                folder=shlex.quote(str(batch.folder)),
+                runs=shlex.quote(str(batch.folder.parents[1])),
+                retries=target.retries,
+            ),
+        ]
     )
-    return "\n".join(["#!/bin/sh", *lines, f"# submitted as: {submitted}", body])
 
 
 def _quoted(value: str) -> str:
@@ -315,12 +321,11 @@ def _quoted(value: str) -> str:
 
 def _submission(batch: Batch, first: int, size: int, after: str | None = None) -> list[str]:
     """The command that queues ``size`` runs of a batch from number ``first`` on."""
-    limit = f"%{batch.target.parallel}" if batch.target.parallel else ""
     return [
         "sbatch",
         "--parsable",
         f"--job-name={PREFIX}{batch.name}.{first}",
-        f"--array=0-{size - 1}{limit}",
+        f"--array=0-{size - 1}" + (f"%{batch.target.parallel}" if batch.target.parallel else ""),
         "--chdir=/",
         *([f"--dependency=afterany:{after}"] if after else []),
         str(batch.folder / "job.sh"),

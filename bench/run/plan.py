@@ -267,8 +267,11 @@ class _Planner:
             title = config.names[0] if config.names and config.backbones == (brought,) else ""
             return [Reference(brought, "unknown", None, title=title)]
         references = list(map(self._reference, config.backbones))
-        titles = config.names or [reference.title for reference in references]
-        return [replace(one, title=title) for one, title in zip(references, titles, strict=True)]
+        return (
+            [replace(one, title=title) for one, title in zip(references, config.names, strict=True)]
+            if config.names
+            else references
+        )
 
     def _reference(self, name: str) -> Reference:
         return self.ready(resolve(name, allow_pickle=self.config.allow_pickle))
@@ -378,12 +381,12 @@ class _Planner:
     def _corpus(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
         """The corpus of one run. Raises DataMissing if it is not on this machine, BenchError if it is not of the kind that the
         method needs."""
-        needed, requested = plugin.cls.needs(setting, recipe), self.config.corpus
-        name = requested or (entry.corpus if entry else None)
+        needed = plugin.cls.needs(setting, recipe)
+        name = self.config.corpus or (entry.corpus if entry else None)
         if name is None:
             raise DataMissing("this method's recipes name no corpus", "--corpus FILE")
         if name not in self.corpora:
-            self.corpora[name] = opened(name, bool(requested), self.data, self.scored.data)
+            self.corpora[name] = opened(name, bool(self.config.corpus), self.data, self.scored.data)
         corpus = self.corpora[name]
         if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
             corpus = corpus.only(str(recipe["corpus_column"]))
@@ -672,20 +675,22 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     made_by, registry = record.provenance.plugin, discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
     trains = learns(plugin.cls, record.setting)
-    problem = checkpoint_problem(record, folder)
-    if trains and record.training is None:
-        problem = f"it has no finished checkpoint (status {record.status})"
+    problem = (
+        f"it has no finished checkpoint (status {record.status})"
+        if trains and record.training is None
+        else checkpoint_problem(record, folder)
+    )
     if problem is not None:
         raise NotAModel(
             f"{record.run_id}: {problem}",
             AGAIN_FRESH if trains and record.training is not None else AGAIN,
         )
-    recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
     notes = registry.warnings
     if made_by.sha256 not in (None, plugin.sha256):
         notes += (
             f"the code of {plugin.name} has changed since this run was made; its vectors may differ",
         )
+    recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
     return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
 
 

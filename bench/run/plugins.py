@@ -104,9 +104,9 @@ def discover(files: Sequence[Path] = ()) -> Registry:
                 raise TypeError("it defines no method")
             _add(plugins, methods)
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
-            reason = error.message if isinstance(error, BenchError) else located(error)
             warnings.append(
-                f"plugin '{point.name}' of {distribution(point)} was left out: {reason}"
+                f"plugin '{point.name}' of {distribution(point)} was left out: "
+                f"{error.message if isinstance(error, BenchError) else located(error)}"
             )
     for file in files:
         _add(plugins, from_file(file))

@@ -150,8 +150,12 @@ def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Every ``key = value`` as ``key = { value, source, note }``."""
     values = {}
     for key, content in table.items():
-        entry = content if isinstance(content, dict) else {"value": content}
-        values[key] = {"value": None, "source": NO_SOURCE, "note": None, **entry}
+        values[key] = {
+            "value": None,
+            "source": NO_SOURCE,
+            "note": None,
+            **(content if isinstance(content, dict) else {"value": content}),
+        }
         if len(values[key]) > 3:
             raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")
     return values
@@ -287,14 +291,17 @@ def choose(
             entry.variant != variant,
         )
 
-    fitting = [
-        entry
-        for entry in recipes
-        if entry.setting == setting and entry.variant in ("", variant)
-        # one without values says only what a paper prints for its own backbone
-        if entry.backbone == backbone or entry.values or entry.corpus
-    ]
-    return min(fitting, key=distance, default=None)
+    return min(
+        (
+            entry
+            for entry in recipes
+            if entry.setting == setting and entry.variant in ("", variant)
+            # one without values says only what a paper prints for its own backbone
+            if entry.backbone == backbone or entry.values or entry.corpus
+        ),
+        key=distance,
+        default=None,
+    )
 
 
 def _guess(backbone: str) -> tuple[str, int]:
@@ -335,8 +342,10 @@ def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) 
         e for e in of_variant or recipes if e.backbone == backbone and e.variant in ("", variant)
     ] or of_variant
     printed = {e.setting for e in here if e.expect and e.variant == variant}
-    settings = [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
-    return sorted(settings, key=lambda setting: setting not in printed)
+    return sorted(
+        (s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)),
+        key=lambda setting: setting not in printed,
+    )
 
 
 # the keys of a method that reads its corpus once
@@ -363,8 +372,10 @@ def merge(
 
     ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
     """
-    values = {key: TRAINING[key] for key in harness_keys(method, trained)}
-    values |= _sourced(method.defaults, f"{method.name}'s default")
+    values = {
+        **{key: TRAINING[key] for key in harness_keys(method, trained)},
+        **_sourced(method.defaults, f"{method.name}'s default"),
+    }
     known = {
         **(ON_REQUEST if "epochs" in values else {}),
         **_sourced(method.optional, f"{method.name}'s default"),
@@ -477,8 +488,9 @@ def check_overrides(
                 f"of {', '.join(method.name for method in methods)}",
                 setter(key) or f"bench methods {methods[0].name}",
             )
-        fraction = key in FRACTIONS or isinstance(known[key].value, float)
-        if fraction and re.fullmatch(r"0,\d+|\d+,0\d*", text):
+        if (key in FRACTIONS or isinstance(known[key].value, float)) and re.fullmatch(
+            r"0,\d+|\d+,0\d*", text
+        ):
             raise BenchError(
                 f"--set {key}={text}: a comma separates the values of a series; did you mean a decimal point?",
                 f"--set {key}={text.replace(',', '.')}; in a series, write each number with a point",
@@ -545,8 +557,9 @@ IN_ENGLISH = {
 
 
 def _kind(key: str, like: Any) -> Any:
-    of_default = Any if like is None else str | None if isinstance(like, str) else type(like)
-    return KINDS.get(key, of_default)
+    return KINDS.get(
+        key, Any if like is None else str | None if isinstance(like, str) else type(like)
+    )
 
 
 def parse(key: str, text: str, like: Any) -> Any:
@@ -578,5 +591,6 @@ def _wrong(value: Any, kind: Any, *, strict: bool = True) -> str:
     except ValidationError as error:
         expected = str(error).partition(", got")[0].replace(" | null", "").replace("`", "")
         return re.sub(r"\w+", lambda word: IN_ENGLISH.get(word[0], word[0].lower()), expected)
-    infinite = isinstance(converted, float) and not math.isfinite(converted)
-    return "expected a number" if infinite else ""
+    return (
+        "expected a number" if isinstance(converted, float) and not math.isfinite(converted) else ""
+    )
