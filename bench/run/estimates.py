@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.method import Recipe
-from bench.method.contract import STEPS, budget_of, total_steps
+from bench.method.contract import STEPS, Recipe, budget_of, total_steps
 from bench.run.config import RunConfig, Target, series
 from bench.run.plan import PlannedRun
 from bench.runs import RunsFolder

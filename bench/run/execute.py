@@ -30,7 +30,6 @@ from msgspec.structs import replace
 
 from bench.base import __version__, devices
 from bench.base.contract import located
-from bench.base.devices import stop_signals
 from bench.base.errors import (
     BenchError,
     CorpusError,
@@ -125,7 +124,7 @@ def execute(
         with (
             _recorded_end(run, store, record),
             # an engine may send a signal more than once
-            stop_signals(insistent=ranks is None and not job) as should_stop,
+            devices.stop_signals(insistent=ranks is None and not job) as should_stop,
         ):
             reporter.phase("load")
             method = build(run, config, reporter, folder, should_stop, ranks)
@@ -536,7 +535,7 @@ def follow(
 
 
 def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
-    with stop_signals(insistent=False) as should_stop:
+    with devices.stop_signals(insistent=False) as should_stop:
         folder = store.folder(run.run_id)
         prepared(build(run, config, SilentReporter(), folder, should_stop, ranks), run)()
 

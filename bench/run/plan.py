@@ -51,8 +51,17 @@ from bench.data.sets import (
     sources_of,
 )
 from bench.data.sets.sts import STS_TASKS, read_sts
-from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
-from bench.method.contract import SENTENCES, STEPS, budget_of
+from bench.method.contract import (
+    SENTENCES,
+    STEPS,
+    Context,
+    Method,
+    Recipe,
+    Reporter,
+    SilentReporter,
+    Value,
+    budget_of,
+)
 from bench.run.config import RunConfig, series
 from bench.run.plugins import Plugin, Registry, discover
 from bench.run.recipes import (
