@@ -139,9 +139,8 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
             code = 2
     for wanted in chosen.values():
         state = folder.check(wanted)
-        where = f", in {', '.join(state.places)}" if state.places else ""
-        line = f"{wanted.name}: {state.status}{where}"
-        click.echo(json_text(_as_data(wanted, state)) if as_json else line)
+        line = ", in ".join(filter(None, [state.status, ", ".join(state.places)]))
+        click.echo(json_text(_as_data(wanted, state)) if as_json else f"{wanted.name}: {line}")
     raise click.exceptions.Exit(code)
 
 
@@ -240,12 +239,15 @@ USES = {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}
 """Kind of a set that no suite scores -> its use."""
 
 
-ABOUT = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source")
-
-
 def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
     return {
-        **{key: getattr(wanted, key) for key in (*ABOUT, "cite", "get", "forms")},
+        **{
+            key: getattr(wanted, key)
+            for key in (
+                *("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms"),
+                *("source", "cite", "get", "forms"),
+            )
+        },
         "status": state.status,
         "found_forms": list(state.forms),
         "places": list(state.places),
@@ -326,12 +328,16 @@ def overlap(
     tasks = _sentences(DataFolder(data, offline=True), comma_list(suites), text)
     reporter, found = RunReporter(), list[Match]()
     reporter.phase("rows", len(opened))
-    note = found.append if matches is not None else None
-    overlaps = count_overlaps(opened, tasks, progress=reporter.advance, found=note)
+    overlaps = count_overlaps(
+        opened,
+        tasks,
+        progress=reporter.advance,
+        found=found.append if matches is not None else None,
+    )
     if matches is not None:
         rows = ({**asdict(match), "similarity": round(match.similarity, 4)} for match in found)
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        write_or_fail(matches, text.encode(), "--matches FILE")
+        written = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_or_fail(matches, written.encode(), "--matches FILE")
     if as_json:
         about = {"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened)}
         click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))

@@ -84,11 +84,12 @@ def encode(
     for note in run.notes:
         warn(f"warning: {note}")
     device = choose_device(device)
-    files = (path for path in run.checkpoint.rglob("*") if path.is_file())
     about = {  # what decides the vectors
         "run": run.record.run_id,
         "fingerprint": run.record.fingerprint,
-        "checkpoint": files_sha256(files, run.checkpoint),
+        "checkpoint": files_sha256(
+            (path for path in run.checkpoint.rglob("*") if path.is_file()), run.checkpoint
+        ),
         "backbone": to_builtins(run.record.provenance.backbone),
         "method": run.plugin.sha256,
     }
@@ -139,9 +140,12 @@ def write_vectors(
         np.save(content, vectors_ND)
     else:
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim)
-        names, schema = ["sentence", "vector"], {"bench": json.dumps(about)}
-        table = pa.table([pa.array(texts, pa.string()), column], names=names)
-        pq.write_table(table.replace_schema_metadata(schema), content, use_dictionary=False)
+        table = pa.table({"sentence": pa.array(texts, pa.string()), "vector": column})
+        pq.write_table(
+            table.replace_schema_metadata({"bench": json.dumps(about)}),
+            content,
+            use_dictionary=False,
+        )
     hint = "free disk space, or another --to"
     write_or_fail(out, content.getvalue(), hint)
     facts = {**about, "rows": rows, "dim": dim, "dtype": "float32", "bytes": out.stat().st_size}

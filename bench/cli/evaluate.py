@@ -141,7 +141,6 @@ def evaluate(
             "one name for each, in their order",
         )
     check_prompts(dict(prompts), config.suites)
-    server = ServerOptions(server_model, batch, dimensions, key_env)
     encoders, plans = [], []
     for model, title in zip(models, titles or [""] * len(models), strict=True):
         encoder = find_model(
@@ -151,7 +150,7 @@ def evaluate(
             prompt=prefix,
             prompts=dict(prompts),
             values=config.overrides,
-            server=server,
+            server=ServerOptions(server_model, batch, dimensions, key_env),
         )
         encoders.append(encoder)
         titled = replace(config, names=(title,) if title else ())

@@ -224,5 +224,5 @@ def print_findings(findings: Sequence[Finding], title: str = "") -> None:
         )
         for finding in findings
     ]
-    texts = [Column("found", wrap=NARROWEST), Column("what to do", wrap=NARROWEST)]
-    print_grid(grid(["", "where", "check", *texts], rows, title=title), indent=2)
+    columns = ["", "where", "check", *(Column(t, wrap=NARROWEST) for t in ("found", "what to do"))]
+    print_grid(grid(columns, rows, title=title), indent=2)

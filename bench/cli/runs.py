@@ -142,9 +142,9 @@ def warn_of_lost(store: RunsFolder, queue: Mapping[str, Job]) -> None:
     """Warn of runs that were submitted, have not started, and are no longer queued."""
     batches = [runs for engine in ENGINES for runs in jobs.batches(store, engine).values()]
     if lost := set().union(*batches) - {*store.ids(), *queue}:
-        names = list_names(sorted(lost), 1)
         warn(
-            f"{names}: submitted, never started, no longer queued; the same bench run submits again"
+            f"{list_names(sorted(lost), 1)}: submitted, never started, no longer queued; "
+            "the same bench run submits again"
         )
 
 
@@ -183,8 +183,9 @@ def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
         result = heads(record) if finished else record.error or heads(record)
         texts = (record.run_id, record.status, result, when(record))
         rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
-    columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
-    return grid(columns, rows, notes=notes)
+    return grid(
+        ("run", "status", Column("result", wrap=16), Column("when", drop=1)), rows, notes=notes
+    )
 
 
 # --- one run ---
@@ -247,15 +248,14 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
 
 def print_tables(record: RunRecord, folder: Path) -> None:
     """All numbers of each task, the recipe with its sources, overlap of the corpus with the test data, cost, provenance and files."""
-    tables = [
+    for table in (
         *report.score_grids(record),
         report.recipe(record),
         report.overlap_grid(record.provenance.corpus.overlap),
         report.facts_grid("training", report.training(record, folder)),
         report.facts_grid("cost", report.cost(record)),
         report.facts_grid("provenance", report.provenance(record)),
-    ]
-    for table in tables:
+    ):
         if table.rows:
             click.echo()
             print_grid(table)

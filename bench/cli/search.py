@@ -153,9 +153,8 @@ def search(
             "a search has one recipe per method, and one backbone: too many are named",
             "one search for each variant and each backbone",
         )
-    settled = checked(Plan((config,)), only_look=dry_run)
-    config = settled.runs[0]
-    planned = plan_runs(settled, only_look=dry_run)
+    plan = checked(Plan((config,)), only_look=dry_run)
+    config, planned = plan.runs[0], plan_runs(plan, only_look=dry_run)
     store = RunsFolder(config.runs)
     jobs = jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
     study = definition(
@@ -178,7 +177,8 @@ def search(
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
-        order = worker.order()
+        # all methods get their first trial before any gets its second: a stopped search is fair
+        order = [(method, n) for n in range(worker.study.trials + 1) for method in jobs]
         reporter.plan(order)
         for place, (method, number) in enumerate(order, 1):
             with worker.claimed(method, number) as trial:

@@ -17,6 +17,7 @@ from bench.cli.options import (
     plugin_option,
     print_facts,
     print_grid,
+    print_json,
     warn,
 )
 from bench.score.suites import Suite, suite, suite_names, suite_plugin
@@ -63,8 +64,7 @@ def suites(
         except BenchError as error:
             warn(f"warning: {error.message}")
     if as_json:
-        for facts in chosen:
-            click.echo(json_text(facts))
+        print_json(chosen)
         return
     columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
     rows = [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen]

@@ -84,7 +84,7 @@ def verify(
             click.echo()
         click.echo(_summary(reports))
     wrong = any(report.differences or report.count("score", UNCHECKED) for report in reports)
-    context.exit(1 if wrong else 0)
+    context.exit(int(wrong))
 
 
 def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
@@ -124,9 +124,13 @@ def _encoder(
 
     for warning in discover(plugins).warnings:
         warn(f"warning: {warning}")
-    sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
-    where = devices.choose_device(device)
-    return partial(encode_again, plugins=plugins, data=sets, device=where, offline=offline)
+    return partial(
+        encode_again,
+        plugins=plugins,
+        data=data or DataFolder(None, offline=True),  # enough for the suite check
+        device=devices.choose_device(device),
+        offline=offline,
+    )
 
 
 def _summary(reports: Sequence[RunReport]) -> str:

@@ -478,10 +478,6 @@ class Worker:
         write_or_fail(self.folder / SUMMARY, search.encode())
         return search
 
-    def order(self) -> list[tuple[str, int]]:
-        """The first trial of every method comes before the second of any, so that a stopped search has treated all alike."""
-        return [(method, n) for n in range(self.study.trials + 1) for method in self.jobs]
-
     @contextmanager
     def claimed(self, method: str, number: int) -> Iterator[Trial | None]:
         """A trial, which belongs to this process while open; None if it has ended or another process works on it."""
