@@ -94,8 +94,7 @@ class Verbs(HelpfulGroup):
         if name not in VERBS:
             return None
         module = importlib.import_module(f"bench.cli.{'publish' if name == 'submit' else name}")
-        command: click.Command = getattr(module, name)
-        return command
+        return getattr(module, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

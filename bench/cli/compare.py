@@ -39,14 +39,6 @@ from bench.runs.store import Run, read_record
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import as_data, items_grid, print_tables, render
 
-FORMATS = ["table", "md", "latex", "csv", "json", "html"]
-HELP = {
-    "with_paper": "The printed value, ours minus it, and whether the two are consistent.",
-    "items": "For two runs: the items on which they disagree most.",
-    "baseline": "The row to compare with; it must match exactly one. [default: simcse]",
-    "task": "Only this task; a single one is the column that is tested. May be repeated.",
-}
-
 
 @click.command()
 @click.argument("references", metavar="[RUN]...", nargs=-1)
@@ -57,8 +49,16 @@ HELP = {
 @click.option("--variant", help="Only these variants; none = the method as its paper has it.")
 @click.option("--suite", help="Only these suites.")
 @click.option("--text", help="Only this text form: tokenised, raw.")
-@click.option("--baseline", metavar="ROW", help=HELP["baseline"])
-@click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
+@click.option(
+    "--baseline",
+    metavar="ROW",
+    help="The row to compare with; it must match exactly one. [default: simcse]",
+)
+@click.option(
+    "--with-paper",
+    is_flag=True,
+    help="The printed value, ours minus it, and whether the two are consistent.",
+)
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
     "--strict",
@@ -72,8 +72,15 @@ HELP = {
     is_flag=True,
     help="Every table in full, not only the first.",
 )
-@click.option("--items", "items", is_flag=True, help=HELP["items"])
-@click.option("--task", "tasks", multiple=True, help=HELP["task"])
+@click.option(
+    "--items", "items", is_flag=True, help="For two runs: the items on which they disagree most."
+)
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    help="Only this task; a single one is the column that is tested. May be repeated.",
+)
 @click.option(
     "--top",
     type=click.IntRange(1),
@@ -83,7 +90,13 @@ HELP = {
 )
 @data_option
 @suite_file_option
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "md", "latex", "csv", "json", "html"]),
+    default="table",
+    show_default=True,
+)
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),

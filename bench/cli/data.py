@@ -71,7 +71,16 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
     """
     folder = DataFolder(data)
     folder.check_root()
-    _show([(wanted, folder.look(wanted)) for wanted in _chosen(name)], name, as_json, LIST_NOTES)
+    _show(
+        [(wanted, folder.look(wanted)) for wanted in _chosen(name)],
+        name,
+        as_json,
+        notes=(
+            "judged by file names; to read every byte: bench data check",
+            "to get what is missing: bench data fetch NAME, or a suite, or all",
+            "data folder: --data DIR, or BENCH_DATA",
+        ),
+    )
 
 
 @data.command()
@@ -165,13 +174,6 @@ def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
         if (name in (None, "all") or name in wanted.suites)
         and (not fetched or (wanted.kind != "built-in" and sources_of(wanted)))
     ]
-
-
-LIST_NOTES = (
-    "judged by file names; to read every byte: bench data check",
-    "to get what is missing: bench data fetch NAME, or a suite, or all",
-    "data folder: --data DIR, or BENCH_DATA",
-)
 
 
 def _show(
@@ -271,15 +273,13 @@ def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
 
 # --- ``bench data overlap``: which sentences of the evaluation sets stand in a training corpus ---
 
-SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, those with sentences of their own
-
 
 @data.command()
 @click.argument("corpus")
 @click.option(
     "--suite",
     "suites",
-    default=SUITES,
+    default="sts,cxc,transfer,clustering",  # that papers report, and have sentences of their own
     show_default=True,
     help="Suites whose sentences are looked for; or all.",
 )

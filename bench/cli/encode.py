@@ -19,7 +19,6 @@ from bench.base.files import files_sha256, write_or_fail
 from bench.base.text import size
 from bench.cli.options import (
     backbone_offline_option,
-    device_option,
     json_option,
     json_text,
     plain_option,
@@ -50,7 +49,7 @@ FORMATS = (".npy", ".parquet")
     "--column",
     help="Column of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).",
 )
-@device_option
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option("--fresh", is_flag=True, help="Replace an existing file.")
 @backbone_offline_option
 @runs_option

@@ -67,9 +67,6 @@ suite_file_option = click.option(
     help="Python file that defines a suite of these runs; may be repeated.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-device_option = click.option(
-    "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps."
-)
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain progress lines instead of a live display."
 )

@@ -83,10 +83,12 @@ class Planned:
     to_fetch: tuple[Pending, ...] = ()
 
 
-Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
-
-
-def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planned:
+def prepare(
+    make: Callable[[DataFolder, Callable[[Reference], Reference]], Sequence[PlannedRun]],
+    config: RunConfig,
+    *,
+    only_look: bool = False,
+) -> Planned:
     """The runs that ``make`` plans, given a data folder and a way to get backbones, with everything that they need on this machine.
 
     ``make`` first runs without fetching anything, so the user sees the names, sizes and licences of all that is missing before the

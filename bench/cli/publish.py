@@ -35,17 +35,6 @@ from bench.runs.store import CURVE, RECORD, RunsFolder, predictions_name, read_r
 from bench.show.tables.report import report_grids
 
 SHOWN = 20  # lines about runs that are left out
-HELP = {
-    "out": "Folder of the versions.",
-    "check": "Publish nothing: compare every file of every version with its manifest. Exit code 1 if anything was altered.",
-    "preview": "Write OUT/preview, which the next preview replaces, and no version.",
-    "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 if one is refused.",
-    "baseline": "The row that the others are compared with, fixed before the scores are seen.  [default: simcse]",
-    "title": "Heading of the pages.  [default: as the last version]",
-    "note": 'What a reader should know first. "" for none.  [default: as the last version]',
-    "predictions_url": "Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
-    "names it by sha256 and size.",
-}
 
 
 @click.command()
@@ -55,15 +44,37 @@ HELP = {
     type=click.Path(path_type=Path, file_okay=False),
     default="leaderboards",
     show_default=True,
-    help=HELP["out"],
+    help="Folder of the versions.",
 )
-@click.option("--check", is_flag=True, help=HELP["check"])
-@click.option("--preview", is_flag=True, help=HELP["preview"])
-@click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
-@click.option("--baseline", help=HELP["baseline"])
-@click.option("--title", help=HELP["title"])
-@click.option("--note", help=HELP["note"])
-@click.option("--predictions-url", metavar="URL", help=HELP["predictions_url"])
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Publish nothing: compare every file of every version with its manifest. Exit code 1 if anything was altered.",
+)
+@click.option(
+    "--preview",
+    is_flag=True,
+    help="Write OUT/preview, which the next preview replaces, and no version.",
+)
+@click.option(
+    "--submissions",
+    type=click.Path(path_type=Path),
+    help="Also the runs in this folder, each checked and every score computed again. Exit code 1 if one is refused.",
+)
+@click.option(
+    "--baseline",
+    help="The row that the others are compared with, fixed before the scores are seen.  [default: simcse]",
+)
+@click.option("--title", help="Heading of the pages.  [default: as the last version]")
+@click.option(
+    "--note", help='What a reader should know first. "" for none.  [default: as the last version]'
+)
+@click.option(
+    "--predictions-url",
+    metavar="URL",
+    help="Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
+    "names it by sha256 and size.",
+)
 @data_option
 @suite_file_option
 @json_option

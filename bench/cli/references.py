@@ -13,7 +13,6 @@ from bench.cli.options import (
     check_names,
     comma_list,
     json_option,
-    json_text,
     matching,
     print_facts,
     print_grid,
@@ -90,9 +89,13 @@ def references(
     if audit:
         _audit(numbers, comma_list(kind), as_json)
     elif as_json:
-        for number in numbers:
-            said = [{"kind": remark.kind, "text": remark.why} for remark in remarks(number)]
-            click.echo(json_text({**asdict(number), "remarks": said}))
+        print_json(
+            {
+                **asdict(number),
+                "remarks": [{"kind": one.kind, "text": one.why} for one in remarks(number)],
+            }
+            for number in numbers
+        )
     elif name is None and not own and not any(wanted.values()):
         show_overview()
     else:

@@ -101,7 +101,6 @@ def chunk_of(text: str) -> int | str:
 
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-DEVICES = "auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]"
 OPTIONS = (
     option(
         WHAT,
@@ -164,7 +163,11 @@ OPTIONS = (
         type=FILE,
         help="Run a plan; other options replace its values.",
     ),
-    option(HOW, "--device", help=DEVICES),
+    option(
+        HOW,
+        "--device",
+        help="auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]",
+    ),
     option(
         HOW,
         "--precision",
@@ -333,8 +336,7 @@ def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {"names": typed["name"]} if "name" in typed else {}
     if "auto_batch" in typed:
         values["chunk"] = "auto"
-    old = {name: name[2:].replace("-", "_") for name in OLD}
-    used = {name: typed[key] for name, key in old.items() if key in typed}
+    used = {name: typed[key] for name in OLD if (key := name[2:].replace("-", "_")) in typed}
     if any(OLD[name][1] == ON for name in used):
         engine = typed.get("executor", "here").replace("local", "here")
         parts = [f"{key}={typed[key]}" for key in RESOURCES if key in typed]

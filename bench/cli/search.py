@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
-from bench.cli.options import json_text, parse_seeds, print_columns, print_grid, say, warn
+from bench.cli.options import parse_seeds, print_columns, print_grid, print_json, say, warn
 from bench.cli.planning import checked, pending_grid, plan_runs, reporting
 from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
@@ -198,8 +198,10 @@ def search(
         files = {method: write_recipe(worker.folder, results, method) for method in jobs}
     facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
-        for method, file in files.items():
-            click.echo(json_text({"method": method, "recipe": str(file or ""), **facts[method]}))
+        print_json(
+            {"method": method, "recipe": str(file or ""), **facts[method]}
+            for method, file in files.items()
+        )
         return
     show_result(worker.folder, results, facts)
     if made := [str(file) for file in files.values() if file]:
@@ -220,7 +222,7 @@ def show_space(
         estimate(run, earlier, device).seconds or 0 for job in jobs.values() for run in job.runs
     )
     if as_json:
-        click.echo(json_text({**to_builtins(study), "seconds": seconds or None}))
+        print_json([{**to_builtins(study), "seconds": seconds or None}])
         return
     rows = [
         (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)

@@ -97,9 +97,11 @@ class TableRun:
         """Equal if two rows mean the same run."""
         if not self.method:
             return (self.rows,)
-        changes = tuple(sorted({**self.changes, **self.overrides}.items()))
-        model = self.method, self.variant, self.setting, self.backbone
-        return *model, changes, self.on and self.on.identity
+        return (
+            *(self.method, self.variant, self.setting, self.backbone),
+            tuple(sorted({**self.changes, **self.overrides}.items())),
+            self.on and self.on.identity,
+        )
 
     def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
         """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it needs."""
@@ -147,8 +149,9 @@ def runs_of(
         places = [place for name in one.backbones for place in _places(name, printed, backbones)]
         runs += _of_figure(one, places, registry, released)
     if backbones and not runs:
-        text = f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it"
-        raise BenchError(text, part.command)
+        raise BenchError(
+            f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it", part.command
+        )
     if released and not any(run.checkpoint for run in runs):
         raise BenchError(
             f"--released: no released checkpoint is listed for these rows of {part.name}",
@@ -183,8 +186,10 @@ Place = tuple[str, tuple[str, ...]]
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
     """The backbones on which the rows of a printed one are run. ``printed``: names that choose rows."""
-    chosen: list[Place] = [(one, ()) for one in backbones or [name] if Path(one).name == name]
-    return chosen + [(one, (name,)) for one in backbones if Path(one).name not in printed]
+    return [
+        *((one, ()) for one in backbones or [name] if Path(one).name == name),
+        *((one, (name,)) for one in backbones if Path(one).name not in printed),
+    ]
 
 
 def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
@@ -336,9 +341,12 @@ def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> 
     figure, and for a trial, which is not compared with the paper."""
     if chosen:
         return tuple(chosen)
-    above = [run, *(one for one in runs if one.on is run)]
-    rows = [(one, row.first) for one in above for row in one.rows]
-    meant = [first.repeats for one, first in rows if not one.differs_from(first)]
+    meant = [
+        row.first.repeats
+        for one in [run, *(one for one in runs if one.on is run)]
+        for row in one.rows
+        if not one.differs_from(row.first)
+    ]
     return tuple(range(FIRST_SEED, FIRST_SEED + max(meant, default=1)))
 
 

@@ -131,10 +131,9 @@ class Dimension(
 
     def text(self) -> str:
         """ "1e-05, 3e-05", "0.02 to 0.2, log scale" """
-        if self.values:
-            return ", ".join(map(short, self.values))
+        scale = ", log scale" if self.scale == "log" else ""
         return (
-            f"{short(self.low)} to {short(self.high)}{', log scale' if self.scale == 'log' else ''}"
+            ", ".join(map(short, self.values)) or f"{short(self.low)} to {short(self.high)}{scale}"
         )
 
 
@@ -429,8 +428,6 @@ class Worker:
     ) -> None:
         """Begins the search, or continues the one in the folder. Raises BenchError if the folder holds another one."""
         import optuna
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
 
         pruners: dict[str, optuna.pruners.BasePruner] = {
             "none": optuna.pruners.NopPruner(),
@@ -453,7 +450,9 @@ class Worker:
                 study = structs.replace(before.study, trials=max(before.study.trials, study.trials))
             self.study = study
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
-            storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL), lock))
+            storage = optuna.storages.JournalStorage(
+                optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL), lock)
+            )
             self.studies = {
                 method: optuna.create_study(
                     storage=storage,
@@ -547,7 +546,6 @@ class Worker:
         from seed, trial and key: two methods with a dimension in common get the same values of it.
         """
         import optuna
-        from optuna import samplers
 
         study = self.studies[method]
         space = {} if number == RECIPE else self.jobs[method].space
@@ -555,16 +553,17 @@ class Worker:
         copy = optuna.create_study(direction="maximize")
         copy.add_trials(study.get_trials())
         if self.study.sampler == "grid" and space:
-            grid = {key: axis.grid() for key, axis in space.items()}
-            copy.sampler = samplers.GridSampler(grid, seed=self.seed)
+            copy.sampler = optuna.samplers.GridSampler(
+                {key: axis.grid() for key, axis in space.items()}, seed=self.seed
+            )
         elif self.study.sampler == "tpe":
             seed = seed_for(self.seed, "search", method, number) % 2**32
-            copy.sampler = samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
+            copy.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
         else:
             values = {}
             for key, axis in distributions.items():
                 seed = seed_for(self.seed, "search", number, key) % 2**32
-                one = optuna.create_study(sampler=samplers.RandomSampler(seed))
+                one = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed))
                 values[key] = one.ask({key: axis}).params[key]
             copy.enqueue_trial(values)
         copy.ask(distributions)
