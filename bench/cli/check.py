@@ -13,9 +13,9 @@ from bench.base.errors import Finding
 from bench.cli.options import (
     data_option,
     json_option,
-    json_text,
     parse_overrides,
     print_findings,
+    print_json,
     warn,
 )
 from bench.data.sets import DataFolder
@@ -62,8 +62,7 @@ def run_checks(
             failed = sum(finding.failed for finding in findings)
             failures += failed
             if as_json:
-                found = [asdict(finding) for finding in findings]
-                click.echo(json_text({"name": checked, "findings": found}))
+                print_json([{"name": checked, "findings": list(map(asdict, findings))}])
             else:
                 print_findings(findings, checked)
                 click.echo(f"{failed} failed" if failed else "the contract is kept")
@@ -84,12 +83,11 @@ def _findings(
         return {name: conformance.check(discover(plugins)[name], overrides)}
     methods = discover([file]).plugins.values()
     use_files([file])
-    suites = filter(None, map(suite_plugin, suite_names()))
     return {
         one.name: conformance.check(one, overrides) for one in methods if one.package == str(file)
     } | {
         one.suite.name: conformance.check_suite(one.suite, folder)
-        for one in suites
+        for one in filter(None, map(suite_plugin, suite_names()))
         if one.package == str(file)
     }
 

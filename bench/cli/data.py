@@ -98,9 +98,10 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
     _show(states, name, as_json)
     for wanted, state in states:
         if state.status == "damaged":
-            command = f"bench data check {wanted.name}{f' --data {data}' if data else ''}"
             raise DataDamaged(
-                f"damaged: {wanted.name}", f"{command} says which file and how to get it"
+                f"damaged: {wanted.name}",
+                f"bench data check {wanted.name}{f' --data {data}' if data else ''} "
+                "says which file and how to get it",
             )
         if name is not None and state.status == "missing":
             folder.open(wanted)  # raises with what was looked for and where
@@ -362,9 +363,9 @@ def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[Score
             read = task.load(data, text)
         except DataMissing as error:
             missing.setdefault(error.message, error)
-            continue
-        if sentences := scored_sentences(read):
-            loaded.append(ScoredSentences(name, task.name, read.form, sentences))
+        else:
+            if sentences := scored_sentences(read):
+                loaded.append(ScoredSentences(name, task.name, read.form, sentences))
     if not loaded and missing:
         raise next(iter(missing.values()))
     for problem in missing:

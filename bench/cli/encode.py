@@ -120,8 +120,10 @@ def check_target(out: Path, fresh: bool) -> None:
     if out.suffix.lower() not in FORMATS:
         raise BenchError(f"--to {out}: unknown format '{out.suffix}'", hint)
     if out.exists() and (out.is_dir() or not fresh):
-        problem = "is a folder" if out.is_dir() else "exists already"
-        raise BenchError(f"--to {out}: {problem}", "--fresh replaces a file; or another name")
+        raise BenchError(
+            f"--to {out}: {'is a folder' if out.is_dir() else 'exists already'}",
+            "--fresh replaces a file; or another name",
+        )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise BenchError(f"--to {out}: {out.parent} is not a folder that you may write to", hint)
 

@@ -161,8 +161,8 @@ def evaluate(
         if not run.provisional and (line := check_model(run)):
             warn(line)
     if dry_run:
-        pending = tuple(item for plan in plans for item in plan.to_fetch)
-        show_plan(Planned(planned, pending), store, config, as_json, everything=True)
+        whole = Planned(planned, tuple(item for plan in plans for item in plan.to_fetch))
+        show_plan(whole, store, config, as_json, everything=True)
         raise click.exceptions.Exit(worst)
     records: dict[str, RunRecord] = {}
     with reporting(plain or as_json) as reporter:

@@ -199,11 +199,11 @@ def _keys(facts: Facts) -> Grid:
 def _recipes(facts: Facts) -> Grid:
     """A row for each recipe, with the short values in which recipes differ; the built-in backbone comes last."""
     recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
-    values = {key: [_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
     differing = [
         key
-        for key, texts in values.items()
-        if len(set(texts)) > 1 and max(map(len, texts)) <= LONGEST
+        for key in facts["keys"]
+        for texts in [{_value(recipe, key) for recipe in recipes}]
+        if len(texts) > 1 and max(map(len, texts)) <= LONGEST
     ]
     columns = [
         *(Column("setting", drop=2), Column("recipe", wrap=18), Column("corpus", wrap=8, drop=1)),
@@ -251,13 +251,18 @@ def _disagreements(facts: Facts) -> Grid:
 def _printed(facts: Facts) -> Grid:
     """The averages that papers print."""
     names = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
-    averages = [one for one in facts["references"] if one["task"] == "Avg."]
     return grid(
         [
             *("metric", "setting", Column("backbone", wrap=12), Column("variant", wrap=12)),
             *(Column("Avg.", right=True), "paper", "table"),
         ],
-        sorted({tuple(one[name] for name in names) for one in averages}),
+        sorted(
+            {
+                tuple(one[name] for name in names)
+                for one in facts["references"]
+                if one["task"] == "Avg."
+            }
+        ),
         title="averages that papers print, under their names of variants",
         notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
     )

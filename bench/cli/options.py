@@ -191,8 +191,13 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
 def print_grid(table: Grid, indent: int = 0) -> None:
     """Print a table as wide as the terminal."""
     console = Console(highlight=False, markup=False, emoji=False)
-    encoding = sys.stdout.encoding or "utf-8"
-    for line in terminal(table, width(), encoding, indent=indent, styled=console.is_terminal):
+    for line in terminal(
+        table,
+        width(),
+        sys.stdout.encoding or "utf-8",
+        indent=indent,
+        styled=console.is_terminal,
+    ):
         console.print(line, soft_wrap=True)
 
 

@@ -294,12 +294,13 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
             }
         )
     right = ("steps", "GiB", "time/run", "printed")
-    bases = dict.fromkeys(row.guess.basis for row in rows if row.runs[0].corpus is not None)
     return grid(
         [Column(name, right=name in right) for name in lines[0]],
         [line.values() for line in lines],
         footnotes=list(footnotes),
-        notes=list(bases),
+        notes=list(
+            dict.fromkeys(row.guess.basis for row in rows if row.runs[0].corpus is not None)
+        ),
     )
 
 
@@ -345,11 +346,12 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     pending = [run for row in rows for run in row.pending]
     seconds = sum((row.guess.seconds or 0) * len(row.pending) for row in rows)
     needed = disk_bytes(pending)
-    unknown = any(row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows)
     parts = {
         f"total: {plural(len(pending), 'run')} to do": True,
         f"about {duration(seconds)} of training": seconds,
-        "not counting rows whose time is unknown": unknown,
+        "not counting rows whose time is unknown": any(
+            row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows
+        ),
         f"up to {size(needed)} on disk": needed,
         f"{_size(to_fetch)} to fetch": to_fetch,
     }
@@ -360,8 +362,10 @@ def as_data(
     rows: Sequence[PlanRow], pending: Sequence[Pending], device: str
 ) -> Iterator[dict[str, Any]]:
     """A dictionary for each run. ``pending``: what the whole command would fetch."""
-    fetched = ("name", "kind", "bytes", "licence", "where")
-    to_fetch = [{key: getattr(item, key) for key in fetched} for item in pending]
+    to_fetch = [
+        {key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")}
+        for item in pending
+    ]
     for row in rows:
         for run in row.runs:
             yield {

@@ -173,8 +173,15 @@ def show_overview() -> None:
         *("table", Column("rows", right=True)),
         *(Column("metric", wrap=12), Column("settings", wrap=12)),
     ]
-    notes = ["one table: bench references PAPER:TABLE; all remarks: bench references --audit"]
-    print_grid(grid(columns, lines, notes=notes))
+    print_grid(
+        grid(
+            columns,
+            lines,
+            notes=[
+                "one table: bench references PAPER:TABLE; all remarks: bench references --audit"
+            ],
+        )
+    )
 
 
 def show_tables(numbers: Sequence[ReferenceResult]) -> None:

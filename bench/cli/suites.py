@@ -66,9 +66,13 @@ def suites(
     if as_json:
         print_json(chosen)
         return
-    columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
-    rows = [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen]
-    print_grid(grid(columns, rows, notes=["bench suites NAME: everything about one"]))
+    print_grid(
+        grid(
+            ("suite", Column("tasks", right=True), Column("measures", wrap=24)),
+            [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen],
+            notes=["bench suites NAME: everything about one"],
+        )
+    )
 
 
 def _show(facts: dict[str, Any]) -> None:

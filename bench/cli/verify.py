@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,10 +22,7 @@ from bench.cli.options import (
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.show.tables.report import report_grids
-from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run
-
-if TYPE_CHECKING:
-    from bench.verify import More
+from bench.verify import More, RunReport, check_manifest, fetch_predictions, runs_below, verify_run
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 

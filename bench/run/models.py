@@ -531,9 +531,9 @@ class VectorsModel(ObjectModel):
         """Raises BenchError for missing texts: which, and how many."""
         lacking = [text for text in texts if text not in cls.row_of]
         if lacking:
-            shown = ", ".join(repr(text[:60]) for text in lacking[:3])
             raise BenchError(
-                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {shown}",
+                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: "
+                + ", ".join(repr(text[:60]) for text in lacking[:3]),
                 "bench evaluate --list-sentences FILE writes every sentence that these suites need",
             )
         return None

@@ -218,8 +218,9 @@ def _of_figure(
 ) -> list[TableRun]:
     """The runs that a figure is drawn from; each value of a series is a run."""
     made = []
-    variables = series(dict([drawn.series]) if drawn.series else {})
-    for (setting, method, variant), changes in product(drawn.runs, variables):
+    for (setting, method, variant), changes in product(
+        drawn.runs, series(dict([drawn.series]) if drawn.series else {})
+    ):
         own = registry[method].cls.own_backbone
         for backbone, instead_of in places:
             run = TableRun(
@@ -387,9 +388,9 @@ def _configs(
 
 def finished(run: TableRun, store: RunsFolder) -> list[Run]:
     """The finished runs among the planned ones of this run."""
-    stored = [(store.get(one.run_id, one.fingerprint), one.run_id) for one in run.planned]
     return [
-        Run(record, store.folder(run_id))
-        for record, run_id in stored
-        if record is not None and record.status == "finished"
+        Run(record, store.folder(one.run_id))
+        for one in run.planned
+        if (record := store.get(one.run_id, one.fingerprint)) is not None
+        and record.status == "finished"
     ]

@@ -226,9 +226,11 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
             if reason := wrong_kind(key, value, current):
                 raise ValueError(reason)
     except (ValueError, TypeError) as error:  # msgspec's errors are ValueErrors
-        in_file = '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor'
         raise BenchError(
-            f"{label}: {error}", EXAMPLE if label.startswith("--space") else in_file
+            f"{label}: {error}",
+            EXAMPLE
+            if label.startswith("--space")
+            else '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor',
         ) from None
     return structs.replace(axis, low=low, high=high, scale=scale, factor=None)
 
@@ -505,8 +507,9 @@ class Worker:
         dev, runs = list[float](), list[PlannedRun]()
         steps, spent, state, error = 0, 0.0, FINISHED, None
         try:
-            source = f"{self.study.name}, trial {trial.number}"
-            runs = self.jobs[trial.method].trial_runs(trial.values, source)
+            runs = self.jobs[trial.method].trial_runs(
+                trial.values, f"{self.study.name}, trial {trial.number}"
+            )
             watch: Reporter = reporter
             if self.study.pruner != "none" and trial.number != RECIPE:
                 watch = PruningReporter(reporter, self._open(trial))
@@ -590,8 +593,7 @@ class Worker:
         states = {FINISHED: State.COMPLETE, FAILED: State.FAIL, PRUNED: State.PRUNED}
         with self.lock:
             self._open(trial).set_user_attr(RESULT, msgspec.to_builtins(trial))
-            study = self.studies[trial.method]
-            study.tell(trial.number, trial.score, state=states[trial.state])
+            self.studies[trial.method].tell(trial.number, trial.score, state=states[trial.state])
             self.write()
 
     def _remove_weights(self, trial: Trial) -> None:
