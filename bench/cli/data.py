@@ -167,8 +167,12 @@ def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
             "python -c \"import mteb; mteb.get_task('STSBenchmark').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
         )
     if name not in (None, "all", *suites):
-        known = [*(wanted.name for wanted in sets), *sorted(suites), "all"]
-        raise UnknownName("data set or suite", str(name), known, hint="bench data list")
+        raise UnknownName(
+            "data set or suite",
+            str(name),
+            [*(wanted.name for wanted in sets), *sorted(suites), "all"],
+            hint="bench data list",
+        )
     return [
         wanted
         for wanted in sets

@@ -140,8 +140,12 @@ def write_vectors(
     if out.suffix.lower() == ".npy":
         np.save(content, vectors_ND)
     else:
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim)
-        table = pa.table({"sentence": pa.array(texts, pa.string()), "vector": column})
+        table = pa.table(
+            {
+                "sentence": pa.array(texts, pa.string()),
+                "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim),
+            }
+        )
         pq.write_table(
             table.replace_schema_metadata({"bench": json.dumps(about)}),
             content,

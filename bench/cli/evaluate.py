@@ -177,8 +177,11 @@ def evaluate(
 
 def write_sentences(file: Path, config: RunConfig) -> None:
     """One JSON object per line, {"sentence": ...}: the distinct sentences of every task, as they are encoded."""
-    data = DataFolder(Path(config.data) if config.data else None, offline=config.offline)
-    sentences = scored_sentences_of(config.suites, config.text, data)
+    sentences = scored_sentences_of(
+        config.suites,
+        config.text,
+        DataFolder(Path(config.data) if config.data else None, offline=config.offline),
+    )
     lines = [json.dumps({"sentence": text}, ensure_ascii=False) + "\n" for text in sentences]
     write_or_fail(file, "".join(lines).encode("utf-8", "surrogatepass"))
     click.echo(f"{len(sentences):,} sentences: {file}")

@@ -109,10 +109,9 @@ def _list(registry: Registry, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(rows))
         return
-    rows.sort(key=lambda row: row["settings"] == ("none",))
     listed = [
         (*(row[key] for key in ("name", "year", "family", "summary")), ", ".join(row["settings"]))
-        for row in rows
+        for row in sorted(rows, key=lambda row: row["settings"] == ("none",))
     ]
     columns = (
         *("method", "year", Column("family", wrap=12), Column("summary", wrap=24)),
@@ -135,13 +134,14 @@ def year_of(paper: str) -> str:
 def show(facts: Facts, *, everything: bool = False) -> None:
     """Paper, settings, keys and recipes; or ``everything``."""
     say(": ".join(filter(None, (facts["name"], facts["summary"]))))
-    head = {
-        **{key: facts[key] for key in ("paper", "trains", "from")},
-        "settings": ", ".join(facts["settings"]),
-        "--variant": ", ".join(facts["variants"]),
-        "--set": ", ".join(key for key, value in facts["keys"].items() if value["own"]),
-    }
-    print_facts(head.items())
+    print_facts(
+        [
+            *((key, facts[key]) for key in ("paper", "trains", "from")),
+            ("settings", ", ".join(facts["settings"])),
+            ("--variant", ", ".join(facts["variants"])),
+            ("--set", ", ".join(key for key, value in facts["keys"].items() if value["own"])),
+        ]
+    )
     click.echo()
     if everything:
         click.echo("\n".join([*lines(facts["about"]), ""]))
@@ -167,31 +167,29 @@ def show_part(facts: Facts, part: str, *more: Grid) -> None:
 
 
 def _variants(facts: Facts) -> Grid:
-    rows = [
-        (name, key, value_text(value))
-        for name, changes in facts["variants"].items()
-        for key, value in changes.items()
-    ]
     return grid(
         ("variant", "key", Column("value", wrap=LONGEST)),
-        rows,
+        [
+            (name, key, value_text(value))
+            for name, changes in facts["variants"].items()
+            for key, value in changes.items()
+        ],
         title="what variants change (METHOD+VARIANT)",
     )
 
 
 def _keys(facts: Facts) -> Grid:
     """A row for each recipe key: its default, its meaning, the source of the default, and what other sources say."""
-    rows = [
-        (
-            key,
-            value_text(value["default"]),
-            "; ".join(filter(None, (value["help"], value["source"], value["note"]))),
-        )
-        for key, value in facts["keys"].items()
-    ]
     return grid(
         ("key", Column("default", wrap=LONGEST), Column("source", wrap=LONGEST)),
-        rows,
+        [
+            (
+                key,
+                value_text(value["default"]),
+                "; ".join(filter(None, (value["help"], value["source"], value["note"]))),
+            )
+            for key, value in facts["keys"].items()
+        ],
         title="recipe keys (--set KEY=VALUE); the method's come last",
     )
 

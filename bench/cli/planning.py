@@ -488,14 +488,17 @@ class RunReporter:
         """Task, loss, the best dev score and its step, speed: those that are known."""
         fields = self.fields
         speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
-        parts = (
-            fields.get("task"),
-            fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
-            fields.get("best") is not None
-            and f"dev best {fields['best']:.2f} at {fields['best_step']}",
-            speed and f"{speed:.0f} sentences/s",
-        )
-        return [part for part in parts if part]
+        return [
+            part
+            for part in (
+                fields.get("task"),
+                fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
+                fields.get("best") is not None
+                and f"dev best {fields['best']:.2f} at {fields['best_step']}",
+                speed and f"{speed:.0f} sentences/s",
+            )
+            if part
+        ]
 
     def _say(self, text: str, style: str = "") -> None:
         if self.plain:

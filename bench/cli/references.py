@@ -109,9 +109,13 @@ def choose_printed(
     paper, table = split_name(name) if name else (None, None)
     numbers = [one for one in results(paper=paper, table=table) if one.own_result or not own]
     for key, values in wanted.items():
-        names = [_names(number, key) for number in numbers]
         numbers = matching(
-            *(numbers, names, key, values), "among these printed numbers", "bench references"
+            numbers,
+            [_names(number, key) for number in numbers],
+            key,
+            values,
+            "among these printed numbers",
+            "bench references",
         )
     if not numbers:
         raise BenchError(

@@ -213,11 +213,19 @@ def list_parts(as_json: bool) -> None:
             for part in contents()
         )
         return
-    rows = [
-        (one.paper, one.part, one.shows, "no" if one.how == NO else "yes", one.command or one.why)
-        for one in contents()
-    ]
-    print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
+    print_columns(
+        (
+            (
+                one.paper,
+                one.part,
+                one.shows,
+                "no" if one.how == NO else "yes",
+                one.command or one.why,
+            )
+            for one in contents()
+        ),
+        headings=("paper", "part", "shows", "again", "command, or why not"),
+    )
 
 
 # --- the results: our scores beside the printed ones ---

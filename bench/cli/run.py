@@ -708,8 +708,11 @@ def launch(arguments: Sequence[str], count: int) -> int:
         try:
             elastic_launch(config, sys.executable)("-m", "bench", *arguments)
         except ChildFailedError as error:
-            codes = {rank: int(failure.exitcode) for rank, failure in error.failures.items()}
-            return _exit_code(codes, count, Path(logs))
+            return _exit_code(
+                {rank: int(failure.exitcode) for rank, failure in error.failures.items()},
+                count,
+                Path(logs),
+            )
         except SignalException:
             return 130
     return 0

@@ -224,12 +224,14 @@ def show_space(
     if as_json:
         print_json([{**to_builtins(study), "seconds": seconds or None}])
         return
-    rows = [
-        (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
-        for method, job in jobs.items()
-        for key, axis in job.space.items()
-    ]
-    print_columns(rows, headings=("method", "key", "now", "searched", "source"))
+    print_columns(
+        (
+            (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
+            for method, job in jobs.items()
+            for key, axis in job.space.items()
+        ),
+        headings=("method", "key", "now", "searched", "source"),
+    )
     click.echo()
     say(f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process")
     say(study.overlap)

@@ -79,13 +79,17 @@ def _show(facts: dict[str, Any]) -> None:
     """Protocol, metric, items and sub-datasets of each task."""
     plugin = suite_plugin(facts["name"])
     average = list_names(facts["average"] or (), 9)
-    about = {
-        facts["name"]: f"{facts['title']}: {facts['description']}",
-        "average": f"mean of {average}, each rounded to 2 decimals" if average else "",
-        "defined in": f"{plugin.package} {plugin.version}" if plugin else f"docs/{facts['docs']}",
-        "data": f"bench data list {facts['name']}",
-    }
-    print_facts(about.items())
+    print_facts(
+        [
+            (facts["name"], f"{facts['title']}: {facts['description']}"),
+            ("average", f"mean of {average}, each rounded to 2 decimals" if average else ""),
+            (
+                "defined in",
+                f"{plugin.package} {plugin.version}" if plugin else f"docs/{facts['docs']}",
+            ),
+            ("data", f"bench data list {facts['name']}"),
+        ]
+    )
     click.echo()
     rows = [
         (

@@ -157,8 +157,12 @@ class Case:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
         own = cls.own_backbone
         backbone = Reference(own, "unknown", None) if own else resolve(self.backbone)
-        recipes = read(self.plugin.folder, self.plugin.name).recipes
-        entry = choose(recipes, self.setting, self.backbone, self.variant)
+        entry = choose(
+            read(self.plugin.folder, self.plugin.name).recipes,
+            self.setting,
+            self.backbone,
+            self.variant,
+        )
         recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
         return build_method(
@@ -555,9 +559,12 @@ def score_follows_from_predictions(case: TaskCase) -> str:
 
 
 def _scored_again(result: TaskResult, arrays: Mapping[str, np.ndarray]) -> Any:
-    key = ScoreKey(result.suite, result.task, result.protocol, result.text)
     try:
-        return rescore(key, arrays, result.metric)
+        return rescore(
+            ScoreKey(result.suite, result.task, result.protocol, result.text),
+            arrays,
+            result.metric,
+        )
     except BenchError as error:
         raise Failed(error.message) from None
 

@@ -103,11 +103,12 @@ def find_model(
     Raises BenchError if it is not a model, or for options that do not go with it.
     """
     text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
-    overrides = {**(values or {}), **({"prompt": one_value(prompt)} if prompt else {})}
-    if prompts:
-        overrides["prompts"] = one_value(
-            json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
-        )
+    by_task = json.dumps(dict(prompts or {}), sort_keys=True, ensure_ascii=False)
+    overrides = {
+        **(values or {}),
+        **({"prompt": one_value(prompt)} if prompt else {}),
+        **({"prompts": one_value(by_task)} if prompts else {}),
+    }
     if server not in (None, ServerOptions()) and not text.startswith(ADDRESSES):
         raise BenchError(
             "--model, --batch, --dimensions and --key-env are for a server; "
@@ -692,12 +693,15 @@ class ServerModel(ExternalModel):
             time.sleep(min(remaining, 0.2))
 
     def _post(self, texts: list[str]) -> Any:
-        body = {"model": self.recipe["model"], "input": texts, "encoding_format": "float"}
-        if self.recipe.get("dimensions"):
-            body["dimensions"] = self.recipe["dimensions"]
+        dimensions = self.recipe.get("dimensions")
         return requests.post(
             self.recipe["address"],
-            json=body,
+            json={
+                "model": self.recipe["model"],
+                "input": texts,
+                "encoding_format": "float",
+                **({"dimensions": dimensions} if dimensions else {}),
+            },
             headers={"User-Agent": "sentence-bench"},
             auth=self._authorise,  # without it a .netrc would replace the key
             timeout=SECONDS,

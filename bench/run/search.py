@@ -396,8 +396,11 @@ def definition(
 def _identity(study: Study) -> dict[str, Any]:
     """What the commands of one search have in common, as JSON."""
     content = json.loads(msgspec.json.encode(study))
-    for method, facts in content.pop("methods").items():
-        content |= {f"{method}.{key}": fact for key, fact in facts.items()}
+    content |= {
+        f"{method}.{key}": fact
+        for method, facts in content.pop("methods").items()
+        for key, fact in facts.items()
+    }
     differing = {"name", "trials", "created", "command", "overlap", "suites"}
     return {key: content[key] for key in content.keys() - differing}
 
