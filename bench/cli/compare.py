@@ -34,8 +34,7 @@ from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
-from bench.runs import RunsFolder
-from bench.runs.store import Run, read_record
+from bench.runs.store import Run, RunsFolder, read_record
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import as_data, items_grid, print_tables, render
 

@@ -33,7 +33,6 @@ from bench.method import Method, Recipe, Value, prompted, task_prompt
 from bench.references import find_checkpoint
 from bench.run import plan
 from bench.run.config import RunConfig
-from bench.run.plan import backbone_of, find_run
 from bench.run.plugins import Plugin, Registry, discover
 from bench.runs import RunsFolder
 from bench.runs.record import PRETRAINED, public_name
@@ -183,8 +182,8 @@ def plan_model(
         raise BenchError(
             f"--fresh: {model.run} is a run, and would be trained again", "leave --fresh out"
         )
-    run = find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
-    backbone = backbone_of(run.record, run.plugin)
+    run = plan.find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
+    backbone = plan.backbone_of(run.record, run.plugin)
     backbone = replace(
         backbone if run.plugin.cls.own_backbone else ready(backbone),
         title="".join(config.names) or str(run.record.provenance.backbone.title or ""),

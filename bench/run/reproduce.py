@@ -28,9 +28,8 @@ from bench.references import (
     rows,
     scored_from,
 )
-from bench.run import plan
 from bench.run.config import RunConfig, series
-from bench.run.plan import NOT_TRAINED, PlannedRun, learns
+from bench.run.plan import NOT_TRAINED, PlannedRun, learns, make_all
 from bench.run.plugins import Registry
 from bench.run.recipes import check_overrides, merge
 from bench.runs import Run, RunsFolder
@@ -138,8 +137,9 @@ def runs_of(
     Raises BenchError for a filter or a backbone that fits no row.
     """
     drawn = [one for one in figure_runs() if one.part == part]
-    printed = {row.first.backbone for row in printed_rows(part)}
-    printed = printed or {name for one in figure_runs() for name in one.backbones}
+    printed = {row.first.backbone for row in printed_rows(part)} or {
+        name for one in figure_runs() for name in one.backbones
+    }
     runs = [
         _of_row(row, place, registry, released)
         for row in printed_rows(part, filters)
@@ -358,13 +358,13 @@ def plan_runs(
     store: RunsFolder,
     data: DataFolder,
     ready: Callable[[Reference], Reference],
-) -> list[plan.PlannedRun]:
+) -> list[PlannedRun]:
     """Plan each of these runs, as ``bench run`` does, or note the error that prevents it. The seeds of ``config`` are the user's."""
     for run in runs:
         run.planned, run.error = (), None
         try:
             configs = _configs(run, seeds_of(run, runs, config.seeds), config, store)
-            run.planned = tuple(plan.make_all(configs, registry, data, ready))
+            run.planned = tuple(make_all(configs, registry, data, ready))
         except BenchError as error:
             run.error = error
     return [planned for run in runs for planned in run.planned]

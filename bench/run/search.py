@@ -38,21 +38,18 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from filelock import FileLock, Timeout
-from msgspec import structs
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Recipe, Reporter, Value, seed_for
-from bench.method.contract import STEPS, budget_of
+from bench.method.contract import STEPS, Recipe, Reporter, Value, budget_of, seed_for
 from bench.run.config import RunConfig, toml_lines
 from bench.run.execute import VECTORS, execute
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.plugins import Plugin
 from bench.run.recipes import BACKBONES, WHOLE, fits, parse, read, wrong_kind
-from bench.runs import RunsFolder
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
     AS_ALL_TRIALS,
@@ -69,7 +66,7 @@ from bench.runs.searches import (
     best_trial,
     read_search,
 )
-from bench.runs.store import CHECKPOINT
+from bench.runs.store import CHECKPOINT, RunsFolder
 
 # --- the space ---
 
@@ -232,7 +229,7 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
             if label.startswith("--space")
             else '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor',
         ) from None
-    return structs.replace(axis, low=low, high=high, scale=scale, factor=None)
+    return msgspec.structs.replace(axis, low=low, high=high, scale=scale, factor=None)
 
 
 def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
@@ -390,7 +387,7 @@ def definition(
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(_identity(study), sort_keys=True).encode()).hexdigest()
-    return structs.replace(study, name=name or f"search-{digest[:8]}")
+    return msgspec.structs.replace(study, name=name or f"search-{digest[:8]}")
 
 
 def _identity(study: Study) -> dict[str, Any]:
@@ -452,7 +449,9 @@ class Worker:
                         f"{folder} holds another search, with another {list_names(others)}",
                         f"--name NEW begins another one; {SUMMARY} in the folder has its values",
                     )
-                study = structs.replace(before.study, trials=max(before.study.trials, study.trials))
+                study = msgspec.structs.replace(
+                    before.study, trials=max(before.study.trials, study.trials)
+                )
             self.study = study
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             storage = optuna.storages.JournalStorage(
@@ -529,7 +528,7 @@ class Worker:
             dev, steps, state = [max(seen.values())], max(seen), PRUNED
         except RunFailed as failed:
             state, error = FAILED, failed.message
-        ended = structs.replace(
+        ended = msgspec.structs.replace(
             trial,
             state=state,
             dev=tuple(dev),
