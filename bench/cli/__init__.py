@@ -94,8 +94,7 @@ class Verbs(HelpfulGroup):
         if name not in VERBS:
             return None
         module = importlib.import_module(f"bench.cli.{'publish' if name == 'submit' else name}")
-        command: click.Command = getattr(module, name)
-        return command
+        return getattr(module, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -121,11 +120,8 @@ class Verbs(HelpfulGroup):
         ctx.meta[TYPED] = [*ctx._protected_args, *ctx.args]
         try:
             return super().invoke(ctx)
-        except BenchError as error:
-            show_error(error)
-            ctx.exit(error.exit_code)
-        except click.UsageError as error:  # click's own: an unknown option, a missing argument
-            show_error(usage_error(error))
+        except (BenchError, click.UsageError) as error:  # click's: an unknown option, for example
+            show_error(error if isinstance(error, BenchError) else usage_error(error))
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)

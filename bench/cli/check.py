@@ -13,9 +13,9 @@ from bench.base.errors import Finding
 from bench.cli.options import (
     data_option,
     json_option,
-    json_text,
     parse_overrides,
     print_findings,
+    print_json,
     warn,
 )
 from bench.data.sets import DataFolder
@@ -55,14 +55,14 @@ def run_checks(
     failures = 0
     for name in names:
         if name.endswith(".toml"):
-            _check_toml(Path(name))
+            file = Path(name)
+            warn(f"{file}: {_check_toml(file)}")
             continue
         for checked, findings in _findings(name, parse_overrides(pairs), plugins, data).items():
             failed = sum(finding.failed for finding in findings)
             failures += failed
             if as_json:
-                facts = {"name": checked, "findings": [asdict(finding) for finding in findings]}
-                click.echo(json_text(facts))
+                print_json([{"name": checked, "findings": list(map(asdict, findings))}])
             else:
                 print_findings(findings, checked)
                 click.echo(f"{failed} failed" if failed else "the contract is kept")
@@ -73,31 +73,29 @@ def _findings(
     name: str, overrides: Mapping[str, str], plugins: Sequence[Path], data: Path | None
 ) -> dict[str, list[Finding]]:
     """Of each method and suite that a file defines, or of the one with that name."""
-    from bench.run.conformance import check as check_method
-    from bench.run.conformance import check_suite
+    from bench.run import conformance
 
     folder, file = DataFolder(data), Path(name)
     folder.check_root()
     if name in suite_names():
-        return {name: check_suite(suite(name), folder)}
+        return {name: conformance.check_suite(suite(name), folder)}
     if file.suffix != ".py":
-        return {name: check_method(discover(plugins)[name], overrides)}
+        return {name: conformance.check(discover(plugins)[name], overrides)}
     methods = discover([file]).plugins.values()
     use_files([file])
-    suites = filter(None, map(suite_plugin, suite_names()))
-    checked = {
-        one.name: check_method(one, overrides) for one in methods if one.package == str(file)
-    }
-    return checked | {
-        one.suite.name: check_suite(one.suite, folder) for one in suites if one.package == str(file)
+    return {
+        one.name: conformance.check(one, overrides) for one in methods if one.package == str(file)
+    } | {
+        one.suite.name: conformance.check_suite(one.suite, folder)
+        for one in filter(None, map(suite_plugin, suite_names()))
+        if one.package == str(file)
     }
 
 
-def _check_toml(file: Path) -> None:
-    """Raises BenchError for a plan or a recipe that cannot be used."""
+def _check_toml(file: Path) -> str:
+    """What it is. Raises BenchError for a plan or a recipe that cannot be used."""
     if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
-        warn(f"{file}: a plan of {len(read_plan(file).runs)} [[run]]")
-        return
+        return f"a plan of {len(read_plan(file).runs)} [[run]]"
     recipe = read_custom(file)
     check_values(discover()[recipe.method].cls, recipe.values, str(file))
-    warn(f"{file}: a recipe of {recipe.method}")
+    return f"a recipe of {recipe.method}"

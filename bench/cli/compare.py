@@ -3,10 +3,10 @@ are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import structs
@@ -32,24 +32,11 @@ from bench.cli.options import (
 )
 from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
+from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
-from bench.runs import RunsFolder
-from bench.runs.store import Run, read_record
+from bench.runs.store import Run, RunsFolder, read_record
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import as_data, items_grid, print_tables, render
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bench.compare.statistics.table import Table
-
-FORMATS = ["table", "md", "latex", "csv", "json", "html"]
-HELP = {
-    "with_paper": "The printed value, ours minus it, and whether the two are consistent.",
-    "items": "For two runs: the items on which they disagree most.",
-    "baseline": "The row to compare with; it must match exactly one. [default: simcse]",
-    "task": "Only this task; a single one is the column that is tested. May be repeated.",
-}
 
 
 @click.command()
@@ -61,8 +48,16 @@ HELP = {
 @click.option("--variant", help="Only these variants; none = the method as its paper has it.")
 @click.option("--suite", help="Only these suites.")
 @click.option("--text", help="Only this text form: tokenised, raw.")
-@click.option("--baseline", metavar="ROW", help=HELP["baseline"])
-@click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
+@click.option(
+    "--baseline",
+    metavar="ROW",
+    help="The row to compare with; it must match exactly one. [default: simcse]",
+)
+@click.option(
+    "--with-paper",
+    is_flag=True,
+    help="The printed value, ours minus it, and whether the two are consistent.",
+)
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
 @click.option(
     "--strict",
@@ -76,8 +71,15 @@ HELP = {
     is_flag=True,
     help="Every table in full, not only the first.",
 )
-@click.option("--items", "items", is_flag=True, help=HELP["items"])
-@click.option("--task", "tasks", multiple=True, help=HELP["task"])
+@click.option(
+    "--items", "items", is_flag=True, help="For two runs: the items on which they disagree most."
+)
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    help="Only this task; a single one is the column that is tested. May be repeated.",
+)
 @click.option(
     "--top",
     type=click.IntRange(1),
@@ -87,7 +89,13 @@ HELP = {
 )
 @data_option
 @suite_file_option
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "md", "latex", "csv", "json", "html"]),
+    default="table",
+    show_default=True,
+)
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -154,7 +162,12 @@ def compare(
     elif first_alone:
         _show_first(tables)
     else:
-        _show_all(tables)
+        for i, table in enumerate(tables):
+            click.echo("\n" * bool(i), nl=False)
+            if sentence := table_answer(table):
+                say(sentence)
+                click.echo()
+            print_tables([table])
     if html is not None:
         write_or_fail(html, page.encode(), hint="--html FILE in another folder")
         click.echo(f"page: {html}", err=form != "table")
@@ -188,9 +201,10 @@ def choose(
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
     if not finished:
-        where = f"in {store.path}" if not references else "among those named"
-        hint = "bench runs" if fitting else "bench run ..., or another folder: --runs DIR"
-        raise BenchError(f"no finished run {where}", hint)
+        raise BenchError(
+            f"no finished run {'among those named' if references else f'in {store.path}'}",
+            "bench runs" if fitting else "bench run ..., or another folder: --runs DIR",
+        )
     return finished
 
 
@@ -208,11 +222,13 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
             known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
             check_names(key, names, known, "among the scores of these runs", "bench runs")
             kept = [
-                tuple(s for s in r.record.scores if (getattr(s, key) or "none") in names)
-                for r in runs
+                tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
+                for run in runs
             ]
-            pairs = zip(runs, kept, strict=True)
-            runs = [Run(structs.replace(run.record, scores=s), run.folder) for run, s in pairs]
+            runs = [
+                Run(structs.replace(run.record, scores=scores), run.folder)
+                for run, scores in zip(runs, kept, strict=True)
+            ]
     return [run for run in runs if run.record.scores or not any(filters.values())]
 
 
@@ -222,10 +238,9 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
 def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Table]:
     """The tables of the published page of these runs, in its order, without costs."""
     records = {run.record.run_id: run.record for run in selected}
-    shown = board_tables(judged_tables(selected, extras=False), records)
     tables = [
         replace(one.table, rows=tuple(replace(row, cost=None) for row in one.table.rows))
-        for one in shown
+        for one in board_tables(judged_tables(selected, extras=False), records)
     ]
     if options.strict:
         refuse_footnotes(tables)
@@ -238,8 +253,7 @@ def _show_first(tables: Sequence[Table]) -> None:
     say(answer(tables))
     click.echo()
     print_tables([first])
-    others = [_line(table, first) for table in tables if table is not first]
-    if others:
+    if others := [_line(table, first) for table in tables if table is not first]:
         click.echo()
         print_columns(others, headings=("other tables", "rows that may be the best"))
         click.echo()
@@ -258,15 +272,6 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
         return name, f"not tested; highest {row_name(rows[0][0], table)} {score(rows[0][1].mean)}"
     top = [f"{row_name(row, table)} {score(cell.mean)}" for row, cell in rows if row.may_be_best]
     return name, list_names(top, 5)
-
-
-def _show_all(tables: Sequence[Table]) -> None:
-    for i, table in enumerate(tables):
-        click.echo("\n" * bool(i), nl=False)
-        if sentence := table_answer(table):
-            say(sentence)
-            click.echo()
-        print_tables([table])
 
 
 def _show_items(

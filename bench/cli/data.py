@@ -71,7 +71,16 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
     """
     folder = DataFolder(data)
     folder.check_root()
-    _show([(wanted, folder.look(wanted)) for wanted in _chosen(name)], name, as_json, LIST_NOTES)
+    _show(
+        [(wanted, folder.look(wanted)) for wanted in _chosen(name)],
+        name,
+        as_json,
+        notes=(
+            "judged by file names; to read every byte: bench data check",
+            "to get what is missing: bench data fetch NAME, or a suite, or all",
+            "data folder: --data DIR, or BENCH_DATA",
+        ),
+    )
 
 
 @data.command()
@@ -89,9 +98,10 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
     _show(states, name, as_json)
     for wanted, state in states:
         if state.status == "damaged":
-            command = f"bench data check {wanted.name}{f' --data {data}' if data else ''}"
             raise DataDamaged(
-                f"damaged: {wanted.name}", f"{command} says which file and how to get it"
+                f"damaged: {wanted.name}",
+                f"bench data check {wanted.name}{f' --data {data}' if data else ''} "
+                "says which file and how to get it",
             )
         if name is not None and state.status == "missing":
             folder.open(wanted)  # raises with what was looked for and where
@@ -139,9 +149,8 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, as_json: bool) -
             code = 2
     for wanted in chosen.values():
         state = folder.check(wanted)
-        where = f", in {', '.join(state.places)}" if state.places else ""
-        line = f"{wanted.name}: {state.status}{where}"
-        click.echo(json_text(_as_data(wanted, state)) if as_json else line)
+        line = ", in ".join(filter(None, [state.status, ", ".join(state.places)]))
+        click.echo(json_text(_as_data(wanted, state)) if as_json else f"{wanted.name}: {line}")
     raise click.exceptions.Exit(code)
 
 
@@ -158,21 +167,18 @@ def _chosen(name: str | None, *, fetched: bool = False) -> list[DataSet]:
             "python -c \"import mteb; mteb.get_task('STSBenchmark').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
         )
     if name not in (None, "all", *suites):
-        known = [*(wanted.name for wanted in sets), *sorted(suites), "all"]
-        raise UnknownName("data set or suite", str(name), known, hint="bench data list")
+        raise UnknownName(
+            "data set or suite",
+            str(name),
+            [*(wanted.name for wanted in sets), *sorted(suites), "all"],
+            hint="bench data list",
+        )
     return [
         wanted
         for wanted in sets
         if (name in (None, "all") or name in wanted.suites)
         and (not fetched or (wanted.kind != "built-in" and sources_of(wanted)))
     ]
-
-
-LIST_NOTES = (
-    "judged by file names; to read every byte: bench data check",
-    "to get what is missing: bench data fetch NAME, or a suite, or all",
-    "data folder: --data DIR, or BENCH_DATA",
-)
 
 
 def _show(
@@ -240,12 +246,15 @@ USES = {"corpus": "training", "vectors": "word vectors", "built-in": "demo"}
 """Kind of a set that no suite scores -> its use."""
 
 
-ABOUT = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source")
-
-
 def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
     return {
-        **{key: getattr(wanted, key) for key in (*ABOUT, "cite", "get", "forms")},
+        **{
+            key: getattr(wanted, key)
+            for key in (
+                *("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms"),
+                *("source", "cite", "get", "forms"),
+            )
+        },
         "status": state.status,
         "found_forms": list(state.forms),
         "places": list(state.places),
@@ -269,15 +278,13 @@ def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
 
 # --- ``bench data overlap``: which sentences of the evaluation sets stand in a training corpus ---
 
-SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, those with sentences of their own
-
 
 @data.command()
 @click.argument("corpus")
 @click.option(
     "--suite",
     "suites",
-    default=SUITES,
+    default="sts,cxc,transfer,clustering",  # that papers report, and have sentences of their own
     show_default=True,
     help="Suites whose sentences are looked for; or all.",
 )
@@ -326,12 +333,16 @@ def overlap(
     tasks = _sentences(DataFolder(data, offline=True), comma_list(suites), text)
     reporter, found = RunReporter(), list[Match]()
     reporter.phase("rows", len(opened))
-    note = found.append if matches is not None else None
-    overlaps = count_overlaps(opened, tasks, progress=reporter.advance, found=note)
+    overlaps = count_overlaps(
+        opened,
+        tasks,
+        progress=reporter.advance,
+        found=found.append if matches is not None else None,
+    )
     if matches is not None:
         rows = ({**asdict(match), "similarity": round(match.similarity, 4)} for match in found)
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        write_or_fail(matches, text.encode(), "--matches FILE")
+        written = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_or_fail(matches, written.encode(), "--matches FILE")
     if as_json:
         about = {"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened)}
         click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
@@ -356,9 +367,9 @@ def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[Score
             read = task.load(data, text)
         except DataMissing as error:
             missing.setdefault(error.message, error)
-            continue
-        if sentences := scored_sentences(read):
-            loaded.append(ScoredSentences(name, task.name, read.form, sentences))
+        else:
+            if sentences := scored_sentences(read):
+                loaded.append(ScoredSentences(name, task.name, read.form, sentences))
     if not loaded and missing:
         raise next(iter(missing.values()))
     for problem in missing:

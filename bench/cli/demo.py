@@ -17,8 +17,7 @@ from bench.cli.run import run_all
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus
 from bench.run.config import Plan, RunConfig
-from bench.runs import RunRecord, RunsFolder
-from bench.runs.store import Run
+from bench.runs import Run, RunRecord, RunsFolder
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import print_tables
 

@@ -113,7 +113,6 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         )
     registry, store = discover(), RunsFolder(runs)
     device = devices.choose_device("auto")
-    disk = shutil.disk_usage(store.path if store.path.exists() else Path.cwd())
     facts: dict[str, Any] = {
         "bench": __version__,
         "python": platform.python_version(),
@@ -131,7 +130,9 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "runs": str(store.path.resolve()),
         "records": len(store.ids()),
         "cache": str(default_cache()),
-        "disk free": size(disk.free),
+        "disk free": size(
+            shutil.disk_usage(store.path if store.path.exists() else Path.cwd()).free
+        ),
     }
     return facts | {"next": next_command(facts, data, runs)}
 
@@ -165,16 +166,22 @@ def findings(facts: dict[str, Any]) -> list[Finding]:
         "disk free": facts["disk free"],
     }
     lines = [Finding("machine", what, AGREES, text) for what, text in about.items()]
-    for extra, whole in facts["extras"].items():
-        outcome, text = (AGREES, "installed") if whole else (UNCHECKED, "not installed")
-        hint = "" if whole else f"pip install 'sentence-bench[{extra}]'"
-        lines.append(Finding("extra", extra, outcome, text, hint=hint))
+    lines += [
+        Finding("extra", extra, AGREES, "installed")
+        if whole
+        else Finding(
+            *("extra", extra, UNCHECKED, "not installed"),
+            hint=f"pip install 'sentence-bench[{extra}]'",
+        )
+        for extra, whole in facts["extras"].items()
+    ]
     lines += [Finding("plugin", "left out", DIFFERS, text) for text in facts["left out"]]
     for state in facts["data"]:
-        outcome = UNCHECKED if state["missing"] else AGREES
         text = f"{state['tasks'] - len(state['missing'])} of {plural(state['tasks'], 'task')}"
         hint = f"bench data fetch {state['suite']} --data DIR" if state["missing"] else ""
-        lines.append(Finding("data", state["suite"], outcome, text, hint=hint))
+        lines.append(
+            Finding("data", state["suite"], UNCHECKED if hint else AGREES, text, hint=hint)
+        )
     return lines
 
 

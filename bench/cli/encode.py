@@ -19,7 +19,6 @@ from bench.base.files import files_sha256, write_or_fail
 from bench.base.text import size
 from bench.cli.options import (
     backbone_offline_option,
-    device_option,
     json_option,
     json_text,
     plain_option,
@@ -50,7 +49,7 @@ FORMATS = (".npy", ".parquet")
     "--column",
     help="Column of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).",
 )
-@device_option
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option("--fresh", is_flag=True, help="Replace an existing file.")
 @backbone_offline_option
 @runs_option
@@ -84,11 +83,12 @@ def encode(
     for note in run.notes:
         warn(f"warning: {note}")
     device = choose_device(device)
-    files = (path for path in run.checkpoint.rglob("*") if path.is_file())
     about = {  # what decides the vectors
         "run": run.record.run_id,
         "fingerprint": run.record.fingerprint,
-        "checkpoint": files_sha256(files, run.checkpoint),
+        "checkpoint": files_sha256(
+            (path for path in run.checkpoint.rglob("*") if path.is_file()), run.checkpoint
+        ),
         "backbone": to_builtins(run.record.provenance.backbone),
         "method": run.plugin.sha256,
     }
@@ -120,8 +120,10 @@ def check_target(out: Path, fresh: bool) -> None:
     if out.suffix.lower() not in FORMATS:
         raise BenchError(f"--to {out}: unknown format '{out.suffix}'", hint)
     if out.exists() and (out.is_dir() or not fresh):
-        problem = "is a folder" if out.is_dir() else "exists already"
-        raise BenchError(f"--to {out}: {problem}", "--fresh replaces a file; or another name")
+        raise BenchError(
+            f"--to {out}: {'is a folder' if out.is_dir() else 'exists already'}",
+            "--fresh replaces a file; or another name",
+        )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise BenchError(f"--to {out}: {out.parent} is not a folder that you may write to", hint)
 
@@ -138,10 +140,17 @@ def write_vectors(
     if out.suffix.lower() == ".npy":
         np.save(content, vectors_ND)
     else:
-        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim)
-        names, schema = ["sentence", "vector"], {"bench": json.dumps(about)}
-        table = pa.table([pa.array(texts, pa.string()), column], names=names)
-        pq.write_table(table.replace_schema_metadata(schema), content, use_dictionary=False)
+        table = pa.table(
+            {
+                "sentence": pa.array(texts, pa.string()),
+                "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors_ND.reshape(-1)), dim),
+            }
+        )
+        pq.write_table(
+            table.replace_schema_metadata({"bench": json.dumps(about)}),
+            content,
+            use_dictionary=False,
+        )
     hint = "free disk space, or another --to"
     write_or_fail(out, content.getvalue(), hint)
     facts = {**about, "rows": rows, "dim": dim, "dtype": "float32", "bytes": out.stat().st_size}

@@ -141,7 +141,6 @@ def evaluate(
             "one name for each, in their order",
         )
     check_prompts(dict(prompts), config.suites)
-    server = ServerOptions(server_model, batch, dimensions, key_env)
     encoders, plans = [], []
     for model, title in zip(models, titles or [""] * len(models), strict=True):
         encoder = find_model(
@@ -151,7 +150,7 @@ def evaluate(
             prompt=prefix,
             prompts=dict(prompts),
             values=config.overrides,
-            server=server,
+            server=ServerOptions(server_model, batch, dimensions, key_env),
         )
         encoders.append(encoder)
         titled = replace(config, names=(title,) if title else ())
@@ -162,8 +161,8 @@ def evaluate(
         if not run.provisional and (line := check_model(run)):
             warn(line)
     if dry_run:
-        pending = tuple(item for plan in plans for item in plan.to_fetch)
-        show_plan(Planned(planned, pending), store, config, as_json, everything=True)
+        whole = Planned(planned, tuple(item for plan in plans for item in plan.to_fetch))
+        show_plan(whole, store, config, as_json, everything=True)
         raise click.exceptions.Exit(worst)
     records: dict[str, RunRecord] = {}
     with reporting(plain or as_json) as reporter:
@@ -178,8 +177,11 @@ def evaluate(
 
 def write_sentences(file: Path, config: RunConfig) -> None:
     """One JSON object per line, {"sentence": ...}: the distinct sentences of every task, as they are encoded."""
-    data = DataFolder(Path(config.data) if config.data else None, offline=config.offline)
-    sentences = scored_sentences_of(config.suites, config.text, data)
+    sentences = scored_sentences_of(
+        config.suites,
+        config.text,
+        DataFolder(Path(config.data) if config.data else None, offline=config.offline),
+    )
     lines = [json.dumps({"sentence": text}, ensure_ascii=False) + "\n" for text in sentences]
     write_or_fail(file, "".join(lines).encode("utf-8", "surrogatepass"))
     click.echo(f"{len(sentences):,} sentences: {file}")

@@ -20,8 +20,7 @@ from bench.cli.options import (
 from bench.export import check_export, check_repository, results, upload
 from bench.export import export as write
 from bench.run.plan import find_run, load_run
-from bench.runs import Run, RunsFolder
-from bench.runs.store import read_record
+from bench.runs.store import Run, RunsFolder, read_record
 
 FOLDERS = ("sentence-transformers", "transformers", "mteb")
 

@@ -109,13 +109,14 @@ def _list(registry: Registry, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(rows))
         return
-    rows.sort(key=lambda row: row["settings"] == ("none",))
     listed = [
         (*(row[key] for key in ("name", "year", "family", "summary")), ", ".join(row["settings"]))
-        for row in rows
+        for row in sorted(rows, key=lambda row: row["settings"] == ("none",))
     ]
-    about = (Column("family", wrap=12), Column("summary", wrap=24))
-    columns = ("method", "year", *about, Column("settings", wrap=12, drop=1))
+    columns = (
+        *("method", "year", Column("family", wrap=12), Column("summary", wrap=24)),
+        Column("settings", wrap=12, drop=1),
+    )
     print_grid(grid(columns, listed, notes=["one method: bench methods NAME"]))
 
 
@@ -132,20 +133,25 @@ def year_of(paper: str) -> str:
 
 def show(facts: Facts, *, everything: bool = False) -> None:
     """Paper, settings, keys and recipes; or ``everything``."""
-    name, variants = facts["name"], facts["variants"]
-    say(": ".join(filter(None, (name, facts["summary"]))))
-    method_keys = [key for key, value in facts["keys"].items() if value["own"]]
-    head = {key: facts[key] for key in ("paper", "trains", "from")}
-    head |= {"settings": ", ".join(facts["settings"]), "--variant": ", ".join(variants)}
-    print_facts({**head, "--set": ", ".join(method_keys)}.items())
+    say(": ".join(filter(None, (facts["name"], facts["summary"]))))
+    print_facts(
+        [
+            *((key, facts[key]) for key in ("paper", "trains", "from")),
+            ("settings", ", ".join(facts["settings"])),
+            ("--variant", ", ".join(facts["variants"])),
+            ("--set", ", ".join(key for key, value in facts["keys"].items() if value["own"])),
+        ]
+    )
     click.echo()
     if everything:
         click.echo("\n".join([*lines(facts["about"]), ""]))
         show_part(facts, "recipes", _disagreements(facts), _printed(facts), *_templates(facts))
     else:
         show_part(facts, "", _recipes(facts))
-        more = "all recipe keys, equations, sources, templates, printed results"
-        click.echo(f"{more}: bench methods {name} --all")
+        click.echo(
+            "all recipe keys, equations, sources, templates, printed results: "
+            f"bench methods {facts['name']} --all"
+        )
 
 
 def show_part(facts: Facts, part: str, *more: Grid) -> None:
@@ -161,37 +167,41 @@ def show_part(facts: Facts, part: str, *more: Grid) -> None:
 
 
 def _variants(facts: Facts) -> Grid:
-    rows = [
-        (name, key, value_text(value))
-        for name, changes in facts["variants"].items()
-        for key, value in changes.items()
-    ]
-    columns = ("variant", "key", Column("value", wrap=LONGEST))
-    return grid(columns, rows, title="what variants change (METHOD+VARIANT)")
+    return grid(
+        ("variant", "key", Column("value", wrap=LONGEST)),
+        [
+            (name, key, value_text(value))
+            for name, changes in facts["variants"].items()
+            for key, value in changes.items()
+        ],
+        title="what variants change (METHOD+VARIANT)",
+    )
 
 
 def _keys(facts: Facts) -> Grid:
     """A row for each recipe key: its default, its meaning, the source of the default, and what other sources say."""
-    rows = [
-        (
-            key,
-            value_text(value["default"]),
-            "; ".join(filter(None, (value["help"], value["source"], value["note"]))),
-        )
-        for key, value in facts["keys"].items()
-    ]
-    columns = ("key", Column("default", wrap=LONGEST), Column("source", wrap=LONGEST))
-    return grid(columns, rows, title="recipe keys (--set KEY=VALUE); the method's come last")
+    return grid(
+        ("key", Column("default", wrap=LONGEST), Column("source", wrap=LONGEST)),
+        [
+            (
+                key,
+                value_text(value["default"]),
+                "; ".join(filter(None, (value["help"], value["source"], value["note"]))),
+            )
+            for key, value in facts["keys"].items()
+        ],
+        title="recipe keys (--set KEY=VALUE); the method's come last",
+    )
 
 
 def _recipes(facts: Facts) -> Grid:
     """A row for each recipe, with the short values in which recipes differ; the built-in backbone comes last."""
     recipes = sorted(facts["recipes"], key=lambda recipe: recipe["backbone"] == "builtin")
-    values = {key: [_value(recipe, key) for recipe in recipes] for key in facts["keys"]}
     differing = [
         key
-        for key, texts in values.items()
-        if len(set(texts)) > 1 and max(map(len, texts)) <= LONGEST
+        for key in facts["keys"]
+        for texts in [{_value(recipe, key) for recipe in recipes}]
+        if len(texts) > 1 and max(map(len, texts)) <= LONGEST
     ]
     columns = [
         *(Column("setting", drop=2), Column("recipe", wrap=18), Column("corpus", wrap=8, drop=1)),
@@ -229,19 +239,28 @@ def _templates(facts: Facts) -> list[Grid]:
 
 
 def _disagreements(facts: Facts) -> Grid:
-    columns = [Column(name, wrap=16) for name in ("topic", "paper", "code", "here")]
-    rows = [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]]
-    return grid(columns, rows, title="where paper and code disagree, and what bench does")
+    return grid(
+        [Column(name, wrap=16) for name in ("topic", "paper", "code", "here")],
+        [(d["topic"], d["paper"], d["code"], d["use"]) for d in facts["disagreements"]],
+        title="where paper and code disagree, and what bench does",
+    )
 
 
 def _printed(facts: Facts) -> Grid:
     """The averages that papers print."""
     names = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
-    averages = [one for one in facts["references"] if one["task"] == "Avg."]
-    wrapped = [Column(name, wrap=12) for name in ("backbone", "variant")]
     return grid(
-        ["metric", "setting", *wrapped, Column("Avg.", right=True), "paper", "table"],
-        sorted({tuple(one[name] for name in names) for one in averages}),
+        [
+            *("metric", "setting", Column("backbone", wrap=12), Column("variant", wrap=12)),
+            *(Column("Avg.", right=True), "paper", "table"),
+        ],
+        sorted(
+            {
+                tuple(one[name] for name in names)
+                for one in facts["references"]
+                if one["task"] == "Avg."
+            }
+        ),
         title="averages that papers print, under their names of variants",
         notes=[f"every printed number: bench methods {facts['name']} --json, under references"],
     )

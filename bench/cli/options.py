@@ -67,9 +67,6 @@ suite_file_option = click.option(
     help="Python file that defines a suite of these runs; may be repeated.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-device_option = click.option(
-    "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps."
-)
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain progress lines instead of a live display."
 )
@@ -194,8 +191,13 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
 def print_grid(table: Grid, indent: int = 0) -> None:
     """Print a table as wide as the terminal."""
     console = Console(highlight=False, markup=False, emoji=False)
-    encoding = sys.stdout.encoding or "utf-8"
-    for line in terminal(table, width(), encoding, indent=indent, styled=console.is_terminal):
+    for line in terminal(
+        table,
+        width(),
+        sys.stdout.encoding or "utf-8",
+        indent=indent,
+        styled=console.is_terminal,
+    ):
         console.print(line, soft_wrap=True)
 
 
@@ -224,5 +226,5 @@ def print_findings(findings: Sequence[Finding], title: str = "") -> None:
         )
         for finding in findings
     ]
-    texts = [Column("found", wrap=NARROWEST), Column("what to do", wrap=NARROWEST)]
-    print_grid(grid(["", "where", "check", *texts], rows, title=title), indent=2)
+    columns = ["", "where", "check", *(Column(t, wrap=NARROWEST) for t in ("found", "what to do"))]
+    print_grid(grid(columns, rows, title=title), indent=2)

@@ -70,8 +70,9 @@ def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) 
     """The plan, settled. Raises BenchError for a device or a folder that does not exist."""
     DataFolder(plan.runs[0].data).check_root()
     runs = plan.replaced(offline=True).runs if offline_now() else plan.runs
-    settle = partial(settled, only_look=only_look, ranks=ranks)
-    return Plan(tuple(map(settle, runs)), plan.question)
+    return Plan(
+        tuple(settled(run, only_look=only_look, ranks=ranks) for run in runs), plan.question
+    )
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,12 @@ class Planned:
     to_fetch: tuple[Pending, ...] = ()
 
 
-Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
-
-
-def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planned:
+def prepare(
+    make: Callable[[DataFolder, Callable[[Reference], Reference]], Sequence[PlannedRun]],
+    config: RunConfig,
+    *,
+    only_look: bool = False,
+) -> Planned:
     """The runs that ``make`` plans, given a data folder and a way to get backbones, with everything that they need on this machine.
 
     ``make`` first runs without fetching anything, so the user sees the names, sizes and licences of all that is missing before the
@@ -110,8 +113,9 @@ def prepare(make: Make, config: RunConfig, *, only_look: bool = False) -> Planne
 def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
     """The runs of a settled plan, see :func:`prepare`. Raises BenchError also if a method cannot split its batches."""
     config = plan.runs[0]
-    registry = known_methods(config.plugins)
-    planned = prepare(partial(make_all, plan.runs, registry), config, only_look=only_look)
+    planned = prepare(
+        partial(make_all, plan.runs, known_methods(config.plugins)), config, only_look=only_look
+    )
     check_chunks(planned.runs, config.chunk)
     return planned
 
@@ -141,9 +145,14 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
 
 def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     """Names, sizes and licences; below them the sum and, with ``terms``, the terms of use and the notes, once each."""
-    sizes = ["?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}" for item in pending]
     rows = [
-        (item.name, mb, item.licence, item.where) for item, mb in zip(pending, sizes, strict=True)
+        (
+            item.name,
+            "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
+            item.licence,
+            item.where,
+        )
+        for item in pending
     ]
     archives = {name: sets for item in pending for name, sets in item.archives.items()}
     notes = [
@@ -227,8 +236,9 @@ def show_plan(
 ) -> None:
     """Print the plan and what it would fetch; write nothing. ``everything``: also the default values."""
     device = config.device
-    chunk = config.chunk if isinstance(config.chunk, int) else None
-    rows = plan_rows(plan.runs, store, device, chunk)
+    rows = plan_rows(
+        plan.runs, store, device, config.chunk if isinstance(config.chunk, int) else None
+    )
     if as_json:
         print_json(as_data(rows, plan.to_fetch, device))
         return
@@ -242,8 +252,11 @@ def show_plan(
         print_grid(table)
     click.echo()
     if plan.to_fetch:
-        fetched = "--offline forbids fetching" if config.offline else "a run fetches this first"
-        say(f"not on this machine; {fetched}", hang=2)
+        say(
+            "not on this machine; "
+            + ("--offline forbids fetching" if config.offline else "a run fetches this first"),
+            hang=2,
+        )
         sets = [item.name for item in plan.to_fetch if item.kind != "backbone"]
         if config.data is not None and sets:
             say(
@@ -281,10 +294,13 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
             }
         )
     right = ("steps", "GiB", "time/run", "printed")
-    columns = [Column(name, right=name in right) for name in lines[0]]
-    bases = dict.fromkeys(row.guess.basis for row in rows if row.runs[0].corpus is not None)
     return grid(
-        columns, [line.values() for line in lines], footnotes=list(footnotes), notes=list(bases)
+        [Column(name, right=name in right) for name in lines[0]],
+        [line.values() for line in lines],
+        footnotes=list(footnotes),
+        notes=list(
+            dict.fromkeys(row.guess.basis for row in rows if row.runs[0].corpus is not None)
+        ),
     )
 
 
@@ -307,8 +323,7 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     lines = []
     for number, row in enumerate(rows, 1):
         run, name = row.runs[0], str(number) if len(rows) > 1 else ""
-        learning = learns(run.plugin.cls, run.setting)
-        defaults = merge(run.plugin.cls, None, "", {}, trained=learning)
+        defaults = merge(run.plugin.cls, None, "", {}, trained=learns(run.plugin.cls, run.setting))
         if run.corpus is not None:
             counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, counted))
@@ -319,9 +334,10 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
         ]
         if run.expect:
             lines.append((name, "printed", f"{run.expect['value']:.2f}", run.expect["source"]))
-    columns = ("", "recipe", Column("value", wrap=24), Column("source", wrap=24))
     return grid(
-        columns, lines, notes=[] if everything else ["default values, with their sources: --all"]
+        ("", "recipe", Column("value", wrap=24), Column("source", wrap=24)),
+        lines,
+        notes=[] if everything else ["default values, with their sources: --all"],
     )
 
 
@@ -330,11 +346,12 @@ def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     pending = [run for row in rows for run in row.pending]
     seconds = sum((row.guess.seconds or 0) * len(row.pending) for row in rows)
     needed = disk_bytes(pending)
-    unknown = any(row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows)
     parts = {
         f"total: {plural(len(pending), 'run')} to do": True,
         f"about {duration(seconds)} of training": seconds,
-        "not counting rows whose time is unknown": unknown,
+        "not counting rows whose time is unknown": any(
+            row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows
+        ),
         f"up to {size(needed)} on disk": needed,
         f"{_size(to_fetch)} to fetch": to_fetch,
     }
@@ -345,11 +362,12 @@ def as_data(
     rows: Sequence[PlanRow], pending: Sequence[Pending], device: str
 ) -> Iterator[dict[str, Any]]:
     """A dictionary for each run. ``pending``: what the whole command would fetch."""
-    fetched = ("name", "kind", "bytes", "licence", "where")
-    to_fetch = [{key: getattr(item, key) for key in fetched} for item in pending]
+    to_fetch = [
+        {key: getattr(item, key) for key in ("name", "kind", "bytes", "licence", "where")}
+        for item in pending
+    ]
     for row in rows:
         for run in row.runs:
-            values = run.recipe.values_with_source().items()
             yield {
                 "run_id": None if run.provisional else run.run_id,
                 "fingerprint": None if run.provisional else run.fingerprint,
@@ -362,7 +380,9 @@ def as_data(
                 "notes": list(run.notes),
                 "tasks": list(dict.fromkeys(task.name for task in run.tasks)),
                 "text": run.text,
-                "recipe": {key: asdict(value) for key, value in values},
+                "recipe": {
+                    key: asdict(value) for key, value in run.recipe.values_with_source().items()
+                },
                 "estimate": {**asdict(row.guess), "disk_bytes": disk_bytes([run])},
                 "to_fetch": to_fetch,
                 "device": device,
@@ -468,14 +488,17 @@ class RunReporter:
         """Task, loss, the best dev score and its step, speed: those that are known."""
         fields = self.fields
         speed = task.speed if task.description == "encode" else fields.get("sentences_per_second")
-        parts = (
-            fields.get("task"),
-            fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
-            fields.get("best") is not None
-            and f"dev best {fields['best']:.2f} at {fields['best_step']}",
-            speed and f"{speed:.0f} sentences/s",
-        )
-        return [part for part in parts if part]
+        return [
+            part
+            for part in (
+                fields.get("task"),
+                fields.get("loss") is not None and f"loss {fields['loss']:.4f}",
+                fields.get("best") is not None
+                and f"dev best {fields['best']:.2f} at {fields['best_step']}",
+                speed and f"{speed:.0f} sentences/s",
+            )
+            if part
+        ]
 
     def _say(self, text: str, style: str = "") -> None:
         if self.plain:

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 from msgspec.structs import replace
+from rich.console import Console
+from rich.text import Text
 
 from bench.base.errors import BenchError, printable
 from bench.base.files import writing
@@ -19,7 +21,6 @@ from bench.cli.options import (
     comma_list,
     data_option,
     json_option,
-    json_text,
     no_collection,
     print_grid,
     print_json,
@@ -28,24 +29,12 @@ from bench.cli.options import (
     warn,
 )
 from bench.data.sets import DataFolder
-from bench.publish.build import Outcome
-from bench.publish.build import publish as build
+from bench.publish import build
 from bench.publish.gather import SENDER_FILE, check_submission
 from bench.runs.store import CURVE, RECORD, RunsFolder, predictions_name, read_record
 from bench.show.tables.report import report_grids
 
 SHOWN = 20  # lines about runs that are left out
-HELP = {
-    "out": "Folder of the versions.",
-    "check": "Publish nothing: compare every file of every version with its manifest. Exit code 1 if anything was altered.",
-    "preview": "Write OUT/preview, which the next preview replaces, and no version.",
-    "submissions": "Also the runs in this folder, each checked and every score computed again. Exit code 1 if one is refused.",
-    "baseline": "The row that the others are compared with, fixed before the scores are seen.  [default: simcse]",
-    "title": "Heading of the pages.  [default: as the last version]",
-    "note": 'What a reader should know first. "" for none.  [default: as the last version]',
-    "predictions_url": "Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
-    "names it by sha256 and size.",
-}
 
 
 @click.command()
@@ -55,15 +44,37 @@ HELP = {
     type=click.Path(path_type=Path, file_okay=False),
     default="leaderboards",
     show_default=True,
-    help=HELP["out"],
+    help="Folder of the versions.",
 )
-@click.option("--check", is_flag=True, help=HELP["check"])
-@click.option("--preview", is_flag=True, help=HELP["preview"])
-@click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
-@click.option("--baseline", help=HELP["baseline"])
-@click.option("--title", help=HELP["title"])
-@click.option("--note", help=HELP["note"])
-@click.option("--predictions-url", metavar="URL", help=HELP["predictions_url"])
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Publish nothing: compare every file of every version with its manifest. Exit code 1 if anything was altered.",
+)
+@click.option(
+    "--preview",
+    is_flag=True,
+    help="Write OUT/preview, which the next preview replaces, and no version.",
+)
+@click.option(
+    "--submissions",
+    type=click.Path(path_type=Path),
+    help="Also the runs in this folder, each checked and every score computed again. Exit code 1 if one is refused.",
+)
+@click.option(
+    "--baseline",
+    help="The row that the others are compared with, fixed before the scores are seen.  [default: simcse]",
+)
+@click.option("--title", help="Heading of the pages.  [default: as the last version]")
+@click.option(
+    "--note", help='What a reader should know first. "" for none.  [default: as the last version]'
+)
+@click.option(
+    "--predictions-url",
+    metavar="URL",
+    help="Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
+    "names it by sha256 and size.",
+)
 @data_option
 @suite_file_option
 @json_option
@@ -90,7 +101,7 @@ def publish(
         context.exit(_check(out, as_json))
     folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
-        outcome = build(out=out, data=folder, report=report, **options)
+        outcome = build.publish(out=out, data=folder, report=report, **options)
     board = outcome.board
     lines = [*outcome.refused, *(f"left out: {line}" for line in board.left_out)]
     more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
@@ -99,22 +110,25 @@ def publish(
     if not as_json:
         _show(outcome)
     else:
-        facts = {
-            "version": outcome.name,
-            "new": outcome.folder is not None,
-            "folder": None if outcome.folder is None else str(outcome.folder),
-            "runs": len(board.runs),
-            "methods": list(board.methods),
-            "answer": board.answer,
-            "changes": None if board.changes is None else asdict(board.changes),
-            "left_out": list(board.left_out),
-            "refused": list(outcome.refused),
-        }
-        click.echo(json_text(facts))
+        print_json(
+            [
+                {
+                    "version": outcome.name,
+                    "new": outcome.folder is not None,
+                    "folder": None if outcome.folder is None else str(outcome.folder),
+                    "runs": len(board.runs),
+                    "methods": list(board.methods),
+                    "answer": board.answer,
+                    "changes": None if board.changes is None else asdict(board.changes),
+                    "left_out": list(board.left_out),
+                    "refused": list(outcome.refused),
+                }
+            ]
+        )
     context.exit(1 if outcome.refused else 0)
 
 
-def _show(outcome: Outcome) -> None:
+def _show(outcome: build.Outcome) -> None:
     board = outcome.board
     if outcome.folder is None:
         click.echo(f"nothing is new since {outcome.name}: no new version")
@@ -140,8 +154,6 @@ def _check(out: Path, as_json: bool) -> int:
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
     """Shows one line that changes, on a terminal; nothing elsewhere."""
-    from rich.console import Console
-    from rich.text import Text
 
     def report(activity: str, done: int, of: int) -> None:
         count = f" ({done + 1} of {of})" if of > 1 else ""
@@ -203,6 +215,7 @@ def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
         check_submission(folder)
     except BenchError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        text = f"{source.name} cannot be submitted: {error.message}"
-        raise BenchError(text, error.hint) from None
+        raise BenchError(
+            f"{source.name} cannot be submitted: {error.message}", error.hint
+        ) from None
     return folder

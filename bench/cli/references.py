@@ -13,7 +13,6 @@ from bench.cli.options import (
     check_names,
     comma_list,
     json_option,
-    json_text,
     matching,
     print_facts,
     print_grid,
@@ -33,8 +32,7 @@ from bench.references import (
     split_name,
     tables,
 )
-from bench.references.audit import KINDS, Remark, as_data, remarks
-from bench.references.audit import show as decimals
+from bench.references.audit import KINDS, Remark, as_data, remarks, show
 from bench.show.grid import Cell, Column, Grid, grid
 
 
@@ -81,15 +79,23 @@ def references(
     if name == "checkpoints":
         _show_checkpoints(as_json)
         return
-    fields = {"method": method, "backbone": backbone, "setting": setting, "task": task}
-    wanted = {field: comma_list(text) for field, text in fields.items()}
+    wanted = {
+        "method": comma_list(method),
+        "backbone": comma_list(backbone),
+        "setting": comma_list(setting),
+        "task": comma_list(task),
+    }
     numbers = choose_printed(name, wanted, own)
     if audit:
         _audit(numbers, comma_list(kind), as_json)
     elif as_json:
-        for number in numbers:
-            said = [{"kind": remark.kind, "text": remark.why} for remark in remarks(number)]
-            click.echo(json_text({**asdict(number), "remarks": said}))
+        print_json(
+            {
+                **asdict(number),
+                "remarks": [{"kind": one.kind, "text": one.why} for one in remarks(number)],
+            }
+            for number in numbers
+        )
     elif name is None and not own and not any(wanted.values()):
         show_overview()
     else:
@@ -102,10 +108,15 @@ def choose_printed(
     """The printed numbers that match; raises UnknownName, with the nearest, for a name that no number has."""
     paper, table = split_name(name) if name else (None, None)
     numbers = [one for one in results(paper=paper, table=table) if one.own_result or not own]
-    where, hint = "among these printed numbers", "bench references"
     for key, values in wanted.items():
-        names = [_names(number, key) for number in numbers]
-        numbers = matching(numbers, names, key, values, where, hint)
+        numbers = matching(
+            numbers,
+            [_names(number, key) for number in numbers],
+            key,
+            values,
+            "among these printed numbers",
+            "bench references",
+        )
     if not numbers:
         raise BenchError(
             "no printed number matches all of these conditions", "leave some of the options out"
@@ -140,9 +151,11 @@ def _show_checkpoints(as_json: bool) -> None:
         )
         for one in checkpoints()
     ]
-    also = [Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)]
-    names = ("hub", "table", "Avg.")
-    print_grid(grid([*names, Column("scored by", wrap=20), *also], rows, whole="--json"))
+    columns = [
+        *("hub", "table", "Avg.", Column("scored by", wrap=20)),
+        *(Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)),
+    ]
+    print_grid(grid(columns, rows, whole="--json"))
 
 
 def show_overview() -> None:
@@ -150,15 +163,29 @@ def show_overview() -> None:
     lines = []
     for paper, table in tables():
         numbers = results(paper=paper, table=table)
-        metrics = ", ".join(dict.fromkeys(number.metric for number in numbers))
-        settings = ", ".join(dict.fromkeys(number.setting for number in numbers))
-        count = str(len(rows(numbers, by_metric=False)))
-        lines.append((f"{paper}:{table}", count, metrics, settings))
+        lines.append(
+            (
+                f"{paper}:{table}",
+                str(len(rows(numbers, by_metric=False))),
+                ", ".join(dict.fromkeys(number.metric for number in numbers)),
+                ", ".join(dict.fromkeys(number.setting for number in numbers)),
+            )
+        )
     print_facts(PAPERS.items())
     click.echo()
-    texts = [Column("metric", wrap=12), Column("settings", wrap=12)]
-    notes = ["one table: bench references PAPER:TABLE; all remarks: bench references --audit"]
-    print_grid(grid(["table", Column("rows", right=True), *texts], lines, notes=notes))
+    columns = [
+        *("table", Column("rows", right=True)),
+        *(Column("metric", wrap=12), Column("settings", wrap=12)),
+    ]
+    print_grid(
+        grid(
+            columns,
+            lines,
+            notes=[
+                "one table: bench references PAPER:TABLE; all remarks: bench references --audit"
+            ],
+        )
+    )
 
 
 def show_tables(numbers: Sequence[ReferenceResult]) -> None:
@@ -186,7 +213,7 @@ def _grid(title: str, part: Sequence[Row]) -> Grid:
         return tuple({footnotes.setdefault(text, len(footnotes) + 1): None for text in texts})
 
     def printed(cell: ReferenceResult) -> Cell:
-        spread = "" if cell.std is None else f" ± {decimals(cell.std, cell.metric)}"
+        spread = "" if cell.std is None else f" ± {show(cell.std, cell.metric)}"
         notes = (r.why for r in remarks(cell) if r.task and r.kind != "differs")
         return Cell(text=cell.printed + spread, marks=marks(notes))
 
@@ -246,14 +273,16 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
     groups: dict[tuple[str, ...], list[str]] = {}
     for remark in listed:
         cell = remark.cell
-        names = (f"{cell.paper}:{cell.table}", cell.setting, cell.label, cell.backbone)
-        groups.setdefault((*names, remark.why), []).append(remark.task)
-    columns = [Column("row", wrap=16), Column("backbone", drop=1), Column("cell", wrap=8)]
+        row = (f"{cell.paper}:{cell.table}", cell.setting, cell.label, cell.backbone, remark.why)
+        groups.setdefault(row, []).append(remark.task)
     return grid(
-        ["table", Column("setting", drop=2), *columns, Column("remark", wrap=24)],
         [
-            (*row, list_names(filter(None, dict.fromkeys(tasks)), 1), why)
-            for (*row, why), tasks in groups.items()
+            *("table", Column("setting", drop=2), Column("row", wrap=16)),
+            *(Column("backbone", drop=1), Column("cell", wrap=8), Column("remark", wrap=24)),
+        ],
+        [
+            (*names, list_names(filter(None, dict.fromkeys(tasks)), 1), why)
+            for (*names, why), tasks in groups.items()
         ],
         title=title,
         whole="--json",

@@ -15,7 +15,7 @@ from bench.base.files import write_or_fail
 from bench.base.text import seed_ranges
 from bench.cli import show_error
 from bench.cli.methods import describe, show_part
-from bench.cli.options import comma_list, json_text, parse_seeds, print_columns, say, warn
+from bench.cli.options import comma_list, parse_seeds, print_columns, print_json, say, warn
 from bench.cli.planning import (
     Planned,
     RunReporter,
@@ -146,8 +146,9 @@ def reproduce(
     config = replace(config, seeds=options["seeds"] or (), budget=None, wait_seconds=FOR_EVER)
 
     def plan(stage: Sequence[TableRun], config: RunConfig) -> Planned:
-        make = partial(plan_runs, stage, config, registry, store)
-        return prepare(make, config, only_look=dry_run)
+        return prepare(
+            partial(plan_runs, stage, config, registry, store), config, only_look=dry_run
+        )
 
     if dry_run:
         planned = plan(order, config)
@@ -207,15 +208,24 @@ def run_stages(
 def list_parts(as_json: bool) -> None:
     """Every table and figure of the papers: whether it can be run again, by which command or why not."""
     if as_json:
-        for part in contents():
-            facts = {**asdict(part), "again": part.how != NO, "command": part.command or None}
-            click.echo(json_text(facts))
+        print_json(
+            {**asdict(part), "again": part.how != NO, "command": part.command or None}
+            for part in contents()
+        )
         return
-    rows = [
-        (one.paper, one.part, one.shows, "no" if one.how == NO else "yes", one.command or one.why)
-        for one in contents()
-    ]
-    print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
+    print_columns(
+        (
+            (
+                one.paper,
+                one.part,
+                one.shows,
+                "no" if one.how == NO else "yes",
+                one.command or one.why,
+            )
+            for one in contents()
+        ),
+        headings=("paper", "part", "shows", "again", "command, or why not"),
+    )
 
 
 # --- the results: our scores beside the printed ones ---
@@ -267,9 +277,10 @@ def show_results(listed: Sequence[TableRun], store: RunsFolder, text: str, as_js
     """Every printed cell beside ours, and whether as many new runs as the paper had would give it."""
     for title, cells in judged(listed, store, text).items():
         if as_json:
-            for cell in cells:
-                more = {"row": title, "sentence": verdict_text(cell, cell.printed)}
-                click.echo(json_text(asdict(cell) | more))
+            print_json(
+                {**asdict(cell), "row": title, "sentence": verdict_text(cell, cell.printed)}
+                for cell in cells
+            )
             continue
         say(title, hang=2)
         print_columns(

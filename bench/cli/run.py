@@ -101,7 +101,6 @@ def chunk_of(text: str) -> int | str:
 
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-DEVICES = "auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]"
 OPTIONS = (
     option(
         WHAT,
@@ -164,7 +163,11 @@ OPTIONS = (
         type=FILE,
         help="Run a plan; other options replace its values.",
     ),
-    option(HOW, "--device", help=DEVICES),
+    option(
+        HOW,
+        "--device",
+        help="auto, cpu, cuda, cuda:1, mps; with --dry-run also A100, H100, RTX3090.  [default: auto]",
+    ),
     option(
         HOW,
         "--precision",
@@ -333,8 +336,7 @@ def _renamed(typed: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {"names": typed["name"]} if "name" in typed else {}
     if "auto_batch" in typed:
         values["chunk"] = "auto"
-    old = {name: name[2:].replace("-", "_") for name in OLD}
-    used = {name: typed[key] for name, key in old.items() if key in typed}
+    used = {name: typed[key] for name in OLD if (key := name[2:].replace("-", "_")) in typed}
     if any(OLD[name][1] == ON for name in used):
         engine = typed.get("executor", "here").replace("local", "here")
         parts = [f"{key}={typed[key]}" for key in RESOURCES if key in typed]
@@ -481,9 +483,10 @@ def run_all(
                 if note not in noted:
                     reporter.note(note)
             noted.update(run.notes)
-            patient = replace(config, wait_seconds=wait)
             try:
-                record, worked = execute_with_less_memory(run, store, patient, reporter, ranks)
+                record, worked = execute_with_less_memory(
+                    run, store, replace(config, wait_seconds=wait), reporter, ranks
+                )
             except (RunFailed, RunLocked) as error:
                 if ranks and ranks.broken:
                     raise
@@ -515,8 +518,11 @@ def execute_with_less_memory(
         size, can_be_cut = run.recipe["batch_size"], run.plugin.cls.is_split()
         if config.chunk != "auto" or can_be_cut or size == 1 or ranks is not None:
             raise
-    half = Value(size // 2, "--chunk auto", f"{size} did not fit into memory")
-    smaller = with_value(run, "batch_size", half)
+    smaller = with_value(
+        run,
+        "batch_size",
+        Value(size // 2, "--chunk auto", f"{size} did not fit into memory"),
+    )
     reporter.note(
         f"batch_size {size} does not fit; trying {size // 2}, a different recipe (fewer negatives)"
     )
@@ -544,8 +550,11 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
     ]
     print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
     click.echo()
-    several = f"records: {store.path}"
-    click.echo(several if len(records) > 1 else f"record: {store.folder(records[0].run_id)}")
+    click.echo(
+        f"records: {store.path}"
+        if len(records) > 1
+        else f"record: {store.folder(records[0].run_id)}"
+    )
     folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
     click.echo(f"next: bench runs {records[-1].run_id}{folder}")
 
@@ -676,8 +685,9 @@ def launch(arguments: Sequence[str], count: int) -> int:
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("torch.distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-    before = os.environ.get("PYTHONPATH")  # of the workers: this very package
-    os.environ["PYTHONPATH"] = str(PLACE) + (os.pathsep + before if before else "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(  # of the workers: this very package
+        filter(None, (str(PLACE), os.environ.get("PYTHONPATH")))
+    )
     os.environ["PYTHONSAFEPATH"] = "1"  # a folder named bench where the user stands is another one
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
     with tempfile.TemporaryDirectory(prefix="bench-ranks-") as logs:
@@ -698,8 +708,11 @@ def launch(arguments: Sequence[str], count: int) -> int:
         try:
             elastic_launch(config, sys.executable)("-m", "bench", *arguments)
         except ChildFailedError as error:
-            codes = {rank: int(failure.exitcode) for rank, failure in error.failures.items()}
-            return _exit_code(codes, count, Path(logs))
+            return _exit_code(
+                {rank: int(failure.exitcode) for rank, failure in error.failures.items()},
+                count,
+                Path(logs),
+            )
         except SignalException:
             return 130
     return 0

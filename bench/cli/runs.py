@@ -28,10 +28,8 @@ from bench.cli.options import (
 from bench.compare.formatting import heads, suite_scores
 from bench.run import jobs
 from bench.run.config import ENGINES
-from bench.run.jobs import Job
-from bench.runs import RunRecord, RunsFolder
-from bench.runs.record import AVERAGE, STATUSES, Cost, Provenance
-from bench.runs.store import read_record
+from bench.runs.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
+from bench.runs.store import RunsFolder, read_record
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.tables import report
 
@@ -100,13 +98,16 @@ def runs(
     records, damaged = store.records()
     begun = {record.run_id for record in records}
     records += [replace(NOT_STARTED, run_id=run_id) for run_id in sorted(queue.keys() - begun)]
-    chosen = [
-        record
-        for record in (as_it_stands(record, store, queue) for record in records)
-        if (not states or record.status in states)
-        and (not methods or methods & {record.method, record.method_name, record.label})
-    ]
-    chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
+    chosen = sorted(
+        (
+            record
+            for record in (as_it_stands(record, store, queue) for record in records)
+            if (not states or record.status in states)
+            and (not methods or methods & {record.method, record.method_name, record.label})
+        ),
+        key=lambda record: (record.provenance.created, record.run_id),
+        reverse=True,
+    )
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
     if as_json:
@@ -126,7 +127,7 @@ def runs(
         click.echo(f"cancel {run_id}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
 
 
-def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
+def print_job(name: str, store: RunsFolder, queue: Mapping[str, jobs.Job]) -> bool:
     """Print the job of a run, or its last log; returns whether there is nothing else to show."""
     logs = sorted((store.path / jobs.FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if name in queue:
@@ -138,17 +139,17 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, Job]) -> bool:
     return bool(logs) and name not in store.ids()
 
 
-def warn_of_lost(store: RunsFolder, queue: Mapping[str, Job]) -> None:
+def warn_of_lost(store: RunsFolder, queue: Mapping[str, jobs.Job]) -> None:
     """Warn of runs that were submitted, have not started, and are no longer queued."""
     batches = [runs for engine in ENGINES for runs in jobs.batches(store, engine).values()]
     if lost := set().union(*batches) - {*store.ids(), *queue}:
-        names = list_names(sorted(lost), 1)
         warn(
-            f"{names}: submitted, never started, no longer queued; the same bench run submits again"
+            f"{list_names(sorted(lost), 1)}: submitted, never started, no longer queued; "
+            "the same bench run submits again"
         )
 
 
-def summary(record: RunRecord, queue: Mapping[str, Job]) -> dict[str, Any]:
+def summary(record: RunRecord, queue: Mapping[str, jobs.Job]) -> dict[str, Any]:
     """An item of the list, for JSON."""
     job = queue.get(record.run_id)
     return {
@@ -183,8 +184,9 @@ def run_grid(records: Sequence[RunRecord], notes: Sequence[str]) -> Grid:
         result = heads(record) if finished else record.error or heads(record)
         texts = (record.run_id, record.status, result, when(record))
         rows.append([Cell(text=text, emphasis="" if finished else "strong") for text in texts])
-    columns = ("run", "status", Column("result", wrap=16), Column("when", drop=1))
-    return grid(columns, rows, notes=notes)
+    return grid(
+        ("run", "status", Column("result", wrap=16), Column("when", drop=1)), rows, notes=notes
+    )
 
 
 # --- one run ---
@@ -208,7 +210,7 @@ def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) 
 
 
 def as_it_stands(
-    record: RunRecord, store: RunsFolder, queue: Mapping[str, Job] | None = None
+    record: RunRecord, store: RunsFolder, queue: Mapping[str, jobs.Job] | None = None
 ) -> RunRecord:
     """The record with the status that the run has now: queued or running, which no record stores."""
     if queue and record.run_id in queue:
@@ -228,14 +230,13 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         for key, recipe_value in record.recipe.items()
         if recipe_value.value is not None and (key in MAIN or recipe_value.source.startswith("--"))
     ]
-    costs = [f"{name} {value}" for name, value in report.cost(record) if name in COSTS]
     click.echo()
     print_facts(
         [
             ("model", report.model(record)),
             ("recipe", ", ".join(values)),
             *report.training(record, folder),
-            ("cost", ", ".join(costs)),
+            ("cost", ", ".join(" ".join(cost) for cost in report.cost(record) if cost[0] in COSTS)),
             ("folder", str(folder)),
         ]
     )
@@ -247,15 +248,14 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
 
 def print_tables(record: RunRecord, folder: Path) -> None:
     """All numbers of each task, the recipe with its sources, overlap of the corpus with the test data, cost, provenance and files."""
-    tables = [
+    for table in (
         *report.score_grids(record),
         report.recipe(record),
         report.overlap_grid(record.provenance.corpus.overlap),
         report.facts_grid("training", report.training(record, folder)),
         report.facts_grid("cost", report.cost(record)),
         report.facts_grid("provenance", report.provenance(record)),
-    ]
-    for table in tables:
+    ):
         if table.rows:
             click.echo()
             print_grid(table)

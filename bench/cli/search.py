@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from bench.base.errors import BenchError
 from bench.base.text import duration, one_value
-from bench.cli.options import json_text, parse_seeds, print_columns, print_grid, say, warn
+from bench.cli.options import parse_seeds, print_columns, print_grid, print_json, say, warn
 from bench.cli.planning import checked, pending_grid, plan_runs, reporting
 from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
@@ -153,9 +153,8 @@ def search(
             "a search has one recipe per method, and one backbone: too many are named",
             "one search for each variant and each backbone",
         )
-    settled = checked(Plan((config,)), only_look=dry_run)
-    config = settled.runs[0]
-    planned = plan_runs(settled, only_look=dry_run)
+    plan = checked(Plan((config,)), only_look=dry_run)
+    config, planned = plan.runs[0], plan_runs(plan, only_look=dry_run)
     store = RunsFolder(config.runs)
     jobs = jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
     study = definition(
@@ -178,7 +177,8 @@ def search(
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
-        order = worker.order()
+        # all methods get their first trial before any gets its second: a stopped search is fair
+        order = [(method, n) for n in range(worker.study.trials + 1) for method in jobs]
         reporter.plan(order)
         for place, (method, number) in enumerate(order, 1):
             with worker.claimed(method, number) as trial:
@@ -198,8 +198,10 @@ def search(
         files = {method: write_recipe(worker.folder, results, method) for method in jobs}
     facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
-        for method, file in files.items():
-            click.echo(json_text({"method": method, "recipe": str(file or ""), **facts[method]}))
+        print_json(
+            {"method": method, "recipe": str(file or ""), **facts[method]}
+            for method, file in files.items()
+        )
         return
     show_result(worker.folder, results, facts)
     if made := [str(file) for file in files.values() if file]:
@@ -220,14 +222,16 @@ def show_space(
         estimate(run, earlier, device).seconds or 0 for job in jobs.values() for run in job.runs
     )
     if as_json:
-        click.echo(json_text({**to_builtins(study), "seconds": seconds or None}))
+        print_json([{**to_builtins(study), "seconds": seconds or None}])
         return
-    rows = [
-        (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
-        for method, job in jobs.items()
-        for key, axis in job.space.items()
-    ]
-    print_columns(rows, headings=("method", "key", "now", "searched", "source"))
+    print_columns(
+        (
+            (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
+            for method, job in jobs.items()
+            for key, axis in job.space.items()
+        ),
+        headings=("method", "key", "now", "searched", "source"),
+    )
     click.echo()
     say(f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process")
     say(study.overlap)

@@ -17,6 +17,7 @@ from bench.cli.options import (
     plugin_option,
     print_facts,
     print_grid,
+    print_json,
     warn,
 )
 from bench.score.suites import Suite, suite, suite_names, suite_plugin
@@ -63,25 +64,32 @@ def suites(
         except BenchError as error:
             warn(f"warning: {error.message}")
     if as_json:
-        for facts in chosen:
-            click.echo(json_text(facts))
+        print_json(chosen)
         return
-    columns = ("suite", Column("tasks", right=True), Column("measures", wrap=24))
-    rows = [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen]
-    print_grid(grid(columns, rows, notes=["bench suites NAME: everything about one"]))
+    print_grid(
+        grid(
+            ("suite", Column("tasks", right=True), Column("measures", wrap=24)),
+            [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen],
+            notes=["bench suites NAME: everything about one"],
+        )
+    )
 
 
 def _show(facts: dict[str, Any]) -> None:
     """Protocol, metric, items and sub-datasets of each task."""
     plugin = suite_plugin(facts["name"])
     average = list_names(facts["average"] or (), 9)
-    about = {
-        facts["name"]: f"{facts['title']}: {facts['description']}",
-        "average": f"mean of {average}, each rounded to 2 decimals" if average else "",
-        "defined in": f"{plugin.package} {plugin.version}" if plugin else f"docs/{facts['docs']}",
-        "data": f"bench data list {facts['name']}",
-    }
-    print_facts(about.items())
+    print_facts(
+        [
+            (facts["name"], f"{facts['title']}: {facts['description']}"),
+            ("average", f"mean of {average}, each rounded to 2 decimals" if average else ""),
+            (
+                "defined in",
+                f"{plugin.package} {plugin.version}" if plugin else f"docs/{facts['docs']}",
+            ),
+            ("data", f"bench data list {facts['name']}"),
+        ]
+    )
     click.echo()
     rows = [
         (

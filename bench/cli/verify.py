@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,10 +22,7 @@ from bench.cli.options import (
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.show.tables.report import report_grids
-from bench.verify import RunReport, check_manifest, fetch_predictions, runs_below, verify_run
-
-if TYPE_CHECKING:
-    from bench.verify import More
+from bench.verify import More, RunReport, check_manifest, fetch_predictions, runs_below, verify_run
 
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 
@@ -84,7 +80,7 @@ def verify(
             click.echo()
         click.echo(_summary(reports))
     wrong = any(report.differences or report.count("score", UNCHECKED) for report in reports)
-    context.exit(1 if wrong else 0)
+    context.exit(int(wrong))
 
 
 def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
@@ -124,9 +120,13 @@ def _encoder(
 
     for warning in discover(plugins).warnings:
         warn(f"warning: {warning}")
-    sets = data if data is not None else DataFolder(None, offline=True)  # enough for suite check
-    where = devices.choose_device(device)
-    return partial(encode_again, plugins=plugins, data=sets, device=where, offline=offline)
+    return partial(
+        encode_again,
+        plugins=plugins,
+        data=data or DataFolder(None, offline=True),  # enough for the suite check
+        device=devices.choose_device(device),
+        offline=offline,
+    )
 
 
 def _summary(reports: Sequence[RunReport]) -> str:

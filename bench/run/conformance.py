@@ -112,30 +112,27 @@ def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
     quiet()
     state = torch.get_rng_state()
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=8192,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=256,
+    model = BertForPreTraining(
+        BertConfig(
+            vocab_size=8192,
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=256,
+        )
     )
-    model = BertForPreTraining(config)
     for matrix in (p for p in model.parameters() if p.ndim > 1):
         torch.nn.init.normal_(matrix, std=0.1)  # with the library's weights mistakes hardly show
     model.save_pretrained(folder)
     if prefix:
-        shapes = {
-            f"{PREFIX}embedding.weight": (prefix, 2 * 2 * 32),
-            "mlp.dense.weight": (32, 32),
-            "mlp.dense.bias": (32,),
-        }
         weights = folder / WEIGHTS[0]
-        save_file(
-            load_file(weights) | {name: torch.randn(shape) for name, shape in shapes.items()},
-            weights,
-            {"format": "pt"},
-        )
+        more = {  # in this order: each draws from the generator
+            f"{PREFIX}embedding.weight": torch.randn(prefix, 2 * 2 * 32),
+            "mlp.dense.weight": torch.randn(32, 32),
+            "mlp.dense.bias": torch.randn(32),
+        }
+        save_file(load_file(weights) | more, weights, {"format": "pt"})
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(builtin_folder() / name, folder / name)
     torch.set_rng_state(state)
@@ -160,12 +157,17 @@ class Case:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
         own = cls.own_backbone
         backbone = Reference(own, "unknown", None) if own else resolve(self.backbone)
-        recipes = read(self.plugin.folder, self.plugin.name).recipes
-        entry = choose(recipes, self.setting, self.backbone, self.variant)
+        entry = choose(
+            read(self.plugin.folder, self.plugin.name).recipes,
+            self.setting,
+            self.backbone,
+            self.variant,
+        )
         recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
-        context = Context(seed=seed, folder=self.folder)
-        return build_method(cls, backbone, recipe, context, learns=trained)
+        return build_method(
+            cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained
+        )
 
     def trained(self) -> TorchMethod:
         method = self.build()
@@ -184,11 +186,10 @@ class Case:
             SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
         )
         shifted = [texts[i:] + texts[:i] for i in range(step, step + 3)]
-        columns = dict(zip(COLUMNS[kind], shifted, strict=False))
-        if kind == "labelled":
-            columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
-        if kind == "graded":
-            columns["score"] = [[i % 3 / 2] for i in range(len(SENTENCES))]
+        columns = dict(zip(COLUMNS[kind], shifted, strict=False)) | {
+            "labelled": {"label": [[i % 3] for i in range(len(SENTENCES))]},
+            "graded": {"score": [[i % 3 / 2] for i in range(len(SENTENCES))]},
+        }.get(kind, {})
         return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
 
 
@@ -260,8 +261,7 @@ def encode_elsewhere(case: Case) -> np.ndarray:
     )
     message = "".join(done.stderr.strip().splitlines()[-1:])[:200]
     fail_if(done.returncode, f"another process cannot encode: {message}")
-    vectors: np.ndarray = np.load(case.folder / "elsewhere.npy")
-    return vectors
+    return np.load(case.folder / "elsewhere.npy")
 
 
 def encode_loaded(case: Case, method: Method) -> np.ndarray:
@@ -457,10 +457,10 @@ def check_suite(suite: Suite, data: DataFolder) -> list[Finding]:
             case = TaskCase(task, data)
         except PluginFailed as error:  # its ``read`` raises, or returns something else
             results.append(Finding(OF_TASKS[0][0], task.name, DIFFERS, error.message))
-            continue
-        results += [
-            result_of(task.name, name, partial(function, case)) for name, function in OF_TASKS
-        ]
+        else:
+            results += [
+                result_of(task.name, name, partial(function, case)) for name, function in OF_TASKS
+            ]
     return once_each(results)
 
 
@@ -539,10 +539,11 @@ def score_follows_from_predictions(case: TaskCase) -> str:
     result = case.score()
     fail_if(case.task.rescore is None, "rescore is None: bench verify cannot check the score")
     with tempfile.TemporaryDirectory() as folder:
-        path = RunsFolder(Path(folder)).write_predictions(
-            "run", result.task, result.text, result.predictions, result.suite
+        arrays = read_arrays(
+            RunsFolder(Path(folder)).write_predictions(
+                "run", result.task, result.text, result.predictions, result.suite
+            )
         )
-        arrays = read_arrays(path)
     again = _scored_again(result, arrays)
     fail_if(again is None, f"{result.metric} cannot be computed from its predictions")
     fail_if(
@@ -557,9 +558,12 @@ def score_follows_from_predictions(case: TaskCase) -> str:
 
 
 def _scored_again(result: TaskResult, arrays: Mapping[str, np.ndarray]) -> Any:
-    key = ScoreKey(result.suite, result.task, result.protocol, result.text)
     try:
-        return rescore(key, arrays, result.metric)
+        return rescore(
+            ScoreKey(result.suite, result.task, result.protocol, result.text),
+            arrays,
+            result.metric,
+        )
     except BenchError as error:
         raise Failed(error.message) from None
 
@@ -617,8 +621,10 @@ BOUNDS = {
 def record_takes_it(case: TaskCase) -> str:
     result = case.score()
     fail_if(not np.isfinite(result.value) or result.n <= 0, f"value {result.value}, n {result.n}")
-    known = (bounds for name, bounds in BOUNDS.items() if name in result.metric)
-    low, high = next(known, (-math.inf, math.inf))
+    low, high = next(
+        (bounds for name, bounds in BOUNDS.items() if name in result.metric),
+        (-math.inf, math.inf),
+    )
     fail_if(
         not low <= result.value <= high,
         f"{result.metric} {result.value:g}: expected {low} to {high} (percent)",

@@ -33,7 +33,6 @@ from bench.method import Method, Recipe, Value, prompted, task_prompt
 from bench.references import find_checkpoint
 from bench.run import plan
 from bench.run.config import RunConfig
-from bench.run.plan import backbone_of, find_run
 from bench.run.plugins import Plugin, Registry, discover
 from bench.runs import RunsFolder
 from bench.runs.record import PRETRAINED, public_name
@@ -79,8 +78,13 @@ def check_prompts(prompts: Mapping[str, str], suites: Sequence[str]) -> None:
     known = [one.name for one in chosen] + [task.name for one in chosen for task in one.tasks]
     for name in prompts:
         if name not in known:
-            hint = "bench suites NAME lists its tasks"
-            raise UnknownName("task", name, known, "among those to be scored", hint)
+            raise UnknownName(
+                "task",
+                name,
+                known,
+                "among those to be scored",
+                "bench suites NAME lists its tasks",
+            )
 
 
 def find_model(
@@ -98,11 +102,12 @@ def find_model(
     Raises BenchError if it is not a model, or for options that do not go with it.
     """
     text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
-    overrides = {**(values or {}), **({"prompt": one_value(prompt)} if prompt else {})}
-    if prompts:
-        overrides["prompts"] = one_value(
-            json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
-        )
+    by_task = json.dumps(dict(prompts or {}), sort_keys=True, ensure_ascii=False)
+    overrides = {
+        **(values or {}),
+        **({"prompt": one_value(prompt)} if prompt else {}),
+        **({"prompts": one_value(by_task)} if prompts else {}),
+    }
     if server not in (None, ServerOptions()) and not text.startswith(ADDRESSES):
         raise BenchError(
             "--model, --batch, --dimensions and --key-env are for a server; "
@@ -177,11 +182,12 @@ def plan_model(
         raise BenchError(
             f"--fresh: {model.run} is a run, and would be trained again", "leave --fresh out"
         )
-    run = find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
-    backbone = backbone_of(run.record, run.plugin)
-    backbone = backbone if run.plugin.cls.own_backbone else ready(backbone)
-    title = "".join(config.names) or str(run.record.provenance.backbone.title or "")
-    backbone = replace(backbone, title=title)
+    run = plan.find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
+    backbone = plan.backbone_of(run.record, run.plugin)
+    backbone = replace(
+        backbone if run.plugin.cls.own_backbone else ready(backbone),
+        title="".join(config.names) or str(run.record.provenance.backbone.title or ""),
+    )
     planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
@@ -227,9 +233,14 @@ class ExternalModel(Method):
 
     def about(self) -> dict[str, Any]:
         """What the record says of the model."""
-        prompts = json.loads(self.recipe.get("prompts") or "{}")
-        about = {"kind": self.kind, "prompt": self.text_prompt or "", "prompts": prompts}
-        return about | {"known": False, "pooling": None, "dtype": None}
+        return {
+            "kind": self.kind,
+            "prompt": self.text_prompt or "",
+            "prompts": json.loads(self.recipe.get("prompts") or "{}"),
+            "known": False,
+            "pooling": None,
+            "dtype": None,
+        }
 
 
 def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> Plugin:
@@ -240,9 +251,14 @@ def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> 
     short = public_name(name).strip()[:60] or "model"
     if short == "builtin":
         raise BenchError("builtin is the name of the backbone inside this package", "another name")
-    sha256 = hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest()
     attributes |= {"__module__": base.__module__, "own_backbone": short}
-    return Plugin(base.name, type(base.__name__, (base,), attributes), "bench", __version__, sha256)
+    return Plugin(
+        base.name,
+        type(base.__name__, (base,), attributes),
+        "bench",
+        __version__,
+        hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest(),
+    )
 
 
 def as_vectors(
@@ -260,8 +276,10 @@ def as_vectors(
     except (TypeError, ValueError):  # rows of different lengths
         problem = "vectors of different dimensions"
     if problem:
-        hint = "encode takes a list of n strings and returns an array (n, d) of finite floats"
-        raise RunFailed(f"{who} returned {problem}", hint)
+        raise RunFailed(
+            f"{who} returned {problem}",
+            "encode takes a list of n strings and returns an array (n, d) of finite floats",
+        )
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
@@ -350,8 +368,7 @@ class ObjectModel(ExternalModel):
             revision, by = hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "answers"
             scale = max(1.0, float(np.abs(first).max()))
             if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * scale:
-                by = "nothing: its answers change"
-                revision = os.urandom(32).hex()
+                revision, by = os.urandom(32).hex(), "nothing: its answers change"
         cls.identity.update(revision=revision, by=by)
         return revision
 
@@ -360,9 +377,9 @@ class ObjectModel(ExternalModel):
         cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
     ) -> np.ndarray:
         """The vectors of these texts, checked. Raises RunFailed, also for what the object's own code raises."""
-        options: dict[str, Any] = {}
-        if cls.whole:  # an empty prompt keeps its own from being put before ours
-            options = {"prompt": "" if has_prompt else None, "show_progress_bar": False}
+        options: dict[str, Any] = (  # an empty prompt keeps its own from being put before ours
+            {"prompt": "" if has_prompt else None, "show_progress_bar": False} if cls.whole else {}
+        )
         encode = cls.model.encode if cls.kind == "object" else cls.model
         try:
             returned = encode(texts, **options)
@@ -390,12 +407,13 @@ class ObjectModel(ExternalModel):
         return np.concatenate(parts)
 
     def about(self) -> dict[str, Any]:
-        about = super().about() | {
+        return {
+            **super().about(),
             "class": f"{type(self.model).__module__}.{type(self.model).__qualname__}",
             "known": self.whole,
             "identity": self.identity["by"],
+            **(_facts_of(self.model) if self.whole else {}),
         }
-        return about | (_facts_of(self.model) if self.whole else {})
 
 
 def _content(model: Any) -> str:
@@ -468,8 +486,9 @@ def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
             "a mapping of sentences to vectors needs at least one key, and strings as keys",
             "{'a sentence': [0.1, 0.2, ...], ...}",
         )
-    vectors = list(table.values())
-    return _vectors_plugin(list(table), vectors, name or "the mapping", name or "vectors")
+    return _vectors_plugin(
+        list(table), list(table.values()), name or "the mapping", name or "vectors"
+    )
 
 
 def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
@@ -487,9 +506,13 @@ def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plu
             )
     digest = hashlib.sha256(vectors.tobytes())
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
-    identity = {"revision": digest.hexdigest(), "by": "vectors"}
     return external_plugin(
-        VectorsModel, name, vectors=vectors, row_of=row_of, who=who, identity=identity
+        VectorsModel,
+        name,
+        vectors=vectors,
+        row_of=row_of,
+        who=who,
+        identity={"revision": digest.hexdigest(), "by": "vectors"},
     )
 
 
@@ -508,9 +531,9 @@ class VectorsModel(ObjectModel):
         """Raises BenchError for missing texts: which, and how many."""
         lacking = [text for text in texts if text not in cls.row_of]
         if lacking:
-            shown = ", ".join(repr(text[:60]) for text in lacking[:3])
             raise BenchError(
-                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {shown}",
+                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: "
+                + ", ".join(repr(text[:60]) for text in lacking[:3]),
                 "bench evaluate --list-sentences FILE writes every sentence that these suites need",
             )
         return None
@@ -669,12 +692,15 @@ class ServerModel(ExternalModel):
             time.sleep(min(remaining, 0.2))
 
     def _post(self, texts: list[str]) -> Any:
-        body = {"model": self.recipe["model"], "input": texts, "encoding_format": "float"}
-        if self.recipe.get("dimensions"):
-            body["dimensions"] = self.recipe["dimensions"]
+        dimensions = self.recipe.get("dimensions")
         return requests.post(
             self.recipe["address"],
-            json=body,
+            json={
+                "model": self.recipe["model"],
+                "input": texts,
+                "encoding_format": "float",
+                **({"dimensions": dimensions} if dimensions else {}),
+            },
             headers={"User-Agent": "sentence-bench"},
             auth=self._authorise,  # without it a .netrc would replace the key
             timeout=SECONDS,
@@ -693,8 +719,12 @@ class ServerModel(ExternalModel):
         return (line.replace(key, "***") if key else line)[:160]
 
     def about(self) -> dict[str, Any]:
-        server = {key: self.recipe[key] for key in ("address", "model")}
-        return super().about() | server | {"identity": "address and name"}
+        return {
+            **super().about(),
+            "address": self.recipe["address"],
+            "model": self.recipe["model"],
+            "identity": "address and name",
+        }
 
 
 def rows_of(response: Any, count: int) -> list[Any] | None:

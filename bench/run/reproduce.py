@@ -28,9 +28,8 @@ from bench.references import (
     rows,
     scored_from,
 )
-from bench.run import plan
 from bench.run.config import RunConfig, series
-from bench.run.plan import NOT_TRAINED, PlannedRun, learns
+from bench.run.plan import NOT_TRAINED, PlannedRun, learns, make_all
 from bench.run.plugins import Registry
 from bench.run.recipes import check_overrides, merge
 from bench.runs import Run, RunsFolder
@@ -97,9 +96,11 @@ class TableRun:
         """Equal if two rows mean the same run."""
         if not self.method:
             return (self.rows,)
-        changes = tuple(sorted({**self.changes, **self.overrides}.items()))
-        model = self.method, self.variant, self.setting, self.backbone
-        return *model, changes, self.on and self.on.identity
+        return (
+            *(self.method, self.variant, self.setting, self.backbone),
+            tuple(sorted({**self.changes, **self.overrides}.items())),
+            self.on and self.on.identity,
+        )
 
     def config(self, options: RunConfig, seeds: Sequence[int], below: str = "") -> RunConfig:
         """The run with these seeds. ``options``: device, data and the like; ``below``: the folder of the run that it needs."""
@@ -136,8 +137,9 @@ def runs_of(
     Raises BenchError for a filter or a backbone that fits no row.
     """
     drawn = [one for one in figure_runs() if one.part == part]
-    printed = {row.first.backbone for row in printed_rows(part)}
-    printed = printed or {name for one in figure_runs() for name in one.backbones}
+    printed = {row.first.backbone for row in printed_rows(part)} or {
+        name for one in figure_runs() for name in one.backbones
+    }
     runs = [
         _of_row(row, place, registry, released)
         for row in printed_rows(part, filters)
@@ -147,8 +149,9 @@ def runs_of(
         places = [place for name in one.backbones for place in _places(name, printed, backbones)]
         runs += _of_figure(one, places, registry, released)
     if backbones and not runs:
-        text = f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it"
-        raise BenchError(text, part.command)
+        raise BenchError(
+            f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it", part.command
+        )
     if released and not any(run.checkpoint for run in runs):
         raise BenchError(
             f"--released: no released checkpoint is listed for these rows of {part.name}",
@@ -183,8 +186,10 @@ Place = tuple[str, tuple[str, ...]]
 
 def _places(name: str, printed: set[str], backbones: Sequence[str]) -> list[Place]:
     """The backbones on which the rows of a printed one are run. ``printed``: names that choose rows."""
-    chosen: list[Place] = [(one, ()) for one in backbones or [name] if Path(one).name == name]
-    return chosen + [(one, (name,)) for one in backbones if Path(one).name not in printed]
+    return [
+        *((one, ()) for one in backbones or [name] if Path(one).name == name),
+        *((one, (name,)) for one in backbones if Path(one).name not in printed),
+    ]
 
 
 def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
@@ -213,8 +218,9 @@ def _of_figure(
 ) -> list[TableRun]:
     """The runs that a figure is drawn from; each value of a series is a run."""
     made = []
-    variables = series(dict([drawn.series]) if drawn.series else {})
-    for (setting, method, variant), changes in product(drawn.runs, variables):
+    for (setting, method, variant), changes in product(
+        drawn.runs, series(dict([drawn.series]) if drawn.series else {})
+    ):
         own = registry[method].cls.own_backbone
         for backbone, instead_of in places:
             run = TableRun(
@@ -336,9 +342,12 @@ def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> 
     figure, and for a trial, which is not compared with the paper."""
     if chosen:
         return tuple(chosen)
-    above = [run, *(one for one in runs if one.on is run)]
-    rows = [(one, row.first) for one in above for row in one.rows]
-    meant = [first.repeats for one, first in rows if not one.differs_from(first)]
+    meant = [
+        row.first.repeats
+        for one in [run, *(one for one in runs if one.on is run)]
+        for row in one.rows
+        if not one.differs_from(row.first)
+    ]
     return tuple(range(FIRST_SEED, FIRST_SEED + max(meant, default=1)))
 
 
@@ -349,13 +358,13 @@ def plan_runs(
     store: RunsFolder,
     data: DataFolder,
     ready: Callable[[Reference], Reference],
-) -> list[plan.PlannedRun]:
+) -> list[PlannedRun]:
     """Plan each of these runs, as ``bench run`` does, or note the error that prevents it. The seeds of ``config`` are the user's."""
     for run in runs:
         run.planned, run.error = (), None
         try:
             configs = _configs(run, seeds_of(run, runs, config.seeds), config, store)
-            run.planned = tuple(plan.make_all(configs, registry, data, ready))
+            run.planned = tuple(make_all(configs, registry, data, ready))
         except BenchError as error:
             run.error = error
     return [planned for run in runs for planned in run.planned]
@@ -379,9 +388,9 @@ def _configs(
 
 def finished(run: TableRun, store: RunsFolder) -> list[Run]:
     """The finished runs among the planned ones of this run."""
-    stored = [(store.get(one.run_id, one.fingerprint), one.run_id) for one in run.planned]
     return [
-        Run(record, store.folder(run_id))
-        for record, run_id in stored
-        if record is not None and record.status == "finished"
+        Run(record, store.folder(one.run_id))
+        for one in run.planned
+        if (record := store.get(one.run_id, one.fingerprint)) is not None
+        and record.status == "finished"
     ]

@@ -38,21 +38,18 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from filelock import FileLock, Timeout
-from msgspec import structs
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
 from bench.base.files import write_or_fail
 from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Recipe, Reporter, Value, seed_for
-from bench.method.contract import STEPS, budget_of
+from bench.method.contract import STEPS, Recipe, Reporter, Value, budget_of, seed_for
 from bench.run.config import RunConfig, toml_lines
 from bench.run.execute import VECTORS, execute
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.plugins import Plugin
 from bench.run.recipes import BACKBONES, WHOLE, fits, parse, read, wrong_kind
-from bench.runs import RunsFolder
 from bench.runs.record import dev_test_pairs
 from bench.runs.searches import (
     AS_ALL_TRIALS,
@@ -69,7 +66,7 @@ from bench.runs.searches import (
     best_trial,
     read_search,
 )
-from bench.runs.store import CHECKPOINT
+from bench.runs.store import CHECKPOINT, RunsFolder
 
 # --- the space ---
 
@@ -131,10 +128,9 @@ class Dimension(
 
     def text(self) -> str:
         """ "1e-05, 3e-05", "0.02 to 0.2, log scale" """
-        if self.values:
-            return ", ".join(map(short, self.values))
+        scale = ", log scale" if self.scale == "log" else ""
         return (
-            f"{short(self.low)} to {short(self.high)}{', log scale' if self.scale == 'log' else ''}"
+            ", ".join(map(short, self.values)) or f"{short(self.low)} to {short(self.high)}{scale}"
         )
 
 
@@ -227,11 +223,13 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
             if reason := wrong_kind(key, value, current):
                 raise ValueError(reason)
     except (ValueError, TypeError) as error:  # msgspec's errors are ValueErrors
-        in_file = '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor'
         raise BenchError(
-            f"{label}: {error}", EXAMPLE if label.startswith("--space") else in_file
+            f"{label}: {error}",
+            EXAMPLE
+            if label.startswith("--space")
+            else '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor',
         ) from None
-    return structs.replace(axis, low=low, high=high, scale=scale, factor=None)
+    return msgspec.structs.replace(axis, low=low, high=high, scale=scale, factor=None)
 
 
 def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
@@ -389,14 +387,17 @@ def definition(
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(_identity(study), sort_keys=True).encode()).hexdigest()
-    return structs.replace(study, name=name or f"search-{digest[:8]}")
+    return msgspec.structs.replace(study, name=name or f"search-{digest[:8]}")
 
 
 def _identity(study: Study) -> dict[str, Any]:
     """What the commands of one search have in common, as JSON."""
     content = json.loads(msgspec.json.encode(study))
-    for method, facts in content.pop("methods").items():
-        content |= {f"{method}.{key}": fact for key, fact in facts.items()}
+    content |= {
+        f"{method}.{key}": fact
+        for method, facts in content.pop("methods").items()
+        for key, fact in facts.items()
+    }
     differing = {"name", "trials", "created", "command", "overlap", "suites"}
     return {key: content[key] for key in content.keys() - differing}
 
@@ -429,8 +430,6 @@ class Worker:
     ) -> None:
         """Begins the search, or continues the one in the folder. Raises BenchError if the folder holds another one."""
         import optuna
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
 
         pruners: dict[str, optuna.pruners.BasePruner] = {
             "none": optuna.pruners.NopPruner(),
@@ -450,10 +449,14 @@ class Worker:
                         f"{folder} holds another search, with another {list_names(others)}",
                         f"--name NEW begins another one; {SUMMARY} in the folder has its values",
                     )
-                study = structs.replace(before.study, trials=max(before.study.trials, study.trials))
+                study = msgspec.structs.replace(
+                    before.study, trials=max(before.study.trials, study.trials)
+                )
             self.study = study
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
-            storage = JournalStorage(JournalFileBackend(str(folder / JOURNAL), lock))
+            storage = optuna.storages.JournalStorage(
+                optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL), lock)
+            )
             self.studies = {
                 method: optuna.create_study(
                     storage=storage,
@@ -477,10 +480,6 @@ class Worker:
         )
         write_or_fail(self.folder / SUMMARY, search.encode())
         return search
-
-    def order(self) -> list[tuple[str, int]]:
-        """The first trial of every method comes before the second of any, so that a stopped search has treated all alike."""
-        return [(method, n) for n in range(self.study.trials + 1) for method in self.jobs]
 
     @contextmanager
     def claimed(self, method: str, number: int) -> Iterator[Trial | None]:
@@ -510,8 +509,9 @@ class Worker:
         dev, runs = list[float](), list[PlannedRun]()
         steps, spent, state, error = 0, 0.0, FINISHED, None
         try:
-            source = f"{self.study.name}, trial {trial.number}"
-            runs = self.jobs[trial.method].trial_runs(trial.values, source)
+            runs = self.jobs[trial.method].trial_runs(
+                trial.values, f"{self.study.name}, trial {trial.number}"
+            )
             watch: Reporter = reporter
             if self.study.pruner != "none" and trial.number != RECIPE:
                 watch = PruningReporter(reporter, self._open(trial))
@@ -528,7 +528,7 @@ class Worker:
             dev, steps, state = [max(seen.values())], max(seen), PRUNED
         except RunFailed as failed:
             state, error = FAILED, failed.message
-        ended = structs.replace(
+        ended = msgspec.structs.replace(
             trial,
             state=state,
             dev=tuple(dev),
@@ -551,7 +551,6 @@ class Worker:
         from seed, trial and key: two methods with a dimension in common get the same values of it.
         """
         import optuna
-        from optuna import samplers
 
         study = self.studies[method]
         space = {} if number == RECIPE else self.jobs[method].space
@@ -559,16 +558,17 @@ class Worker:
         copy = optuna.create_study(direction="maximize")
         copy.add_trials(study.get_trials())
         if self.study.sampler == "grid" and space:
-            grid = {key: axis.grid() for key, axis in space.items()}
-            copy.sampler = samplers.GridSampler(grid, seed=self.seed)
+            copy.sampler = optuna.samplers.GridSampler(
+                {key: axis.grid() for key, axis in space.items()}, seed=self.seed
+            )
         elif self.study.sampler == "tpe":
             seed = seed_for(self.seed, "search", method, number) % 2**32
-            copy.sampler = samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
+            copy.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
         else:
             values = {}
             for key, axis in distributions.items():
                 seed = seed_for(self.seed, "search", number, key) % 2**32
-                one = optuna.create_study(sampler=samplers.RandomSampler(seed))
+                one = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed))
                 values[key] = one.ask({key: axis}).params[key]
             copy.enqueue_trial(values)
         copy.ask(distributions)
@@ -595,8 +595,7 @@ class Worker:
         states = {FINISHED: State.COMPLETE, FAILED: State.FAIL, PRUNED: State.PRUNED}
         with self.lock:
             self._open(trial).set_user_attr(RESULT, msgspec.to_builtins(trial))
-            study = self.studies[trial.method]
-            study.tell(trial.number, trial.score, state=states[trial.state])
+            self.studies[trial.method].tell(trial.number, trial.score, state=states[trial.state])
             self.write()
 
     def _remove_weights(self, trial: Trial) -> None:
