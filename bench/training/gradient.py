@@ -97,8 +97,9 @@ def batch_of(
     method: TorchMethod, corpus: TokenisedCorpus, epoch: int, rows: Rows, step: int
 ) -> Batch:
     """The rows as the method's features, in main memory, padded to the longest of them."""
-    columns = {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}
-    views = method.collate(columns, rows, epoch)
+    views = method.collate(
+        {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}, rows, epoch
+    )
     tokens = sum(int(view["attention_mask"].sum()) for view in views if "attention_mask" in view)
     return Batch(views, step, rows=rows, tokens=tokens)
 
@@ -108,8 +109,12 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
     if batch.rows is None or len(positions) == len(batch.rows):
         return batch
     at = torch.from_numpy(positions)
-    views = tuple(of_rows(view, lambda value: value[at]) for view in batch.columns)
-    return Batch(views, batch.step, rows=batch.rows[positions], tokens=batch.tokens)
+    return Batch(
+        tuple(of_rows(view, lambda value: value[at]) for view in batch.columns),
+        batch.step,
+        rows=batch.rows[positions],
+        tokens=batch.tokens,
+    )
 
 
 def longest_input(method: TorchMethod) -> int:
@@ -193,8 +198,7 @@ def backward(
                 loss = checked_loss(method, method.loss(leaves, batch))
         else:
             loss = checked_loss(method, method(batch))
-    total: Tensor = loss.total if scaler is None else scaler.scale(loss.total)
-    total.backward()
+    (loss.total if scaler is None else scaler.scale(loss.total)).backward()
     gradients = zip(views, own_gradients(leaves, views, method.ranks), strict=True)
     if reached := [(view, gradient) for view, gradient in gradients if gradient is not None]:
         torch.autograd.backward(

@@ -163,8 +163,7 @@ class Corpus:
         known = entry.read()
         if known is None:
             digest = hashlib.sha256()
-            rows = sum(1 for _ in self.rows(digest.update))
-            known = {"sha256": digest.hexdigest(), "rows": rows}
+            known = {"rows": sum(1 for _ in self.rows(digest.update)), "sha256": digest.hexdigest()}
             entry.write(known)
         return known["sha256"], known["rows"]
 
@@ -253,10 +252,8 @@ def row_of(
                 "write null for a missing cell",
             )
         text = record[key]
-        if column == "label":
-            text = _label(where, number, text)
-        elif column == "score":
-            text = _score(where, number, text)
+        if column in NUMBERS:
+            text = (_label if column == "label" else _score)(where, number, text)
         elif not (text is None or isinstance(text, str)):
             raise CorpusError(
                 f"{where}: line {number}: '{key}' is {json.dumps(text, default=str)[:40]}, expected a string or null"
@@ -308,8 +305,9 @@ def read_records(
     if kind == ".csv":
         return _with_header(where, _csv(where, lines))
     if kind == ".tsv":  # nothing is quoted, a double quote is a character like any other
-        cells = (line.removesuffix("\r").split("\t") for line in lines)
-        return _with_header(where, enumerate(cells, start=1))
+        return _with_header(
+            where, enumerate((line.removesuffix("\r").split("\t") for line in lines), start=1)
+        )
     return _json(where, lines)
 
 
@@ -362,7 +360,6 @@ def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
 def _parquet(
     where: str, path: Path, seen: Seen, choose: Callable[[list[str]], Sequence[str]]
 ) -> Iterator[tuple[int, Record]]:
-    import pyarrow
     import pyarrow.parquet
 
     try:
@@ -378,8 +375,9 @@ def _parquet(
                     raise CorpusError(f"{where}: row {number} has a NUL character")
                 yield number, record
     except (pyarrow.ArrowException, OSError) as error:
-        problem = " ".join(str(error).split())[:120]
-        raise CorpusError(f"{where} is not a readable Parquet file: {problem}") from None
+        raise CorpusError(
+            f"{where} is not a readable Parquet file: {' '.join(str(error).split())[:120]}"
+        ) from None
 
 
 def _is_text(record: Record) -> bool:
@@ -618,8 +616,7 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
             )
         return theirs
 
-    records = read_records(where, path, format_of(file), choose=chosen)
-    for i, (number, record) in enumerate(records):
+    for i, (number, record) in enumerate(read_records(where, path, format_of(file), choose=chosen)):
         if not i:
             chosen(list(record))
         row = {our: record.get(their) for our, their in zip(ours, theirs, strict=True)}

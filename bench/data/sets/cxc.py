@@ -66,9 +66,12 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
             continue
         if text in (ANY, captions.form) or (text, captions.form) == ("tokenised", "raw"):
             return captions
-        use = captions.form if captions.form in ("tokenised", "raw") else ANY
         nearest = other_form(
-            CXC, text, f"{captions.form} in {wanted.files[0].name}", use, wanted.get
+            CXC,
+            text,
+            f"{captions.form} in {wanted.files[0].name}",
+            captions.form if captions.form in ("tokenised", "raw") else ANY,
+            wanted.get,
         )
     assert nearest is not None
     raise nearest
