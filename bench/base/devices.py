@@ -60,8 +60,9 @@ def choose_device(requested: str) -> str:
     if kind == "cuda":
         raise problem or absent
     if problem is not None:
-        sys.stderr.write(f"warning: {problem.message}; this command uses the CPU\n")
-        sys.stderr.write(f"try: {problem.hint}\n")
+        sys.stderr.write(
+            f"warning: {problem.message}; this command uses the CPU\ntry: {problem.hint}\n"
+        )
         return "cpu"
     return "mps" if has_mps else "cpu"
 

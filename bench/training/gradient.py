@@ -10,19 +10,17 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bench.base.errors import BenchError
+from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Method, seed_for
 from bench.method.ranks import Alone, Ranks
 from bench.method.torch_method import Batch, Features, TorchMethod, checked_loss, of_rows, widened
-
-if TYPE_CHECKING:
-    from bench.data.corpora.token_cache import TokenisedCorpus
 
 # --- batches, ready on the device when they are needed ---
 # The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and nothing is tokenised here. On a

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import torch
 from safetensors import SafetensorError
@@ -27,6 +27,7 @@ from safetensors import SafetensorError
 from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.base.files import file_sha256, folder_sha256, write_whole
 from bench.data.corpora import NUMBERS
+from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for
 from bench.method.contract import (
     GPU_SECONDS,
@@ -46,10 +47,6 @@ from bench.training.gradient import (
     compile_encoder,
     row_order,
 )
-
-if TYPE_CHECKING:
-    from bench.data.corpora.token_cache import TokenisedCorpus
-
 
 # --- What a training keeps on the disk: its best checkpoint, and the states from which it resumes ---
 # A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under another name, synced and renamed.

@@ -160,8 +160,7 @@ class Corpus:
         stat, where = self.path.stat(), (str(self.path.resolve()), self.column)
         about = [SURVEY_VERSION, *where, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
         entry = CacheEntry("surveys", repr(where), about, self._cache)
-        known = entry.read()
-        if known is None:
+        if (known := entry.read()) is None:
             digest = hashlib.sha256()
             known = {"rows": sum(1 for _ in self.rows(digest.update)), "sha256": digest.hexdigest()}
             entry.write(known)
@@ -174,15 +173,13 @@ class Corpus:
         """
         where = str(self.path)
         records = read_records(where, self.path, self.format, seen)
-        head = next(records, None)
-        if head is None:
+        if (head := next(records, None)) is None:
             raise CorpusError(f"{where}: empty: it has no rows", "expected one sentence per line")
         names = list(head[1])
         known = [ALSO.get(name.strip().lower(), name.strip().lower()) for name in names]
         strict = self.format in (".csv", ".tsv")
         ours = sorted(name for name in known if strict or name in set().union(*COLUMNS))
-        columns = next((one for one in COLUMNS if sorted(one) == ours), None)
-        if columns is None:
+        if (columns := next((one for one in COLUMNS if sorted(one) == ours), None)) is None:
             listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
             raise CorpusError(
                 f"{where}: line 1 has the columns {listed}; expected sentence, or sent0,sent1, or these two with hard_neg, label or score",
@@ -607,8 +604,7 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
     theirs = [column.partition("=")[0] for column in name.columns]
 
     def chosen(there: Sequence[str]) -> Sequence[str]:
-        missing = [column for column in theirs if column not in there]
-        if missing or not theirs:
+        if (missing := [column for column in theirs if column not in there]) or not theirs:
             problem = f"no column '{missing[0]}'" if missing else "name the columns"
             raise CorpusError(
                 f"{where}: {problem}; it has {' '.join(', '.join(there).split())}",

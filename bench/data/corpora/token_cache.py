@@ -105,8 +105,7 @@ def tokenise(
     }
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     folder = (cache or default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
-    tokenised = _open(folder, about)
-    if tokenised is None:
+    if (tokenised := _open(folder, about)) is None:
         try:
             build_folder(
                 folder,

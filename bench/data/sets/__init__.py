@@ -170,8 +170,9 @@ def data_set(name: str) -> DataSet:
 
 def parse_manifest(manifest: Mapping[str, Any]) -> list[DataSet]:
     """A manifest's sets. Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's."""
-    common = manifest.get("common", {})
-    return [msgspec.convert({**common, **entry}, DataSet) for entry in manifest["sets"]]
+    return [
+        msgspec.convert(manifest.get("common", {}) | entry, DataSet) for entry in manifest["sets"]
+    ]
 
 
 def cells(text: str, file: DataFile) -> list[list[str]]:
@@ -245,8 +246,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     rows = cells(text, file)
     if len(rows) != file.rows:
         raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
-    content = content_hash(rows)
-    if content != file.content:
+    if (content := content_hash(rows)) != file.content:
         expected = file.content or next(iter(file.forms.values())).sha256
         raise damaged_file(
             wanted,
@@ -690,11 +690,10 @@ class DataFolder:
                 raise problem
         if copies:
             form = copies[0].form
-            there = f"{form} in {copies[0].files[0].path.parent}"
             raise other_form(
                 wanted.name,
                 text,
-                there,
+                f"{form} in {copies[0].files[0].path.parent}",
                 form if form in wanted.forms else ANY,
                 self._get(wanted, text),
             )

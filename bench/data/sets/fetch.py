@@ -145,15 +145,18 @@ class Fetcher:
                     self.say(
                         f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as it is"
                     )
-        receipt = Receipt(
-            source=source.name,
-            url=" and ".join(source.urls),
-            revision=revision,
-            fetched=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            downloads=downloads,
-            warnings=warnings,
+        write_receipt(
+            receipt_path(place, source.name),
+            Receipt(
+                source=source.name,
+                url=" and ".join(source.urls),
+                revision=revision,
+                fetched=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+                downloads=downloads,
+                warnings=warnings,
+            ),
+            work,
         )
-        write_receipt(receipt_path(place, source.name), receipt, work)
         for path, file in made.items():
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(file, place / path)

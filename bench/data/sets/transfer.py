@@ -75,8 +75,9 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     rows = [(*row, file.file.split) for file in copy.files for row in parse_texts(task, file)]
     split = [name for _, _, name in rows]
     if any(split.count(name) != n for name, n in wanted.items.items()):
-        expected = f"{sum(wanted.items.values()):,} expected"
-        raise DataDamaged(f"{task}: {len(rows):,} items found, {expected}, in {copy.place}")
+        raise DataDamaged(
+            f"{task}: {len(rows):,} items found, {sum(wanted.items.values()):,} expected, in {copy.place}"
+        )
     return LabelledTexts(
         name=task,
         texts=tuple(list(column) for column in zip(*(texts for texts, _, _ in rows), strict=True)),
