@@ -222,15 +222,14 @@ def packages() -> dict[str, str]:
 def platform_facts(device: str) -> dict[str, Any]:
     import torch
 
-    facts = {
+    gpu = device.startswith("cuda")
+    return {
         "python": platform.python_version(),
         "system": platform.platform(),
         "device": device_name(device),
         "threads": torch.get_num_threads(),
+        **({"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()} if gpu else {}),
     }
-    if device.startswith("cuda"):
-        facts |= {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
-    return facts
 
 
 # --- signals ---

@@ -30,23 +30,26 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
 @dataclass(frozen=True)
-class ScoredSentences:
-    """The sentences of one task in one text form, as they are scored; repetitions allowed."""
+class OfTask:
+    """What is about one task of a suite, in one text form."""
 
     suite: str
     task: str
     text: str | None
+
+
+@dataclass(frozen=True)
+class ScoredSentences(OfTask):
+    """The sentences of a task, as they are scored; repetitions allowed."""
+
     sentences: Sequence[str] = field(repr=False)
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Overlap(OfTask):
     """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
     corpus have at least one of either."""
 
-    suite: str
-    task: str
-    text: str | None
     sentences: int
     exact: int
     near: int
@@ -54,12 +57,9 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Match:
+class Match(OfTask):
     """A sentence of the corpus beside one of a task. ``similarity``: shared words over all words of the two."""
 
-    suite: str
-    task: str
-    text: str | None
     kind: str  # "exact" or "near"
     similarity: float
     row: int  # of the corpus, from 1

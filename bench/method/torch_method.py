@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from bench.backbones import Reference, load
 from bench.backbones.model import Backbone
 from bench.base.contract import place_of_code
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
+from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method.contract import (
     Context,
     Method,
@@ -34,10 +35,6 @@ from bench.method.contract import (
     write_json,
 )
 from bench.method.ranks import ALONE, Alone
-
-if TYPE_CHECKING:
-    from bench.data.corpora.token_cache import TokenisedCorpus
-
 
 # --- features: the tensors of a batch of sentences, how they are padded, joined, and cut into passes of similar length or of few rows ---
 
@@ -627,6 +624,5 @@ def build_method(
     if isinstance(method, nn.Module):
         if not learns:
             method.requires_grad_(False)
-        method.to(context.device)
-        method.eval()
+        method.to(context.device).eval()
     return method

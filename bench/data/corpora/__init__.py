@@ -365,8 +365,9 @@ def _parquet(
                 while block := file.read(BLOCK):
                     seen(block)
         with pyarrow.parquet.ParquetFile(path) as table:
-            columns = list(choose(table.schema_arrow.names))
-            batches = table.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns)
+            batches = table.iter_batches(
+                batch_size=ROWS_AT_ONCE, columns=list(choose(table.schema_arrow.names))
+            )
             for number, record in enumerate((r for b in batches for r in b.to_pylist()), start=1):
                 if not _is_text(record):
                     raise CorpusError(f"{where}: row {number} has a NUL character")
@@ -552,8 +553,12 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
                 shutil.copyfileobj(stream, whole, BLOCK)
     limit = f"#{name.limit}" if name.limit else ""
     path = f"/{name.path}" if name.path else ""
-    full = f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}"
-    about = {"name": full, "revision": revision, "files": chosen[: len(parts)], "rows": rows}
+    about = {
+        "name": f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
+        "revision": revision,
+        "files": chosen[: len(parts)],
+        "rows": rows,
+    }
     write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
     shutil.rmtree(work, ignore_errors=True)
 

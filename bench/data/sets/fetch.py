@@ -168,11 +168,10 @@ class Fetcher:
         """The part with ``*`` in the names of its files replaced."""
         if "*" not in part.paths[0]:
             return part
-        listing = self._listing(source, revision).siblings or []
-        names = sorted(file.rfilename for file in listing if fnmatch(file.rfilename, part.paths[0]))
-        if not names:
+        names = [file.rfilename for file in self._listing(source, revision).siblings or []]
+        if not (paths := sorted(name for name in names if fnmatch(name, part.paths[0]))):
             raise FetchFailed(f"{source.where} has no {part.paths[0]}", None)
-        return replace(part, paths=tuple(names))
+        return replace(part, paths=tuple(paths))
 
     def _download(
         self,
