@@ -206,9 +206,12 @@ def fetch(
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
     snapshot = download(name, allow_pickle=allow_pickle, near=hint, say=say)
-    path = readable_model(snapshot, allow_pickle=allow_pickle)
-    revision = reference.revision if reference.trained else snapshot.name
-    return replace(reference, revision=revision, path=path, hub=True)
+    return replace(
+        reference,
+        revision=reference.revision if reference.trained else snapshot.name,
+        path=readable_model(snapshot, allow_pickle=allow_pickle),
+        hub=True,
+    )
 
 
 def load(
@@ -275,17 +278,20 @@ def load(
             f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
             "the tokenizer belongs to another model",
         )
-    missing = sorted(
+    if missing := sorted(
         n for n in info["missing_keys"] if "pooler" not in n and "position_ids" not in n
-    )
-    if missing:
+    ):
         raise NotAModel(
             f"{name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
             "the file is damaged, or its weights are for another architecture",
         )
     unused = sorted(n for n in info["unexpected_keys"] if n.split(".")[-1] not in BUFFERS)
-    strange = [n for n in unused if not without_base(n).startswith((*HEADS, *reads))]
-    _check_unused(name, folder, config.model_type, strange)
+    _check_unused(
+        name,
+        folder,
+        config.model_type,
+        [n for n in unused if not without_base(n).startswith((*HEADS, *reads))],
+    )
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
     return Backbone(

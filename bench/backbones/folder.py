@@ -50,8 +50,7 @@ def card_title(path: Path) -> str:
     with contextlib.suppress(Exception):  # a card is free text: its metadata may have any form
         title = str((metadata_load(card) or {})["model-index"][0]["name"]).strip()
         generated = title.startswith("SentenceTransformer")
-        if title.isprintable() and len(title) <= 80 and not generated:
-            return title
+        return title if title.isprintable() and len(title) <= 80 and not generated else ""
     return ""
 
 
@@ -70,8 +69,7 @@ def readable_model(path: Path, *, allow_pickle: bool) -> Path:
         return path
     if not any((folder / name).is_file() for name in PICKLES):
         raise NotAModel(f"{path} has no model.safetensors", "save the model with save_pretrained")
-    twin = convert_pickles(folder, make=allow_pickle)
-    if twin is None:
+    if (twin := convert_pickles(folder, make=allow_pickle)) is None:
         raise NotAModel(
             f"{path} has no model.safetensors: its weights are a pickle, which could run code",
             "--allow-pickle reads only the tensors in it and stores them as safetensors",
@@ -172,8 +170,7 @@ def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
 def take_trained(encoder: Any, file: Path) -> None:
     """Load the ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is missing."""
     state = tensors_of(file, "encoder.")
-    missing = sorted(dict(encoder.named_parameters()).keys() - state.keys())
-    if missing:
+    if missing := sorted(dict(encoder.named_parameters()).keys() - state.keys()):
         raise NotAModel(
             f"{file.parent.parent} did not train the whole encoder ({missing[0]} is not in its checkpoint)",
             "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole encoder",

@@ -74,9 +74,11 @@ class Backbone:
     def report(self) -> str:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
         count = sum(p.numel() for p in self.encoder.parameters())
-        line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
-        return f"{line}; not used: {', '.join(heads)}" if heads else line
+        return (
+            f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
+            + (f"; not used: {', '.join(heads)}" if heads else "")
+        )
 
     @property
     def mask_id(self) -> int:

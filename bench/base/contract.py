@@ -52,8 +52,7 @@ def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
     except Failed as error:
         return Finding(check, about, DIFFERS, str(error))
     except RunFailed as error:  # what a run of it would say
-        why = f"{error.message}; {error.hint}" if error.hint else error.message
-        return Finding(check, about, DIFFERS, why)
+        return Finding(check, about, DIFFERS, "; ".join(filter(None, (error.message, error.hint))))
     except BenchError:
         raise
     except (Exception, SystemExit) as error:  # a plugin's own code

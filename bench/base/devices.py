@@ -60,8 +60,9 @@ def choose_device(requested: str) -> str:
     if kind == "cuda":
         raise problem or absent
     if problem is not None:
-        sys.stderr.write(f"warning: {problem.message}; this command uses the CPU\n")
-        sys.stderr.write(f"try: {problem.hint}\n")
+        sys.stderr.write(
+            f"warning: {problem.message}; this command uses the CPU\ntry: {problem.hint}\n"
+        )
         return "cpu"
     return "mps" if has_mps else "cpu"
 
@@ -92,8 +93,10 @@ def _build_of_cuda_12() -> str:
     """How to install the build of this torch that runs on drivers of CUDA 12 and has kernels for Maxwell, Pascal and Volta."""
     import torch
 
-    version = torch.__version__.partition("+")[0]
-    return f"pip install torch=={version} --index-url https://download.pytorch.org/whl/cu126"
+    return (
+        f"pip install torch=={torch.__version__.partition('+')[0]} "
+        "--index-url https://download.pytorch.org/whl/cu126"
+    )
 
 
 def _problem_of_torch() -> BenchError | None:
@@ -124,8 +127,7 @@ def choose_precision(requested: str, device: str) -> str:
     """``auto`` is bf16 autocast on a GPU with bf16, fp16 autocast on one with fast fp16 only (compute capability 7.0 and 7.5),
     and fp32 elsewhere, always on a CPU. Raises BenchError for a precision that the device does not support.
     """
-    cpu = device.partition(":")[0] == "cpu"
-    if requested == "fp16" and cpu:
+    if requested == "fp16" and device.partition(":")[0] == "cpu":
         raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
     if requested == "tf32" and not device.startswith("cuda"):
         raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
@@ -135,15 +137,14 @@ def choose_precision(requested: str, device: str) -> str:
 
     has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
     if requested == "bf16" and not has_bf16:  # torch would emulate it, slowly
-        name = torch.cuda.get_device_name(device)
         raise BenchError(
-            f"--precision bf16: {name} does not support it", "--precision fp16 or fp32"
+            f"--precision bf16: {torch.cuda.get_device_name(device)} does not support it",
+            "--precision fp16 or fp32",
         )
     if requested != "auto":
         return requested
-    if has_bf16:
-        return "bf16"
-    return "fp16" if torch.cuda.get_device_capability(device) >= (7, 0) else "fp32"
+    has_fp16 = torch.cuda.get_device_capability(device) >= (7, 0)
+    return "bf16" if has_bf16 else "fp16" if has_fp16 else "fp32"
 
 
 def keep_freed_memory() -> None:
@@ -205,8 +206,9 @@ def host_memory_bytes() -> int:
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak) * (1 if sys.platform == "darwin" else 1024)
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def packages() -> dict[str, str]:
@@ -220,15 +222,14 @@ def packages() -> dict[str, str]:
 def platform_facts(device: str) -> dict[str, Any]:
     import torch
 
-    facts = {
+    gpu = device.startswith("cuda")
+    return {
         "python": platform.python_version(),
         "system": platform.platform(),
         "device": device_name(device),
         "threads": torch.get_num_threads(),
+        **({"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()} if gpu else {}),
     }
-    if device.startswith("cuda"):
-        facts |= {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
-    return facts
 
 
 # --- signals ---

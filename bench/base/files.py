@@ -114,8 +114,11 @@ def files_sha256(files: Iterable[Path], root: Path) -> str:
 
 def folder_sha256(folder: Path) -> dict[str, str]:
     """Every file below ``folder``, by its path with forward slashes, in alphabetical order. Links are not followed."""
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-    return {path.relative_to(folder).as_posix(): file_sha256(path) for path in sorted(files)}
+    return {
+        path.relative_to(folder).as_posix(): file_sha256(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 # --- where derived files lie (they can be deleted at any time), and how processes wait for each other there ---
@@ -133,8 +136,7 @@ SETTLED_SECONDS = 2.0  # a file written later may change again within one tick o
 
 def default_cache() -> Path:
     """$BENCH_CACHE, else ~/.cache/sentence-bench."""
-    folder_text = os.environ.get("BENCH_CACHE")
-    return Path(folder_text) if folder_text else Path.home() / ".cache" / "sentence-bench"
+    return Path(os.environ.get("BENCH_CACHE") or Path.home() / ".cache" / "sentence-bench")
 
 
 @contextlib.contextmanager

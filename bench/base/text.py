@@ -194,8 +194,6 @@ def csv_text(text: str, limit: int | None = LONGEST) -> str:
 
 def csv_value(value: object, limit: int | None = LONGEST) -> str:
     """A cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
     return csv_text(value, limit) if isinstance(value, str) else repr(value)

@@ -97,8 +97,13 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     quoted = urllib.parse.quote(path)
     if kind == "hub":
         commit = urllib.parse.quote(revision, safe="")
-        url = f"{endpoint()}/datasets/{repo}/resolve/{commit}/{quoted}"
-        return Site(url, "dataset", repo, revision, path)
+        return Site(
+            f"{endpoint()}/datasets/{repo}/resolve/{commit}/{quoted}",
+            "dataset",
+            repo,
+            revision,
+            path,
+        )
     if kind == "model":
         return Site(f"{endpoint()}/{repo}/tree/{revision}", "model", repo, revision)
     if kind == "github":  # which answers about 60 requests per hour; jsDelivr serves the same files
@@ -199,8 +204,11 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
     from huggingface_hub import get_session
     from tqdm import tqdm
 
-    headers = {"User-Agent": "sentence-bench", "Accept-Encoding": "identity"}
-    options: Any = {"headers": headers, "timeout": TIMEOUT, "follow_redirects": True}
+    options: Any = {
+        "headers": {"User-Agent": "sentence-bench", "Accept-Encoding": "identity"},
+        "timeout": TIMEOUT,
+        "follow_redirects": True,
+    }
     bar: Any = {"unit": "B", "unit_scale": True, "leave": False, "disable": None}
     try:
         with get_session().stream("GET", url, **options) as answer:
@@ -229,17 +237,21 @@ def _from_hub(where: Site, to: Path, say: Say) -> None:
     from huggingface_hub import hf_hub_download
 
     folder = to.with_name(to.name + ".hub")
-    fetch = partial(
-        hf_hub_download,
-        where.repo,
-        where.path,
-        repo_type=where.kind,
-        revision=where.revision,
-        local_dir=folder,
-        endpoint=endpoint(),
-        etag_timeout=TIMEOUT,
+    fetched = on_hub(
+        lambda token: hf_hub_download(
+            where.repo,
+            where.path,
+            repo_type=where.kind,
+            revision=where.revision,
+            local_dir=folder,
+            endpoint=endpoint(),
+            etag_timeout=TIMEOUT,
+            token=token,
+        ),
+        where,
+        say,
     )
-    os.replace(on_hub(lambda token: fetch(token=token), where, say), to)
+    os.replace(fetched, to)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -303,14 +315,16 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
         wait = float(retry_after) if retry_after.isdigit() else None
         if wait is None or wait <= LONGEST_WAIT:
             return Passing(f"{host(where.url)} answered {status}", wait)
-        hint = f"the server asks to wait {wait:.0f} s; run the command again after that"
-        return FetchFailed(f"{where.url} answered {status}", hint)
-    hint = (
+        return FetchFailed(
+            f"{where.url} answered {status}",
+            f"the server asks to wait {wait:.0f} s; run the command again after that",
+        )
+    return FetchFailed(
+        f"{where.url} is not there, or not public (status {status})",
         LOGIN
         if where.repo
-        else "bench data list NAME shows other sources, and where the file belongs"
+        else "bench data list NAME shows other sources, and where the file belongs",
     )
-    return FetchFailed(f"{where.url} is not there, or not public (status {status})", hint)
 
 
 def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
@@ -325,8 +339,10 @@ def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
         except Exception as error:  # the client's own HTTP library has errors of its own
             problems[parts[1]] = innermost(error)
     if problems:
-        where = f"{list_names(problems)} cannot be reached ({next(iter(problems.values()))})"
-        raise FetchFailed(f"no network: {where}", NO_NETWORK)
+        why = next(iter(problems.values()))
+        raise FetchFailed(
+            f"no network: {list_names(problems)} cannot be reached ({why})", NO_NETWORK
+        )
 
 
 # --- files out of a tar or zip ---

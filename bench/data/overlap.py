@@ -30,23 +30,26 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
 @dataclass(frozen=True)
-class ScoredSentences:
-    """The sentences of one task in one text form, as they are scored; repetitions allowed."""
+class OfTask:
+    """What is about one task of a suite, in one text form."""
 
     suite: str
     task: str
     text: str | None
+
+
+@dataclass(frozen=True)
+class ScoredSentences(OfTask):
+    """The sentences of a task, as they are scored; repetitions allowed."""
+
     sentences: Sequence[str] = field(repr=False)
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Overlap(OfTask):
     """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
     corpus have at least one of either."""
 
-    suite: str
-    task: str
-    text: str | None
     sentences: int
     exact: int
     near: int
@@ -54,12 +57,9 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Match:
+class Match(OfTask):
     """A sentence of the corpus beside one of a task. ``similarity``: shared words over all words of the two."""
 
-    suite: str
-    task: str
-    text: str | None
     kind: str  # "exact" or "near"
     similarity: float
     row: int  # of the corpus, from 1
@@ -69,8 +69,8 @@ class Match:
 
 def scored_sentences(task: Any) -> Sequence[str]:
     """The data's own sentences of a loaded task: of pairs the scored split, without sentences that a task makes of them."""
-    pairs = getattr(task, "data", None)
-    if pairs is not None and hasattr(pairs, "sentences1"):
+    pairs: Any = getattr(task, "data", None)
+    if hasattr(pairs, "sentences1"):
         return [*pairs.sentences1, *pairs.sentences2]
     return list(getattr(task, "original", task.sentences))
 
@@ -91,8 +91,7 @@ def count_overlaps(
     sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
     known = [None if found else entry.read() for entry in entries]
-    todo = [i for i, counts in enumerate(known) if counts is None]
-    if todo:
+    if todo := [i for i, counts in enumerate(known) if counts is None]:
         some, keys = [wanted[i] for i in todo], [sets[i] for i in todo]
         for i, counts in zip(todo, _counted(corpus, some, keys, progress, found), strict=True):
             known[i] = counts
@@ -107,8 +106,7 @@ def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
     """Key -> (words, the sentence as it first stood); a sentence without a letter or digit is left out."""
     distinct: dict[str, tuple[list[str], str]] = {}
     for sentence in dict.fromkeys(sentences):
-        words = words_of(sentence)
-        if words:
+        if words := words_of(sentence):
             distinct.setdefault("".join(words), (words, sentence))
     return distinct
 
@@ -139,8 +137,11 @@ def _counted(
         hits: set[tuple[int, int]] = set()  # (row, task)
         own = [number_of.get("".join(words), -1) for _, _, words in cells]
         matches = [("exact", place, i, 1.0) for place, i in enumerate(own) if i >= 0]
-        near = index.near([words for _, _, words in cells])
-        matches += [("near", place, i, alike) for place, i, alike in near if own[place] != i]
+        matches += [
+            ("near", place, i, alike)
+            for place, i, alike in index.near([words for _, _, words in cells])
+            if own[place] != i
+        ]
         for kind, place, i, similarity in matches:
             matched[kind].add(i)
             number, text, _ = cells[place]
@@ -197,8 +198,7 @@ def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, An
     """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
     cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
     if isinstance(before, dict) and before.get("rule") == RULE:
-        old = {(task["suite"], task["task"], task["text"]): task for task in before["tasks"]}
-        cells = {**old, **cells}
+        cells = {(old["suite"], old["task"], old["text"]): old for old in before["tasks"]} | cells
     return {"rule": RULE, "tasks": list(cells.values())}
 
 

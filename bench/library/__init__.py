@@ -22,9 +22,8 @@ from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.cli.planning import checked, plan_runs, prepare, reporting
 from bench.cli.run import outcome
+from bench.compare import tables
 from bench.compare.statistics.table import Table, summarise
-from bench.compare.tables import TableOptions
-from bench.compare.tables import compare_runs as judged_tables
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method, SilentReporter
@@ -37,7 +36,7 @@ from bench.run.models import (
     find_model,
     plan_model,
 )
-from bench.run.plan import find_run
+from bench.run.plan import PlannedRun, find_run
 from bench.run.plan import load_run as load_method
 from bench.run.recipes import plain_key
 from bench.runs.record import AVERAGE, RunRecord, Score
@@ -49,8 +48,6 @@ from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_gr
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-
-    from bench.run.plan import PlannedRun
 
 __all__ = [
     "LoadedRun",
@@ -156,8 +153,7 @@ def train(
         "command": f"bench.train({method!r}, backbone={backbone!r}, corpus={corpus!r}, seeds={list(seeds)})",
     }
     plan = checked(Plan((_config(options, suites, data, plugins),)))
-    planned = plan_runs(plan).runs
-    return Results(_execute(planned, RunsFolder(_path(runs)), plan.runs[0], progress))
+    return Results(_execute(plan_runs(plan).runs, RunsFolder(_path(runs)), plan.runs[0], progress))
 
 
 def _config(
@@ -201,10 +197,9 @@ def compare_runs(
         problem = f"not finished: {', '.join(unfinished)}" if unfinished else "no run was named"
         raise BenchError(problem, "name finished runs")
     if isinstance(baseline, Result):
-        here = baseline.run_id in results
-        baseline = baseline.run_id if here else baseline.record.label
-    options = TableOptions(baseline=baseline, together=together)
-    return Tables(judged_tables([result.run for result in results.values()], options))
+        baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
+    options = tables.TableOptions(baseline=baseline, together=together)
+    return Tables(tables.compare_runs([result.run for result in results.values()], options))
 
 
 def load_runs(folder: PathLike = None) -> Results:
@@ -237,8 +232,10 @@ def load_run(
     trained = find_run(reference, RunsFolder(_path(runs)), _files(plugins))
     for note in trained.notes:
         warnings.warn(note, stacklevel=2)
-    method = load_method(trained, device=devices.choose_device(device), offline=offline)
-    return LoadedRun(Result(trained.record, trained.folder), method)
+    return LoadedRun(
+        Result(trained.record, trained.folder),
+        load_method(trained, device=devices.choose_device(device), offline=offline),
+    )
 
 
 def _execute(
@@ -265,8 +262,7 @@ def _execute(
 
 def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The plugin files, after registering their suites."""
-    files = [Path(plugin) for plugin in plugins]
-    if files:
+    if files := [Path(plugin) for plugin in plugins]:
         use_files(files)
     return files
 
@@ -279,8 +275,9 @@ def _results(what: Any, store: RunsFolder) -> list[Result]:
     if isinstance(what, Result):
         return [what]
     if isinstance(what, str | os.PathLike):
-        files = store.record_files(os.fspath(what))
-        return [Result(read_record(file), file.parent) for file in files]
+        return [
+            Result(read_record(file), file.parent) for file in store.record_files(os.fspath(what))
+        ]
     return [result for one in what for result in _results(one, store)]
 
 
@@ -340,8 +337,7 @@ class Results(tuple["Result", ...]):
         """One row for each score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and costs. Needs pandas."""
         import pandas as pd
 
-        rows = tidy_rows(result.run for result in self)
-        return pd.DataFrame(rows, columns=list(COLUMNS))
+        return pd.DataFrame(tidy_rows(result.run for result in self), columns=list(COLUMNS))
 
     def __repr__(self) -> str:
         return str(self.table()) or f"{len(self)} runs, none with a score"

@@ -44,12 +44,11 @@ class Recipe(Mapping[str, Any]):
     def __getattr__(self, key: str) -> Any:
         if key.startswith("_"):
             raise AttributeError(key)
-        try:
+        if key in self._values:
             return self._values[key].value
-        except KeyError:
-            raise AttributeError(
-                f"the recipe has no key '{key}'; declare it in the method's `defaults`"
-            ) from None
+        raise AttributeError(
+            f"the recipe has no key '{key}'; declare it in the method's `defaults`"
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -188,8 +188,7 @@ class Ranks(Alone):
                 p.grad = torch.zeros_like(p)
         gradients = [p.grad for p in parameters if p.grad is not None]
         with self._heard():
-            sums = [dist.all_reduce(gradient, async_op=True) for gradient in gradients]
-            for exchange in sums:
+            for exchange in [dist.all_reduce(gradient, async_op=True) for gradient in gradients]:
                 exchange.wait()
         for gradient in gradients:
             gradient /= self.count
@@ -241,12 +240,11 @@ class Ranks(Alone):
     def _who_ended(self) -> str:
         others = [rank for rank in range(self.count) if rank != self.rank]
         with contextlib.suppress(RuntimeError):
-            messages = [
+            if messages := [
                 f"rank {rank} of {self.count} failed: {self.store.get(f'failed/{rank}').decode()}"
                 for rank in others
                 if self.store.check([f"failed/{rank}"])
-            ]
-            if messages:
+            ]:
                 return "; ".join(messages)
         who = f"rank {others[0]}" if len(others) == 1 else "another rank"
         return f"{who} of {self.count} ended without a message (killed, or out of memory?)"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from bench.backbones import Reference, load
 from bench.backbones.model import Backbone
 from bench.base.contract import place_of_code
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
+from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method.contract import (
     Context,
     Method,
@@ -34,10 +35,6 @@ from bench.method.contract import (
     write_json,
 )
 from bench.method.ranks import ALONE, Alone
-
-if TYPE_CHECKING:
-    from bench.data.corpora.token_cache import TokenisedCorpus
-
 
 # --- features: the tensors of a batch of sentences, how they are padded, joined, and cut into passes of similar length or of few rows ---
 
@@ -242,9 +239,9 @@ def checked_loss(method: TorchMethod, returned: Any) -> Loss:
                 f"{place}: '{name}' of the loss is {type(value).__name__}; expected a Tensor"
             )
     if returned.total.numel() != 1:
-        shape = tuple(returned.total.shape)
         raise PluginFailed(
-            f"{place}: expected one finite number as the loss, found a tensor of shape {shape}",
+            f"{place}: expected one finite number as the loss, "
+            f"found a tensor of shape {tuple(returned.total.shape)}",
             "Loss(total.mean()), or its sum",
         )
     return returned
@@ -304,14 +301,13 @@ class TorchMethod(Method, nn.Module):
         the row numbers. What is random here is drawn from ``rng_for(self.context.seed, "what", epoch, row)``, so that
         neither a resumed training nor another batch size changes it.
         """
-        length = self.recipe.max_seq_length
 
         def features(name: str, cells: Sequence[Any]) -> Features:
             if name == "label":
                 return {"labels": torch.tensor([int(cell[0]) for cell in cells])}
             if name == "score":
                 return {"scores": torch.tensor([float(cell[0]) for cell in cells])}
-            return self.assemble(cells, length)
+            return self.assemble(cells, self.recipe.max_seq_length)
 
         return tuple(features(name, cells) for name, cells in columns.items())
 
@@ -450,9 +446,8 @@ class TorchMethod(Method, nn.Module):
             ):
                 vectors = self.embed(features)
                 if not isinstance(vectors, Tensor):
-                    place = place_of_code(type(self).embed)
                     raise PluginFailed(
-                        f"{place}: embed returned {type(vectors).__name__}; expected a Tensor (n, dim)"
+                        f"{place_of_code(type(self).embed)}: embed returned {type(vectors).__name__}; expected a Tensor (n, dim)"
                     )
                 return vectors.float().cpu().numpy()
 
@@ -495,17 +490,18 @@ class TorchMethod(Method, nn.Module):
         from safetensors.torch import save_file
 
         folder.mkdir(parents=True, exist_ok=True)
-        state = self.trained_state()
-        if state:
+        if state := self.trained_state():
             save_file(state, folder / "trained.safetensors", metadata={"format": "pt"})
-        about = {
-            "method": self.name,
-            "backbone": self.backbone.name,
-            "revision": self.backbone.revision,
-            "recipe": dict(self.recipe),
-            "tensors": len(state),
-        }
-        write_json(folder / "method.json", about)
+        write_json(
+            folder / "method.json",
+            {
+                "method": self.name,
+                "backbone": self.backbone.name,
+                "revision": self.backbone.revision,
+                "recipe": dict(self.recipe),
+                "tensors": len(state),
+            },
+        )
 
     def load(self, folder: Path) -> None:
         from safetensors import SafetensorError
@@ -557,8 +553,9 @@ class UncorrectedAdamW(torch.optim.AdamW):
         """torch's own update, with a rate, an eps and a decay that undo its corrections by 1 - beta^t."""
         if self.done is None or getattr(self, "found_inf", None) is not None:
             # in fp16 the scaler skips updates, and only the device knows which
-            steps = (int(state["step"]) for state in self.state.values() if "step" in state)
-            self.done = next(steps, 0)
+            self.done = next(
+                (int(state["step"]) for state in self.state.values() if "step" in state), 0
+            )
         done, self.done = self.done, self.done + 1
         before = [(group["lr"], group["eps"], group["weight_decay"]) for group in self.param_groups]
         for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
@@ -627,6 +624,5 @@ def build_method(
     if isinstance(method, nn.Module):
         if not learns:
             method.requires_grad_(False)
-        method.to(context.device)
-        method.eval()
+        method.to(context.device).eval()
     return method

@@ -10,19 +10,17 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bench.base.errors import BenchError
+from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Method, seed_for
 from bench.method.ranks import Alone, Ranks
 from bench.method.torch_method import Batch, Features, TorchMethod, checked_loss, of_rows, widened
-
-if TYPE_CHECKING:
-    from bench.data.corpora.token_cache import TokenisedCorpus
 
 # --- batches, ready on the device when they are needed ---
 # The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and nothing is tokenised here. On a
@@ -97,10 +95,11 @@ def batch_of(
     method: TorchMethod, corpus: TokenisedCorpus, epoch: int, rows: Rows, step: int
 ) -> Batch:
     """The rows as the method's features, in main memory, padded to the longest of them."""
-    columns = {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}
-    views = method.collate(columns, rows, epoch)
-    tokens = sum(int(view["attention_mask"].sum()) for view in views if "attention_mask" in view)
-    return Batch(views, step, rows=rows, tokens=tokens)
+    views = method.collate(
+        {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}, rows, epoch
+    )
+    masks = (view["attention_mask"] for view in views if "attention_mask" in view)
+    return Batch(views, step, rows=rows, tokens=sum(int(mask.sum()) for mask in masks))
 
 
 def part_of(batch: Batch, positions: Rows) -> Batch:
@@ -108,8 +107,12 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
     if batch.rows is None or len(positions) == len(batch.rows):
         return batch
     at = torch.from_numpy(positions)
-    views = tuple(of_rows(view, lambda value: value[at]) for view in batch.columns)
-    return Batch(views, batch.step, rows=batch.rows[positions], tokens=batch.tokens)
+    return Batch(
+        tuple(of_rows(view, lambda value: value[at]) for view in batch.columns),
+        batch.step,
+        rows=batch.rows[positions],
+        tokens=batch.tokens,
+    )
 
 
 def longest_input(method: TorchMethod) -> int:
@@ -193,8 +196,7 @@ def backward(
                 loss = checked_loss(method, method.loss(leaves, batch))
         else:
             loss = checked_loss(method, method(batch))
-    total: Tensor = loss.total if scaler is None else scaler.scale(loss.total)
-    total.backward()
+    (loss.total if scaler is None else scaler.scale(loss.total)).backward()
     gradients = zip(views, own_gradients(leaves, views, method.ranks), strict=True)
     if reached := [(view, gradient) for view, gradient in gradients if gradient is not None]:
         torch.autograd.backward(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import torch
 from safetensors import SafetensorError
@@ -27,6 +27,7 @@ from safetensors import SafetensorError
 from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.base.files import file_sha256, folder_sha256, write_whole
 from bench.data.corpora import NUMBERS
+from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for
 from bench.method.contract import (
     GPU_SECONDS,
@@ -46,10 +47,6 @@ from bench.training.gradient import (
     compile_encoder,
     row_order,
 )
-
-if TYPE_CHECKING:
-    from bench.data.corpora.token_cache import TokenisedCorpus
-
 
 # --- What a training keeps on the disk: its best checkpoint, and the states from which it resumes ---
 # A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under another name, synced and renamed.
@@ -91,8 +88,9 @@ class Checkpoints:
 
     def finish(self, step: int) -> None:
         """Make the best checkpoint, of ``step``, the run's checkpoint."""
-        copy = partial(shutil.copytree, self._best(step), copy_function=link_or_copy)
-        replace_folder(self.used, copy)
+        replace_folder(
+            self.used, partial(shutil.copytree, self._best(step), copy_function=link_or_copy)
+        )
 
     def forget_after(self, step: int) -> None:
         """Remove those of later steps, which are trained again, and unfinished ones that a crash left."""
@@ -113,8 +111,7 @@ class Checkpoints:
 
     def _all(self) -> list[tuple[int, Path]]:
         """(step, folder) of each."""
-        folders = self.state.glob("best-*")
-        return [(int(path.stem.removeprefix("best-")), path) for path in folders]
+        return [(int(path.stem.removeprefix("best-")), path) for path in self.state.glob("best-*")]
 
 
 def link_or_copy(source: str, to: str) -> None:
@@ -185,12 +182,15 @@ class SavedState:
 
 def saved_states(folder: Path) -> list[SavedState]:
     """The states in ``folder``, newest first."""
-    states = [
-        SavedState(int(name[1]), name[2], path)
-        for path in folder.glob("step-*.pt")
-        if (name := re.fullmatch(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt", path.name))
-    ]
-    return sorted(states, key=lambda s: (s.step, s.path.stat().st_mtime_ns), reverse=True)
+    return sorted(
+        (
+            SavedState(int(name[1]), name[2], path)
+            for path in folder.glob("step-*.pt")
+            if (name := re.fullmatch(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt", path.name))
+        ),
+        key=lambda s: (s.step, s.path.stat().st_mtime_ns),
+        reverse=True,
+    )
 
 
 def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
@@ -254,9 +254,12 @@ def read_state(path: Path) -> dict[str, Any]:
 
 def rng_state(device: torch.device) -> dict[str, Any]:
     """The states of torch's generators, of the CPU and the device."""
-    backend = getattr(torch, device.type)  # torch.cuda or torch.mps
-    of_device = None if device.type == "cpu" else backend.get_rng_state(device)
-    return {"cpu": torch.get_rng_state(), "device": of_device}
+    return {
+        "cpu": torch.get_rng_state(),
+        "device": None
+        if device.type == "cpu"
+        else getattr(torch, device.type).get_rng_state(device),  # torch.cuda or torch.mps
+    }
 
 
 def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
@@ -275,12 +278,10 @@ class Horizon:
 
     def __init__(self, recipe: Recipe, rows: int) -> None:
         self.budget, self.steps = budget_of(recipe), total_steps(recipe, rows)
-        self.most = recipe.max_steps or ENDLESS
+        self.most = (recipe.max_steps or ENDLESS) if self.steps is None else self.steps
 
     def reached(self, p: Progress) -> bool:
-        if self.steps is not None:
-            return p.step >= self.steps
-        return p.step >= self.most or self._share(p) >= 1
+        return p.step >= self.most or (self.steps is None and self._share(p) >= 1)
 
     def steps_at(self, p: Progress) -> int:
         """The number of steps of the schedule. Where tokens or a clock decide, it is estimated from the pace so far, so that a
@@ -398,8 +399,9 @@ class Trainer:
             group["lr"] = rate
         half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.context.precision)
         autocast = torch.autocast(self.device.type, half, enabled=half is not None)
-        losses = backward(self.method, batch, chunk=p.chunk, autocast=autocast, scaler=self.scaler)
-        self.window.append(losses)
+        self.window.append(
+            backward(self.method, batch, chunk=p.chunk, autocast=autocast, scaler=self.scaler)
+        )
         self.ranks.mean_gradients(self.trained)
         self.scaler.unscale_(self.optimizer)
         if self.recipe.max_grad_norm:
@@ -447,8 +449,9 @@ class Trainer:
         """Raises RunFailed for a loss or a weight that is not finite: such weights are not stored or scored."""
         self.check_finite()
         if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
-            step = self.progress.step  # from a gradient that was not finite although the loss was
-            raise RunFailed(f"weights became NaN or infinite by step {step}; {KEPT}", NOT_FINITE)
+            raise RunFailed(  # from a gradient that was not finite although the loss was
+                f"weights became NaN or infinite by step {self.progress.step}; {KEPT}", NOT_FINITE
+            )
 
     def order(self, done: int) -> Iterator[tuple[int, Rows]]:
         """(epoch, row numbers) of every step after the first ``done``: of the whole batch, over all ranks."""
@@ -463,10 +466,9 @@ class Trainer:
     def write_batch(self, rows: Rows) -> Path:
         """A file next to the curve with a line for each row: its number in the corpus, from 1, then its columns as the method saw them."""
         path, names = self.context.folder / FAILED_BATCH, self.corpus.columns
-        columns = [self.corpus.column(i).rows(rows) for i in range(len(names))]
         cells = [
-            [self._text(value, name) for value in column]
-            for name, column in zip(names, columns, strict=True)
+            [self._text(value, name) for value in self.corpus.column(i).rows(rows)]
+            for i, name in enumerate(names)
         ]
         numbers = [str(row + 1) for row in rows.tolist()]
         lines = [
@@ -498,11 +500,11 @@ class Trainer:
             self.ranks.first(lambda: self.curve.add(self.entry))
             self.latest |= self.entry | {"best": p.best_score, "best_step": p.best_step}
             p.logged, self.entry = p.step, {}
-        expected = self.horizon.steps_at(
-            p
-        )  # for a budget in tokens or time it changes with the pace
-        total = expected if expected < ENDLESS else None
-        self.context.reporter.advance(p.step, **self.latest, total=total)
+        # for a budget in tokens or time it changes with the pace
+        total = self.horizon.steps_at(p)
+        self.context.reporter.advance(
+            p.step, **self.latest, total=total if total < ENDLESS else None
+        )
 
     # dev scores
 
@@ -618,8 +620,10 @@ def hold_fewer_rows(trainer: Trainer) -> None:
     may_cut = trainer.context.auto_batch and method.is_split() and trainer.ranks.count == 1
     if not may_cut or at_once == 1:
         chunks = "" if at_once == 1 else "--chunk auto (holds as many rows at a time as fit), or "
-        hint = f"{chunks}a smaller batch_size, max_seq_length or backbone"
-        raise OutOfMemory(f"out of memory: step {step} with {at_once} rows at a time", hint)
+        raise OutOfMemory(
+            f"out of memory: step {step} with {at_once} rows at a time",
+            f"{chunks}a smaller batch_size, max_seq_length or backbone",
+        )
     p.chunk = at_once // 2
     trainer.context.reporter.note(
         f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time"
@@ -753,14 +757,13 @@ def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
 def resume(trainer: Trainer) -> bool:
     """Restore the trainer from the newest good state; False where there is none. Undoes what came after that state."""
     note, chunk = trainer.context.reporter.note, trainer.progress.chunk
-    states = trainer.checkpoints.state
 
     def take_back() -> None:
         trainer.checkpoints.forget_after(trainer.progress.step)
         trainer.curve.go_back_to(trainer.progress.logged)
 
     state = trainer.ranks.first(
-        lambda: newest_good(states, lambda state: _check(state, trainer), note)
+        lambda: newest_good(trainer.checkpoints.state, lambda state: _check(state, trainer), note)
     )
     if state is not None:
         _restore(read_state(state), trainer)

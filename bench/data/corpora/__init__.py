@@ -160,11 +160,9 @@ class Corpus:
         stat, where = self.path.stat(), (str(self.path.resolve()), self.column)
         about = [SURVEY_VERSION, *where, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
         entry = CacheEntry("surveys", repr(where), about, self._cache)
-        known = entry.read()
-        if known is None:
+        if (known := entry.read()) is None:
             digest = hashlib.sha256()
-            rows = sum(1 for _ in self.rows(digest.update))
-            known = {"sha256": digest.hexdigest(), "rows": rows}
+            known = {"rows": sum(1 for _ in self.rows(digest.update)), "sha256": digest.hexdigest()}
             entry.write(known)
         return known["sha256"], known["rows"]
 
@@ -175,15 +173,13 @@ class Corpus:
         """
         where = str(self.path)
         records = read_records(where, self.path, self.format, seen)
-        head = next(records, None)
-        if head is None:
+        if (head := next(records, None)) is None:
             raise CorpusError(f"{where}: empty: it has no rows", "expected one sentence per line")
         names = list(head[1])
         known = [ALSO.get(name.strip().lower(), name.strip().lower()) for name in names]
         strict = self.format in (".csv", ".tsv")
         ours = sorted(name for name in known if strict or name in set().union(*COLUMNS))
-        columns = next((one for one in COLUMNS if sorted(one) == ours), None)
-        if columns is None:
+        if (columns := next((one for one in COLUMNS if sorted(one) == ours), None)) is None:
             listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
             raise CorpusError(
                 f"{where}: line 1 has the columns {listed}; expected sentence, or sent0,sent1, or these two with hard_neg, label or score",
@@ -253,10 +249,8 @@ def row_of(
                 "write null for a missing cell",
             )
         text = record[key]
-        if column == "label":
-            text = _label(where, number, text)
-        elif column == "score":
-            text = _score(where, number, text)
+        if column in NUMBERS:
+            text = (_label if column == "label" else _score)(where, number, text)
         elif not (text is None or isinstance(text, str)):
             raise CorpusError(
                 f"{where}: line {number}: '{key}' is {json.dumps(text, default=str)[:40]}, expected a string or null"
@@ -308,8 +302,9 @@ def read_records(
     if kind == ".csv":
         return _with_header(where, _csv(where, lines))
     if kind == ".tsv":  # nothing is quoted, a double quote is a character like any other
-        cells = (line.removesuffix("\r").split("\t") for line in lines)
-        return _with_header(where, enumerate(cells, start=1))
+        return _with_header(
+            where, enumerate((line.removesuffix("\r").split("\t") for line in lines), start=1)
+        )
     return _json(where, lines)
 
 
@@ -362,7 +357,6 @@ def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
 def _parquet(
     where: str, path: Path, seen: Seen, choose: Callable[[list[str]], Sequence[str]]
 ) -> Iterator[tuple[int, Record]]:
-    import pyarrow
     import pyarrow.parquet
 
     try:
@@ -371,15 +365,17 @@ def _parquet(
                 while block := file.read(BLOCK):
                     seen(block)
         with pyarrow.parquet.ParquetFile(path) as table:
-            columns = list(choose(table.schema_arrow.names))
-            batches = table.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns)
+            batches = table.iter_batches(
+                batch_size=ROWS_AT_ONCE, columns=list(choose(table.schema_arrow.names))
+            )
             for number, record in enumerate((r for b in batches for r in b.to_pylist()), start=1):
                 if not _is_text(record):
                     raise CorpusError(f"{where}: row {number} has a NUL character")
                 yield number, record
     except (pyarrow.ArrowException, OSError) as error:
-        problem = " ".join(str(error).split())[:120]
-        raise CorpusError(f"{where} is not a readable Parquet file: {problem}") from None
+        raise CorpusError(
+            f"{where} is not a readable Parquet file: {' '.join(str(error).split())[:120]}"
+        ) from None
 
 
 def _is_text(record: Record) -> bool:
@@ -557,8 +553,12 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
                 shutil.copyfileobj(stream, whole, BLOCK)
     limit = f"#{name.limit}" if name.limit else ""
     path = f"/{name.path}" if name.path else ""
-    full = f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}"
-    about = {"name": full, "revision": revision, "files": chosen[: len(parts)], "rows": rows}
+    about = {
+        "name": f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
+        "revision": revision,
+        "files": chosen[: len(parts)],
+        "rows": rows,
+    }
     write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
     shutil.rmtree(work, ignore_errors=True)
 
@@ -609,8 +609,7 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
     theirs = [column.partition("=")[0] for column in name.columns]
 
     def chosen(there: Sequence[str]) -> Sequence[str]:
-        missing = [column for column in theirs if column not in there]
-        if missing or not theirs:
+        if (missing := [column for column in theirs if column not in there]) or not theirs:
             problem = f"no column '{missing[0]}'" if missing else "name the columns"
             raise CorpusError(
                 f"{where}: {problem}; it has {' '.join(', '.join(there).split())}",
@@ -618,8 +617,7 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
             )
         return theirs
 
-    records = read_records(where, path, format_of(file), choose=chosen)
-    for i, (number, record) in enumerate(records):
+    for i, (number, record) in enumerate(read_records(where, path, format_of(file), choose=chosen)):
         if not i:
             chosen(list(record))
         row = {our: record.get(their) for our, their in zip(ours, theirs, strict=True)}

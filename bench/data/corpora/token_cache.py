@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +105,7 @@ def tokenise(
     }
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     folder = (cache or default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
-    tokenised = _open(folder, about)
-    if tokenised is None:
+    if (tokenised := _open(folder, about)) is None:
         try:
             build_folder(
                 folder,
@@ -166,14 +165,17 @@ def _build(
                     ids, lengths = _encoded(list(texts), encode, about)
                 offsets = ends[name] + np.cumsum(lengths)
                 ends[name] = int(offsets[-1])
-                kind = _dtype(about["vocab_size"], name)
-                files[f"{name}.ids"].write(ids.astype(kind).tobytes())
+                files[f"{name}.ids"].write(ids.astype(_dtype(about["vocab_size"], name)).tobytes())
                 files[f"{name}.offsets"].write(offsets.astype("<i8").tobytes())
             done += len(chunk)
             if progress is not None:
                 progress(done, total)
-    hashes = {name: file_sha256(folder / name) for name in names}
-    meta = {**about, "name": corpus.name, "rows": done, "files": hashes}
+    meta = {
+        **about,
+        "name": corpus.name,
+        "rows": done,
+        "files": {name: file_sha256(folder / name) for name in names},
+    }
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
 
 
@@ -185,11 +187,14 @@ def _encoded(
     encoded = encode(texts)
     if len(encoded) != len(texts):
         raise ValueError(f"encode returned {len(encoded)} rows for {len(texts)} sentences")
-    cut: Iterable[Sequence[int]] = (row[:longest] for row in encoded)
     lengths = np.fromiter(
         (min(len(row), longest) for row in encoded), dtype=np.int64, count=len(texts)
     )
-    ids = np.fromiter(itertools.chain.from_iterable(cut), dtype=np.int64, count=int(lengths.sum()))
+    ids = np.fromiter(
+        itertools.chain.from_iterable(row[:longest] for row in encoded),
+        dtype=np.int64,
+        count=int(lengths.sum()),
+    )
     if ids.size and not (ids.min() >= 0 and ids.max() < vocab_size):
         raise ValueError(
             f"encode returned ids {ids.min()} to {ids.max()}; the vocabulary has {vocab_size}"
@@ -207,8 +212,11 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
         for name in meta["columns"]:
             ids = _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"], name), meta)
             offsets = _mapped(folder / f"{name}.offsets", np.dtype("<i8"), meta)
-            text = meta["tokenizer"] == AS_TEXT and name not in NUMBERS
-            columns.append(TokenisedColumn(ids, offsets, text=text))
+            columns.append(
+                TokenisedColumn(
+                    ids, offsets, text=meta["tokenizer"] == AS_TEXT and name not in NUMBERS
+                )
+            )
         if any(len(column) != meta["rows"] for column in columns):
             return None
         return TokenisedCorpus(folder, meta, columns)

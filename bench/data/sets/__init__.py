@@ -151,13 +151,13 @@ class DataSet:
 @functools.cache
 def data_sets() -> Mapping[str, DataSet]:
     """Every data set that the harness knows, by name, in the order of the manifests."""
-    sets: dict[str, DataSet] = {}
     folder = resources.files("bench.data.sets") / "manifests"
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith(".json"):
-            manifest = json.loads(entry.read_text(encoding="utf-8"))
-            sets |= {known.name: known for known in parse_manifest(manifest)}
-    return sets
+    return {
+        known.name: known
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".json")
+        for known in parse_manifest(json.loads(entry.read_text(encoding="utf-8")))
+    }
 
 
 def data_set(name: str) -> DataSet:
@@ -170,15 +170,14 @@ def data_set(name: str) -> DataSet:
 
 def parse_manifest(manifest: Mapping[str, Any]) -> list[DataSet]:
     """A manifest's sets. Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's."""
-    common = manifest.get("common", {})
-    return [msgspec.convert({**common, **entry}, DataSet) for entry in manifest["sets"]]
+    return [
+        msgspec.convert(manifest.get("common", {}) | entry, DataSet) for entry in manifest["sets"]
+    ]
 
 
 def cells(text: str, file: DataFile) -> list[list[str]]:
     """The rows of a file below its header, each cut to the columns that count. CRLF and LF are line ends, nothing else is."""
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
+    lines = text.removesuffix("\n").split("\n") if text else []
     rows = (line.removesuffix("\r") for line in lines[file.header :])
     return [row.split("\t")[: file.columns] if file.columns > 1 else [row] for row in rows]
 
@@ -237,8 +236,9 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
         raise damaged_file(wanted, f"cannot read {path} ({error.strerror})") from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problem = f"line {line} is not {file.encoding.upper()} in {path}"
-        raise damaged_file(wanted, problem) from None
+        raise damaged_file(
+            wanted, f"line {line} is not {file.encoding.upper()} in {path}"
+        ) from None
     digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
     for name, form in file.forms.items():
         if digests & {form.sha256, form.sha256_lf}:
@@ -246,11 +246,12 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     rows = cells(text, file)
     if len(rows) != file.rows:
         raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
-    content = content_hash(rows)
-    if content != file.content:
+    if (content := content_hash(rows)) != file.content:
         expected = file.content or next(iter(file.forms.values())).sha256
-        problem = f"altered text: content hash {content[:12]} found, {expected[:12]} expected"
-        raise damaged_file(wanted, f"{problem}, in {path}")
+        raise damaged_file(
+            wanted,
+            f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
+        )
     if not file.varies:  # only white space differs
         return Found(file, path, ANY, file.forms[ANY].sha256, text)
     return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
@@ -336,8 +337,9 @@ def receipts_in(folder: Path) -> list[Receipt]:
 
 def fetch_warning(path: Path) -> str:
     """What was unexpected about a file when it was first fetched; usually ""."""
-    warnings = [receipt.warnings.get(path.name, "") for receipt in receipts_in(path.parent)]
-    return "; ".join(filter(None, warnings))
+    return "; ".join(
+        filter(None, (receipt.warnings.get(path.name) for receipt in receipts_in(path.parent)))
+    )
 
 
 def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:
@@ -425,18 +427,15 @@ class Source:
 def sources() -> Mapping[str, Source]:
     """Every source by name, in the order in which they are tried."""
     text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
-    listed = msgspec.convert(json.loads(text)["sources"], list[Source])
-    return {source.name: source for source in listed}
+    return {
+        source.name: source for source in msgspec.convert(json.loads(text)["sources"], list[Source])
+    }
 
 
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
-    form = text if text != "any" else "tokenised"
-    return [
-        source
-        for source in sources().values()
-        if wanted.name in source.sets and source.form in ("any", form)
-    ]
+    forms = ("any", "tokenised" if text == "any" else text)
+    return [s for s in sources().values() if wanted.name in s.sets and s.form in forms]
 
 
 # --- what a plan would fetch ---
@@ -630,8 +629,10 @@ class DataFolder:
         raise DataMissing(f"{place} is not in {folders}", "--data DIR, the folder that has it")
 
     def _find(self, *places: str) -> Path | None:
-        paths = (root / place for root in self.roots for place in places)
-        return next((path for path in paths if path.is_file()), None)
+        return next(
+            (path for root in self.roots for place in places if (path := root / place).is_file()),
+            None,
+        )
 
     def corpus(self, file: str) -> Path | None:
         """A training file by its name, fetched if it is missing and has a source; None if it cannot be had here.
@@ -679,19 +680,23 @@ class DataFolder:
 
     def _open(self, wanted: DataSet, files: tuple[DataFile, ...] | None, text: str) -> Copy:
         copies, problems = self.copies(wanted, files)
-        matching = [copy for copy in copies if text in (ANY, copy.form) or copy.form == ANY]
-        if matching:
-            order = {"tokenised": 0, ANY: 0, "raw": 2}
-            return min(matching, key=lambda copy: order.get(copy.form, 1))
+        if matching := [copy for copy in copies if text in (ANY, copy.form) or copy.form == ANY]:
+            return min(
+                matching, key=lambda copy: {"tokenised": 0, ANY: 0, "raw": 2}.get(copy.form, 1)
+            )
         # a damaged copy matters more than one in another form, and that more than an incomplete one
         for problem in problems:
             if isinstance(problem, DataDamaged):
                 raise problem
         if copies:
             form = copies[0].form
-            there = f"{form} in {copies[0].files[0].path.parent}"
-            use = form if form in wanted.forms else ANY
-            raise other_form(wanted.name, text, there, use, self._get(wanted, text))
+            raise other_form(
+                wanted.name,
+                text,
+                f"{form} in {copies[0].files[0].path.parent}",
+                form if form in wanted.forms else ANY,
+                self._get(wanted, text),
+            )
         raise problems[0] if problems else self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
@@ -699,18 +704,22 @@ class DataFolder:
         places: list[str] = []
         problems: list[str] = []
         for place in self._places(wanted, None):
-            absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
-            if absent:
-                many = f"{len(absent)} of {len(wanted.files)} files missing in {place}"
-                problems.append(f"{many}, first {absent[0]}")
+            if absent := [f.path for f in wanted.files if not (place / f.path).is_file()]:
+                problems.append(
+                    f"{len(absent)} of {len(wanted.files)} files missing in {place}, first {absent[0]}"
+                )
             else:
                 places.append(place.as_posix())
-        forms = [
-            form
-            for form, home in wanted.homes.items()
-            if any(place.endswith(f"/{home}") for place in places)
-        ]
-        return State("found" if places else "missing", tuple(forms), tuple(places), tuple(problems))
+        return State(
+            "found" if places else "missing",
+            tuple(
+                form
+                for form, home in wanted.homes.items()
+                if any(place.endswith(f"/{home}") for place in places)
+            ),
+            tuple(places),
+            tuple(problems),
+        )
 
     def check(self, wanted: DataSet) -> State:
         """Thorough: reads every byte of every copy."""
@@ -718,9 +727,9 @@ class DataFolder:
         warnings = [
             fetch_warning(one.path) for copy in copies for one in copy.files if one.file.first_use
         ]
-        is_damaged = any(isinstance(problem, DataDamaged) for problem in problems)
+        damaged = any(isinstance(problem, DataDamaged) for problem in problems)
         return State(
-            "damaged" if is_damaged else "found" if copies else "missing",
+            "damaged" if damaged else "found" if copies else "missing",
             tuple(dict.fromkeys(copy.form for copy in copies)),
             tuple(str(copy.place) for copy in copies),
             (*(problem.message for problem in problems), *filter(None, warnings)),
@@ -729,10 +738,11 @@ class DataFolder:
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
         """(path, bytes, time of the last change in ns) of every file of the set in every place, sorted; reads none of them."""
         paths = [place / file.path for place in self._places(wanted, None) for file in wanted.files]
-        stats = [(path, path.stat()) for path in paths if path.is_file()]
         return sorted(
             (str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns))
-            for path, stat in stats
+            for path in paths
+            if path.is_file()
+            for stat in [path.stat()]
         )
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
@@ -746,14 +756,19 @@ class DataFolder:
 
     def _missing(self, wanted: DataSet, text: str) -> DataMissing:
         hint = f"to get it: {self._get(wanted, text)}"
-        problem = "no data folder was given"
         if self.root is None:
-            hint = f"--data DIR or BENCH_DATA; {hint}"
-        else:
-            homes = [wanted.homes[text]] if text in wanted.homes else wanted.places
-            files = [f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes]
-            problem = f"not found in {self.root}; looked for {' or '.join(files)}"
-        return DataMissing(f"{wanted.name}: {problem}", hint, wanted.name)
+            return DataMissing(
+                f"{wanted.name}: no data folder was given",
+                f"--data DIR or BENCH_DATA; {hint}",
+                wanted.name,
+            )
+        homes = [wanted.homes[text]] if text in wanted.homes else wanted.places
+        files = [f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes]
+        return DataMissing(
+            f"{wanted.name}: not found in {self.root}; looked for {' or '.join(files)}",
+            hint,
+            wanted.name,
+        )
 
     def _get(self, wanted: DataSet, text: str) -> str:
         """How to get a set in a form: the command, if there is a source."""
@@ -764,8 +779,10 @@ class DataFolder:
 
 def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
     """The error if there is only another text form (``there``) than ``text``; ``use``: the ``--text`` that scores it."""
-    hint = f"--text {use} scores that form (stored in a column of its own); to get the {text} form: {get}"
-    return DataMissing(f"{name}: no {text} text found, only {there}", hint)
+    return DataMissing(
+        f"{name}: no {text} text found, only {there}",
+        f"--text {use} scores that form (stored in a column of its own); to get the {text} form: {get}",
+    )
 
 
 def _form_option(wanted: DataSet, text: str) -> str:
@@ -775,8 +792,10 @@ def _form_option(wanted: DataSet, text: str) -> str:
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
     for file in files:
         if not (place / file.path).is_file():
-            problem = f"{wanted.name}: {place / file.path} is missing; the set is incomplete"
-            raise DataMissing(problem, f"to get it: {wanted.get}")
+            raise DataMissing(
+                f"{wanted.name}: {place / file.path} is missing; the set is incomplete",
+                f"to get it: {wanted.get}",
+            )
     found = tuple(recognise(wanted, file, place / file.path) for file in files)
     together = hashlib.sha256("\n".join(one.sha256 for one in found).encode()).hexdigest()
     return Copy(place, _form_of(wanted, [one for one in found if one.file.varies]), together, found)

@@ -66,9 +66,12 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
             continue
         if text in (ANY, captions.form) or (text, captions.form) == ("tokenised", "raw"):
             return captions
-        use = captions.form if captions.form in ("tokenised", "raw") else ANY
         nearest = other_form(
-            CXC, text, f"{captions.form} in {wanted.files[0].name}", use, wanted.get
+            CXC,
+            text,
+            f"{captions.form} in {wanted.files[0].name}",
+            captions.form if captions.form in ("tokenised", "raw") else ANY,
+            wanted.get,
         )
     assert nearest is not None
     raise nearest
@@ -78,8 +81,12 @@ def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     copy = folder.open(wanted)
     rows = cells(copy.files[0].text, copy.files[0].file)
     texts = {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)}
-    form = "tokenised" if copy.form == ANY else copy.form
-    return _pairs([row[:4] for row in rows], texts, form, copy.sha256)
+    return _pairs(
+        [row[:4] for row in rows],
+        texts,
+        "tokenised" if copy.form == ANY else copy.form,
+        copy.sha256,
+    )
 
 
 def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:

@@ -145,15 +145,18 @@ class Fetcher:
                     self.say(
                         f"warning: {item.wanted.name}: {path} has {warnings[path]}; it is used as it is"
                     )
-        receipt = Receipt(
-            source=source.name,
-            url=" and ".join(source.urls),
-            revision=revision,
-            fetched=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            downloads=downloads,
-            warnings=warnings,
+        write_receipt(
+            receipt_path(place, source.name),
+            Receipt(
+                source=source.name,
+                url=" and ".join(source.urls),
+                revision=revision,
+                fetched=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+                downloads=downloads,
+                warnings=warnings,
+            ),
+            work,
         )
-        write_receipt(receipt_path(place, source.name), receipt, work)
         for path, file in made.items():
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(file, place / path)
@@ -165,11 +168,10 @@ class Fetcher:
         """The part with ``*`` in the names of its files replaced."""
         if "*" not in part.paths[0]:
             return part
-        listing = self._listing(source, revision).siblings or []
-        names = sorted(file.rfilename for file in listing if fnmatch(file.rfilename, part.paths[0]))
-        if not names:
+        names = [file.rfilename for file in self._listing(source, revision).siblings or []]
+        if not (paths := sorted(name for name in names if fnmatch(name, part.paths[0]))):
             raise FetchFailed(f"{source.where} has no {part.paths[0]}", None)
-        return replace(part, paths=tuple(names))
+        return replace(part, paths=tuple(paths))
 
     def _download(
         self,
@@ -253,14 +255,15 @@ def _is_right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
 
 def labelled_lines(file: bytes) -> bytes:
     """Label, tab, text: LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank."""
-    rows = [line.rstrip("\t ").partition("\t") for line in _lines(file)]
+    rows = (line.rstrip("\t ").partition("\t") for line in _lines(file))
     return _joined([f"{label}\t{text.replace(chr(9), ' ')}" for label, _, text in rows])
 
 
 def json_lines(file: bytes) -> bytes:
     """JSON lines with ``text`` and ``cluster``, the format of GSDMM's authors: label, tab, text without outer blanks."""
-    rows = [json.loads(line) for line in _lines(file)]
-    return _joined([f"{row['cluster']}\t{row['text'].strip()}" for row in rows])
+    return _joined(
+        [f"{row['cluster']}\t{row['text'].strip()}" for row in map(json.loads, _lines(file))]
+    )
 
 
 def parquet_text(*files: bytes) -> bytes:
@@ -279,9 +282,11 @@ def text_and_labels(texts: bytes, labels: bytes) -> bytes:
 
     Raises ValueError if the two have different numbers of lines.
     """
-    rows = zip(_lines(texts), _lines(labels), strict=True)
     return _joined(
-        [f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}" for text, label in rows]
+        [
+            f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}"
+            for text, label in zip(_lines(texts), _lines(labels), strict=True)
+        ]
     )
 
 
@@ -313,10 +318,9 @@ def labelled_nli(*files: bytes) -> bytes:
                     "fetch it again",
                 )
             with archive.open(train[0]) as lines:
-                pairs = (json.loads(line) for line in lines)
                 writer.writerows(
                     (pair["sentence1"], pair["sentence2"], pair["gold_label"])
-                    for pair in pairs
+                    for pair in map(json.loads, lines)
                     if pair["gold_label"] != "-"
                 )
     return table.getvalue().encode("utf-8")

@@ -113,8 +113,10 @@ def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tu
 
 def parse_gold(text: str, file: DataFile) -> list[float | None]:
     """One score per line; None for an empty line, a pair that nobody annotated."""
-    rows = _numbered(text, file, 1)
-    return [_score(row[0], number, file) if row[0].strip() else None for number, row in rows]
+    return [
+        _score(row[0], number, file) if row[0].strip() else None
+        for number, row in _numbered(text, file, 1)
+    ]
 
 
 def parse_table(

@@ -72,19 +72,16 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
         raise UnknownName("transfer task", task, TRANSFER_TASKS)
     wanted = data_set(task)
     copy = folder.open(wanted, text=text)
-    rows: list[Row] = []
-    split: list[str] = []
-    for file in copy.files:
-        parsed = parse_texts(task, file)
-        rows += parsed
-        split += [file.file.split] * len(parsed)
+    rows = [(*row, file.file.split) for file in copy.files for row in parse_texts(task, file)]
+    split = [name for _, _, name in rows]
     if any(split.count(name) != n for name, n in wanted.items.items()):
-        expected = f"{sum(wanted.items.values()):,} expected"
-        raise DataDamaged(f"{task}: {len(rows):,} items found, {expected}, in {copy.place}")
+        raise DataDamaged(
+            f"{task}: {len(rows):,} items found, {sum(wanted.items.values()):,} expected, in {copy.place}"
+        )
     return LabelledTexts(
         name=task,
-        texts=tuple(list(column) for column in zip(*(texts for texts, _ in rows), strict=True)),
-        labels=np.array([label for _, label in rows], dtype=np.int64),
+        texts=tuple(list(column) for column in zip(*(texts for texts, _, _ in rows), strict=True)),
+        labels=np.array([label for _, label, _ in rows], dtype=np.int64),
         split=np.array(split),
         form=copy.form if copy.form.startswith("other") else None,
         sha256=copy.sha256,
@@ -113,8 +110,10 @@ def parse_texts(task: str, copy: Found) -> list[Row]:
     """The rows of a file. Of MR, CR, SUBJ and MPQA a file has one class, which its role names. Raises DataDamaged."""
     text = copy.text.replace("\r\n", "\n").replace("\r", "\n")  # as Python's text mode
     if task not in _PARSERS:
-        label = int(copy.file.role == "positive")
-        return [((single_spaced(line),), label) for line in text.splitlines()]
+        return [
+            ((single_spaced(line),), int(copy.file.role == "positive"))
+            for line in text.splitlines()
+        ]
     rows = []
     lines = text.removesuffix("\n").split("\n")[copy.file.header :]
     for number, line in enumerate(lines, start=1 + copy.file.header):
