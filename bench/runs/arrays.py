@@ -158,10 +158,12 @@ class Packed:
 
         names, text, number = ["file", "array", "dtype"], pa.string(), pa.int32()
         types = (text, text, text, pa.list_(number), pa.binary(), number)
-        columns = zip(zip(*self.rows, strict=True), types, strict=True)
         parquet.write_table(
             pa.table(
-                [pa.array(values, kind) for values, kind in columns],
+                [
+                    pa.array(*column)
+                    for column in zip(zip(*self.rows, strict=True), types, strict=True)
+                ],
                 names=[*names, "shape", "data", "same"],
             ),
             path,
@@ -232,8 +234,7 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
         if (version / NAME).is_file():
             return version, version / NAME
         with contextlib.suppress(DataDamaged):  # check_manifest reports it
-            manifest = read_manifest(version)
-            if manifest is not None and manifest.predictions_url is not None:
+            if (manifest := read_manifest(version)) and manifest.predictions_url is not None:
                 return version, cached(manifest.predictions_url.sha256)
     return None
 

@@ -93,8 +93,7 @@ class Predicted:
                 np.isfinite(values).all() for values in numbers if values is not None
             ),
         }
-        problem = next((text for text, holds in wrong.items() if holds), "")
-        if problem:
+        if problem := next((text for text, holds in wrong.items() if holds), ""):
             raise ValueError(f"{self.task}: {problem}")
 
     @property

@@ -334,9 +334,11 @@ class RunRecord(
                 raise RecordDamaged(
                     f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
                 )
-        free = [(f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)]
-        free += [(f"recipe.{key}", value.value) for key, value in self.recipe.items()]
-        free += [(path, operator.attrgetter(path)(self)) for path in FREE]
+        free = [
+            *((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)),
+            *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
+            *((path, operator.attrgetter(path)(self)) for path in FREE),
+        ]
         for path, value in free:
             if not _bounded(value):
                 raise RecordDamaged(
@@ -392,11 +394,9 @@ def upgrade(content: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RecordDamaged("the record is not a JSON object")
     name = content.get("schema")
-    match = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", str(name))
-    if not match:
+    if not (match := re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", str(name))):
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
-    version = int(match[1])
-    if version > VERSION:
+    if (version := int(match[1])) > VERSION:
         raise RecordDamaged(
             f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
             "read it with the bench that wrote it, or a newer one",
@@ -410,9 +410,11 @@ def upgrade(content: Any) -> dict[str, Any]:
 
 def _without_null(provenance: Any) -> Any:
     """In 4 the objects below ``provenance`` have typed fields; null, which stood for "not recorded", is left out."""
-    if not isinstance(provenance, dict):
-        return provenance
-    return {key: value for key, value in provenance.items() if value is not None}
+    return (
+        {key: value for key, value in provenance.items() if value is not None}
+        if isinstance(provenance, dict)
+        else provenance
+    )
 
 
 def _message(error: str) -> str:

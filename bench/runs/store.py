@@ -124,8 +124,11 @@ class RunsFolder:
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
         where = "" if self.path == Path("runs") else f" --runs {self.path}"
-        empty = "--runs DIR, if they are in another folder; bench run creates them"
-        hint = f"bench runs{where} lists them" if ids else empty
+        hint = (
+            f"bench runs{where} lists them"
+            if ids
+            else "--runs DIR, if they are in another folder; bench run creates them"
+        )
         return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
@@ -267,8 +270,7 @@ class RunsFolder:
             raise ValueError(
                 f"predictions of {task}: an array holds Python objects; unicode and numbers only"
             )
-        columns = arrays.keys() & {"prediction", "gold", "subset"}
-        rows = {key: len(arrays[key]) for key in sorted(columns)}
+        rows = {key: len(arrays[key]) for key in ("gold", "prediction", "subset") if key in arrays}
         if len(set(rows.values())) > 1:
             raise ValueError(f"predictions of {task}: rows differ: {rows}")
         buffer = io.BytesIO()
@@ -386,10 +388,9 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
     """The result files of the tool that scored the task. A record may be forged: paths outside of the tool's folder are ignored."""
     named = score.detail.get("results")
     names = named if isinstance(named, list | tuple) else ()
-    paths = [Path(name) for name in names if isinstance(name, str)]
     return [
         folder / path
-        for path in paths
+        for path in (Path(name) for name in names if isinstance(name, str))
         if path.parts[:1] == (score.suite,) and ".." not in path.parts
     ]
 
@@ -427,12 +428,10 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
         return []
     entries = []
     for line in lines:
-        try:
+        with contextlib.suppress(ValueError, RecursionError):
             entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict) and _is_number(entry.get("step")):
-            entries.append(entry)
+            if isinstance(entry, dict) and _is_number(entry.get("step")):
+                entries.append(entry)
     return sorted(entries, key=lambda entry: entry["step"])
 
 
@@ -465,8 +464,11 @@ def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
     accuracy x 100; a value that was not recorded is None."""
     rows = []
     for record, _ in runs:
-        facts = {"run": record.run_id, "name": record.backbone_name}
-        facts |= {key: getattr(record, key) for key in FACTS}
+        facts = {
+            "run": record.run_id,
+            "name": record.backbone_name,
+            **{key: getattr(record, key) for key in FACTS},
+        }
         cost = {key: getattr(record.cost, key) for key in COST}
         rows += [
             facts | {key: getattr(score, key) for key in SCORE} | cost for score in record.scores

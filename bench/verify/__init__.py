@@ -53,9 +53,11 @@ def _fingerprint_difference(record: RunRecord) -> str:
         raise NotChecked(
             "a record of an older bench does not hold everything that it is computed from"
         )
-    if again == record.fingerprint:
-        return ""
-    return f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
+    return (
+        ""
+        if again == record.fingerprint
+        else f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
+    )
 
 
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
@@ -84,8 +86,7 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
 @functools.lru_cache(maxsize=256)
 def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    task = find_task(key)
-    if task is None:
+    if (task := find_task(key)) is None:
         raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
     return task.load(data, key.text or "tokenised").sha256
 
@@ -102,10 +103,12 @@ def _checkpoint_difference(run: Run) -> str:
 
 # --- one run, all checks ---
 
-More = Callable[[Run], Iterable[Finding]]
 
-
-def verify_run(folder: Path, data: DataFolder | None = None, more: More | None = None) -> RunReport:
+def verify_run(
+    folder: Path,
+    data: DataFolder | None = None,
+    more: Callable[[Run], Iterable[Finding]] | None = None,
+) -> RunReport:
     """What agrees and what differs in one run's folder. Damaged files are findings, never exceptions.
 
     ``data``: also compare with the data sets in that folder. ``more``: further findings, such as those of encoding again. A run that
@@ -192,10 +195,11 @@ def check_manifest(version: Path) -> RunReport | None:
         return None
     differences = compare_files(version, manifest.files)
     differences.pop(MANIFEST, None)
-    for other, files in manifest.older.items():
-        for name, sha256 in files.items():
-            path = f"{other}/{name}"
-            differences[f"../{path}"] = _file_difference(version.parent, path, sha256)
+    differences |= {
+        f"../{other}/{name}": _file_difference(version.parent, f"{other}/{name}", sha256)
+        for other, files in manifest.older.items()
+        for name, sha256 in files.items()
+    }
     findings = [check("files", name, str, why) for name, why in differences.items()]
     return RunReport(MANIFEST, findings, "published")
 

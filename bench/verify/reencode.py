@@ -23,7 +23,15 @@ from bench.run.execute import RunVectors, score_tasks
 from bench.run.plan import find_run, load_run
 from bench.runs.record import AVERAGE, Score
 from bench.runs.store import Run, RunsFolder
-from bench.score.suites import KnownTask, RunPlace, TaskResult, suite, suite_names, survey
+from bench.score.suites import (
+    KnownTask,
+    RunPlace,
+    TaskResult,
+    find_task,
+    suite,
+    suite_names,
+    survey,
+)
 from bench.verify.scores import NO_SUITE, cell, check
 
 POINTS, ITEMS = 0.05, 3
@@ -72,15 +80,15 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
     if score.suite not in suite_names():
         raise DataMissing(NO_SUITE.format(score.suite))
     name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
-    for task in suite(name).tasks:
-        if (task.name, task.protocol) == (score.task, score.protocol):
-            known = survey(task, data, score.text or "tokenised")
-            if known.form != score.text:
-                raise DataMissing(f"the text here has the form {known.form}")
-            return known
+    if (task := find_task(score.key._replace(suite=name))) is not None:
+        known = survey(task, data, score.text or "tokenised")
+        if known.form != score.text:
+            raise DataMissing(f"the text here has the form {known.form}")
+        return known
     if score.protocol in suite(name).earlier:
-        why = f"this version no longer has the data of {score.protocol}"
-        raise DataMissing(f"{why}; bench run --suite {name} scores other data")
+        raise DataMissing(
+            f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
+        )
     raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 

@@ -353,12 +353,8 @@ def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
         {"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)}
         for labels_N in labels_NR.T
     ]
-    summaries = {}
-    for name in runs[0]:
-        each = np.array([run[name] for run in runs])
-        summaries[name] = {
-            "mean": float(each.mean()),
-            "std": float(each.std()),
-            "each": each.tolist(),
-        }
-    return summaries
+    values = {name: np.array([run[name] for run in runs]) for name in runs[0]}
+    return {
+        name: {"mean": float(each.mean()), "std": float(each.std()), "each": each.tolist()}
+        for name, each in values.items()
+    }

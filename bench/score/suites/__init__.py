@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -302,7 +301,8 @@ def _installed(name: str) -> SuitePlugin:
             f"{package} registers the suite {loaded.name} under the name {name}",
             f"update {package}",
         )
-    return SuitePlugin(loaded, package, version, _source_sha256(sys.modules[point.module]))
+    source = Path(str(sys.modules[point.module].__file__))
+    return SuitePlugin(loaded, package, version, file_sha256(source))
 
 
 def use_files(files: Sequence[Path]) -> None:
@@ -325,11 +325,7 @@ def use_files(files: Sequence[Path]) -> None:
                 f"{file} and {other.package} both define a suite '{defined.name}'",
                 f"rename the suite in {file}",
             )
-        _from_files[defined.name] = SuitePlugin(defined, str(file), "", _source_sha256(module))
-
-
-def _source_sha256(module: ModuleType) -> str:
-    return file_sha256(Path(str(module.__file__)))
+        _from_files[defined.name] = SuitePlugin(defined, str(file), "", file_sha256(file))
 
 
 def _check_definition(defined: object, whose: str) -> None:
@@ -461,9 +457,6 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
         text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
     # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
-    none: dict[str, Any] = (
-        {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
-    )
     return replace(
         first,
         task=AVERAGE,
@@ -473,7 +466,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         text=text,
         detail={"tasks": list(names)},
         reduced_sha256=None,
-        **none,
+        **({"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}),
     )
 
 
@@ -609,8 +602,9 @@ def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None
     except KeyError as error:
         raise DataDamaged(f"{task}: the predictions have no array {error}") from None
     except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise DataDamaged(f"{task}: the predictions cannot be scored: {why}") from None
+        raise DataDamaged(
+            f"{task}: the predictions cannot be scored: {' '.join(str(error).split())[:200]}"
+        ) from None
     if score is not None and not np.isfinite([score.value, score.std or 0.0]).all():
         raise DataDamaged(f"{task}: the predictions give no finite score")
     return score
@@ -624,8 +618,9 @@ def reduce_predictions(key: ScoreKey, arrays: Arrays) -> dict[str, np.ndarray] |
 
 def find_task(key: ScoreKey) -> Task | None:
     """The task by its suite, name and protocol; None if the suite does not have it. Raises UnknownName if the suite is not here."""
-    tasks = (task for task in suite(key[0]).tasks if (task.name, task.protocol) == key[1:3])
-    return next(tasks, None)
+    return next(
+        (task for task in suite(key[0]).tasks if (task.name, task.protocol) == key[1:3]), None
+    )
 
 
 def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:

@@ -47,10 +47,14 @@ class LoadedTexts(LoadedTask):
         """The task's result. Raises RunFailed if the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
-        clusters = len(np.unique(self.data.labels))
         try:
             clusterings = kmeans(
-                x_ND, clusters, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE
+                x_ND,
+                len(np.unique(self.data.labels)),
+                SEEDS,
+                starts=STARTS,
+                max_iterations=ITERATIONS,
+                tolerance=TOLERANCE,
             )
         except ValueError as error:
             raise RunFailed(

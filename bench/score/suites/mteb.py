@@ -315,8 +315,7 @@ class LoadedMteb(LoadedTask):
         """
         import mteb
 
-        folder = place.folder / FOLDER
-        predictions = folder / "predictions"
+        predictions = place.folder / FOLDER / "predictions"
         with quiet(self.offline):
             task = copy.deepcopy(self.pristine)
             self.source.fill(task)
@@ -329,7 +328,7 @@ class LoadedMteb(LoadedTask):
                 run = mteb.evaluate(
                     encoder,
                     task,
-                    cache=mteb.ResultCache(folder),
+                    cache=mteb.ResultCache(place.folder / FOLDER),
                     overwrite_strategy="always",
                     prediction_folder=predictions,
                     encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
@@ -431,11 +430,13 @@ def choose_tasks(names: str) -> Suite:
             f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}",
             "name only tasks about text",
         )
-    chosen = [
-        mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
-        for name, task in by_name.items()
-    ]
-    return replace(SUITE, tasks=tuple(chosen))
+    return replace(
+        SUITE,
+        tasks=tuple(
+            mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
+            for name, task in by_name.items()
+        ),
+    )
 
 
 def _named(mteb: Any, name: str) -> list[Any]:
@@ -445,14 +446,13 @@ def _named(mteb: Any, name: str) -> list[Any]:
     try:
         return [copy.deepcopy(task) for task in mteb.get_benchmark(name).tasks]
     except KeyError:
-        known = [
-            *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
-            *(benchmark.name for benchmark in mteb.get_benchmarks()),
-        ]
         raise UnknownName(
             "mteb task or benchmark",
             name,
-            known,
+            [
+                *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
+                *(benchmark.name for benchmark in mteb.get_benchmarks()),
+            ],
             hint="mteb available-tasks, mteb available-benchmarks",
         ) from None
 
@@ -529,12 +529,15 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
 
 def _plain_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
     """The scores that are numbers, text, None, or lists of numbers or text."""
-    numbers = {}
-    for key, value in scores.items():
-        parts = value[:1] if isinstance(value, list) else [value]
-        if value is None or all(isinstance(part, str | int | float) for part in parts):
-            numbers[key] = _plain(value)
-    return numbers
+    return {
+        key: _plain(value)
+        for key, value in scores.items()
+        if value is None
+        or all(
+            isinstance(part, str | int | float)
+            for part in (value[:1] if isinstance(value, list) else [value])
+        )
+    }
 
 
 def _plain(value: Any) -> Any:

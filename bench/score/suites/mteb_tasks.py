@@ -57,9 +57,8 @@ def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
     """A class of its own for one set in one text form, as mteb has one for each task."""
     base = BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask
     metadata = metadata_of(task, loaded)
-    name = "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-"))
     return type(
-        name,
+        "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-")),
         (base,),
         {
             "metadata": metadata,
@@ -171,8 +170,9 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
         )
         return {**theirs, **scores_of(self.loaded.score(store))}
 
-    def _calculate_descriptive_statistics_from_split(self, split: str, **options: Any) -> Any:
-        return AbsTaskSTS._calculate_descriptive_statistics_from_split(self, split, **options)
+    _calculate_descriptive_statistics_from_split = (
+        AbsTaskSTS._calculate_descriptive_statistics_from_split
+    )
 
 
 class _Answering(MtebEncoder):

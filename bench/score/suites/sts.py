@@ -163,10 +163,10 @@ def pair_key(*pair: str) -> frozenset[str]:
 
 def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
     """For each pair, the sets of the suite whose test split has it. Raises DataMissing if one is not here."""
-    tests = {}
-    for name in STS_TASKS:
-        test = read_sts(data, name, text="any")
-        tests[name] = set(map(pair_key, test.sentences1, test.sentences2))
+    tests = {
+        test.name: set(map(pair_key, test.sentences1, test.sentences2))
+        for test in (read_sts(data, name, text="any") for name in STS_TASKS)
+    }
     keys = map(pair_key, pairs.sentences1, pairs.sentences2)
     return [tuple(name for name, test in tests.items() if key in test) for key in keys]
 
@@ -402,20 +402,22 @@ def _read_captions(task: Task, *_: object) -> LoadedPairs:
             f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}", hint
         )
     rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
-    pairs = RatedCaptions(
-        name=task.name,
-        sentences1=first,
-        sentences2=second,
-        gold=ratings,
-        subset=kind,
-        split=part,
-        form=None,
-        sha256=hashlib.sha256(content).hexdigest(),
-        caption1=caption1,
-        caption2=caption2,
-        image=images(ids[0], rings),
+    return LoadedPairs(
+        task,
+        RatedCaptions(
+            name=task.name,
+            sentences1=first,
+            sentences2=second,
+            gold=ratings,
+            subset=kind,
+            split=part,
+            form=None,
+            sha256=hashlib.sha256(content).hexdigest(),
+            caption1=caption1,
+            caption2=caption2,
+            image=images(ids[0], rings),
+        ),
     )
-    return LoadedPairs(task, pairs)
 
 
 CHECK_TASK = Task(

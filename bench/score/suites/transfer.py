@@ -54,8 +54,9 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
     classes = len(texts.classes)
     if len(train):
-        chosen_on = dev if len(dev) else None
-        probe = holdout(x_ND, texts.labels, train, test, classes, fitter, dev=chosen_on)
+        probe = holdout(
+            x_ND, texts.labels, train, test, classes, fitter, dev=dev if len(dev) else None
+        )
     else:
         probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
     return (
@@ -179,9 +180,11 @@ def classify_quickly(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Cla
     from sklearn.preprocessing import StandardScaler
 
     train, test = texts.rows("train"), np.flatnonzero(texts.split == "test")
-    fold = np.zeros(len(test), dtype=np.int64)
-    if not len(train):
-        fold = stratified_folds(texts.labels, FOLDS, SEED)
+    fold = (
+        np.zeros(len(test), dtype=np.int64)
+        if len(train)
+        else stratified_folds(texts.labels, FOLDS, SEED)
+    )
     predicted = np.zeros_like(fold)
     for k in range(int(fold.max()) + 1):
         rows = train if len(train) else test[fold != k]
@@ -308,26 +311,23 @@ def _read_fewshot(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
     return LoadedFewShot(task, read_transfer(data, task.data[0], text=text))
 
 
-def _fewshot_task(name: str) -> Task:
-    """One transfer set from few examples. Called "MR-16", because a run may also hold the set's full transfer score."""
-    items = data_set(name).items
-    return Task(
-        suite="fewshot",
-        name=f"{name}-{SHOTS}",
-        protocol=FEWSHOT_PROTOCOL,
-        metric="accuracy",
-        data=(name,),
-        read=_read_fewshot,
-        n=items["test"] - (0 if "train" in items else SHOTS * len(CLASSES[name])),
-        rescore=score_fewshot,
-    )
-
-
 FEWSHOT_SUITE = Suite(
     name="fewshot",
     title="Few-shot transfer",
     description="What can be learned from 16 examples a class? The transfer sets, ten draws each, a logistic regression.",
-    tasks=tuple(_fewshot_task(name) for name in TRANSFER_TASKS),
+    tasks=tuple(
+        Task(
+            suite="fewshot",
+            name=f"{name}-{SHOTS}",  # "MR-16": a run may also hold the set's full transfer score
+            protocol=FEWSHOT_PROTOCOL,
+            metric="accuracy",
+            data=(name,),
+            read=_read_fewshot,
+            n=items["test"] - (0 if "train" in items else SHOTS * len(CLASSES[name])),
+            rescore=score_fewshot,
+        )
+        for name, items in ((name, data_set(name).items) for name in TRANSFER_TASKS)
+    ),
     average=tuple(f"{name}-{SHOTS}" for name in TRANSFER_TASKS),
     docs="suites.md#fewshot",
 )
