@@ -89,8 +89,8 @@ def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.nd
             }
             if (shared := arrays.pop(GIVEN_SHA256, None)) is None:
                 return arrays, None
-            sha256 = str(shared.item())  # ValueError for several
-            if not re.fullmatch("[0-9a-f]{64}", sha256):
+            # ValueError for several
+            if not re.fullmatch("[0-9a-f]{64}", sha256 := str(shared.item())):
                 raise ValueError(f"{GIVEN_SHA256} is not a hash")
             return arrays, sha256
     except (FileNotFoundError, NotADirectoryError):
@@ -258,11 +258,10 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
             f"the predictions of {version.name} are stored elsewhere and were not fetched",
             f"bench verify {version} fetches them",
         )
-    name = path.absolute().relative_to(version.absolute()).as_posix()
     try:
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)
-        named = rows.get(name)
+        named = rows.get(path.absolute().relative_to(version.absolute()).as_posix())
         return (
             None
             if named is None
@@ -282,13 +281,14 @@ def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str,
     from pyarrow import parquet
 
     groups = parquet.ParquetFile(file).metadata
-    total = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
-    if total > LARGEST_PACKED:
+    sizes = (groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
+    if (total := sum(sizes)) > LARGEST_PACKED:
         raise ValueError(f"too large for predictions: {total:,} bytes unpacked")
     table = parquet.read_table(file)
     rows: dict[str, dict[str, int]] = {}
-    names = zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
-    for row, (of, array) in enumerate(names):
+    for row, (of, array) in enumerate(
+        zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
+    ):
         rows.setdefault(of, {})[sys.intern(array)] = row
     return table, rows
 

@@ -130,8 +130,11 @@ def same_items(a: Predicted, b: Predicted) -> None:
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are different tasks")
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
         raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
-    labels = {"gold_N": "gold values", "query_N": "queries", "shared_NK": "sentences"}
-    for name, label in labels.items():
+    for name, label in (
+        ("gold_N", "gold values"),
+        ("query_N", "queries"),
+        ("shared_NK", "sentences"),
+    ):
         if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals only None
             raise ValueError(f"{a.task}: the two runs have different {label}")
 

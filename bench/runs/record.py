@@ -268,8 +268,11 @@ class RunRecord(
     @property
     def model_name(self) -> str:
         """The name of an evaluated object, vectors or server; "" for the run of a method, also of a plugin with such a name."""
-        evaluated = self.method in EVALUATED and self.provenance.plugin.package == "bench"
-        return self.backbone_name if evaluated else ""
+        return (
+            self.backbone_name
+            if self.method in EVALUATED and self.provenance.plugin.package == "bench"
+            else ""
+        )
 
     @property
     def evaluated_as(self) -> str:
@@ -445,8 +448,10 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
     if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
         return None
     counts = content["dev_pairs"][name]
-    tested = sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks))
-    return tested, sum(counts.values())
+    return (
+        sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)),
+        sum(counts.values()),
+    )
 
 
 def dev_words(record: RunRecord) -> str:

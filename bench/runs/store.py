@@ -118,18 +118,25 @@ class RunsFolder:
             record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
             return None
-        same = record.run_id == run_id and fingerprint in (None, record.fingerprint)
-        return record if same else None
+        return (
+            record
+            if record.run_id == run_id and fingerprint in (None, record.fingerprint)
+            else None
+        )
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
         where = "" if self.path == Path("runs") else f" --runs {self.path}"
-        hint = (
+        return UnknownName(
+            "run",
+            name,
+            ids,
+            f"in {self.path}",
             f"bench runs{where} lists them"
             if ids
-            else "--runs DIR, if they are in another folder; bench run creates them"
+            else "--runs DIR, if they are in another folder; bench run creates them",
+            begins=True,
         )
-        return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
         """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a folder."""
@@ -179,8 +186,7 @@ class RunsFolder:
 
     def record_file(self, reference: str) -> Path:
         """The one record's file for ``reference``. Raises BenchError if there are several."""
-        files = self.record_files(reference)
-        if len(files) > 1:
+        if len(files := self.record_files(reference)) > 1:
             names = list_names(file.parent.name for file in files)
             raise BenchError(
                 f"'{reference}' means {len(files)} runs: {names}", "write more of the id"
@@ -219,8 +225,9 @@ class RunsFolder:
                 f"{run_id} is locked by {owner}", "wait for it or stop it, then run this again"
             ) from None
         except (OSError, NotImplementedError) as error:  # a file system without locks, among others
-            why = getattr(error, "strerror", None) or error
-            raise BenchError(f"cannot write {path}: {why}", ELSEWHERE) from None
+            raise BenchError(
+                f"cannot write {path}: {getattr(error, 'strerror', None) or error}", ELSEWHERE
+            ) from None
         try:
             with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
                 path.write_text(f"{socket.gethostname()}:{os.getpid()}")
@@ -326,8 +333,9 @@ class Run(NamedTuple):
         except PredictionsElsewhere:
             raise
         except DataMissing as error:
-            why = f"{self.record.run_id} has no predictions of {key.task}"
-            raise DataMissing(why, error.hint) from None
+            raise DataMissing(
+                f"{self.record.run_id} has no predictions of {key.task}", error.hint
+            ) from None
 
 
 # --- whether checkpoint and predictions are those that the record names, cheaply enough for every call ---

@@ -97,8 +97,8 @@ def _checkpoint_difference(run: Run) -> str:
         raise NotChecked("there is no checkpoint here")
     if run.record.checkpoint is None:
         raise NotChecked("the record has no hashes of its files")
-    compared = compare_files(run.checkpoint, run.record.checkpoint)
-    return next((f"{name}: {why}" for name, why in compared.items() if why), "")
+    compared = compare_files(run.checkpoint, run.record.checkpoint).items()
+    return next((f"{name}: {why}" for name, why in compared if why), "")
 
 
 # --- one run, all checks ---
@@ -125,18 +125,21 @@ def verify_run(
         return RunReport(
             folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged"
         )
-    findings = [
-        *check_scores(run),
-        *(
-            check("data", cell(score), _data_difference, score, run.record, data)
-            for score in run.scores
-            if score.task != AVERAGE
-        ),
-        check("checkpoint", "checkpoint", _checkpoint_difference, run),
-        check("fingerprint", "fingerprint", _fingerprint_difference, run.record),
-        *(more(run) if more is not None else ()),
-    ]
-    return RunReport(run.record.run_id, findings, run.record.status)
+    return RunReport(
+        run.record.run_id,
+        [
+            *check_scores(run),
+            *(
+                check("data", cell(score), _data_difference, score, run.record, data)
+                for score in run.scores
+                if score.task != AVERAGE
+            ),
+            check("checkpoint", "checkpoint", _checkpoint_difference, run),
+            check("fingerprint", "fingerprint", _fingerprint_difference, run.record),
+            *(more(run) if more is not None else ()),
+        ],
+        run.record.status,
+    )
 
 
 # --- published versions: each file against the manifest, and predictions that are stored elsewhere ---
@@ -200,8 +203,11 @@ def check_manifest(version: Path) -> RunReport | None:
         for other, files in manifest.older.items()
         for name, sha256 in files.items()
     }
-    findings = [check("files", name, str, why) for name, why in differences.items()]
-    return RunReport(MANIFEST, findings, "published")
+    return RunReport(
+        MANIFEST,
+        [check("files", name, str, why) for name, why in differences.items()],
+        "published",
+    )
 
 
 def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:

@@ -68,8 +68,11 @@ def encode_again(
         not_here = method is None and isinstance(error, BenchError)
         yield Finding("encoding", "checkpoint", UNCHECKED if not_here else DIFFERS, why)
         return
-    same_code = trained.plugin.sha256 == run.record.provenance.plugin.sha256
-    changed = "" if same_code else "; the method's code has changed since"
+    changed = (
+        ""
+        if trained.plugin.sha256 == run.record.provenance.plugin.sha256
+        else "; the method's code has changed since"
+    )
     for known, result in results.items():
         score = tasks[known]
         yield check("encoding", cell(score), _difference, score, result, run, changed)
@@ -81,8 +84,7 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
         raise DataMissing(NO_SUITE.format(score.suite))
     name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
     if (task := find_task(score.key._replace(suite=name))) is not None:
-        known = survey(task, data, score.text or "tokenised")
-        if known.form != score.text:
+        if (known := survey(task, data, score.text or "tokenised")).form != score.text:
             raise DataMissing(f"the text here has the form {known.form}")
         return known
     if score.protocol in suite(name).earlier:

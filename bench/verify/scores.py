@@ -160,10 +160,9 @@ def check_scores(run: Run) -> Iterator[Finding]:
             continue
         try:
             arrays = run.predictions(score.key)
-        except PredictionsElsewhere as error:
-            yield Finding("score", cell(score), UNCHECKED, error.message)
         except BenchError as error:
-            yield Finding("score", cell(score), DIFFERS, error.message)
+            outcome = UNCHECKED if isinstance(error, PredictionsElsewhere) else DIFFERS
+            yield Finding("score", cell(score), outcome, error.message)
         else:
             yield from check_score(score, arrays)
             yield check_hash(score, arrays)
@@ -175,8 +174,12 @@ def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
     """Whether the score follows from its predictions."""
     yield check("score", cell(score), _score_difference, score, arrays)
     if REDUCED in arrays and score.detail:
-        why = "only those predictions are stored that the score needs"
-        yield Finding("detail", cell(score), UNCHECKED, why)
+        yield Finding(
+            "detail",
+            cell(score),
+            UNCHECKED,
+            "only those predictions are stored that the score needs",
+        )
 
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
@@ -276,8 +279,9 @@ def _sha256(arrays: Arrays) -> str | None:
 def _gold_difference(score: Score, arrays: Arrays) -> str:
     """Gold values, sub-datasets, draws: everything that is the same for every model."""
     if (expected := known_hashes().given_of(score.suite, score.task, score.text)) is None:
-        data = "mteb" if score.suite == "mteb" else "this set"
-        raise NotChecked(f"bench has no hashes of the gold values of {data}")
+        raise NotChecked(
+            f"bench has no hashes of the gold values of {'mteb' if score.suite == 'mteb' else 'this set'}"
+        )
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
             continue  # stored only if the other splits were scored, too

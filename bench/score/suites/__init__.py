@@ -316,8 +316,7 @@ def use_files(files: Sequence[Path]) -> None:
     for file in files:
         if b"SUITE" not in file.read_bytes():
             continue
-        module = import_file(file)
-        if (defined := getattr(module, "SUITE", None)) is None:
+        if (defined := getattr(import_file(file), "SUITE", None)) is None:
             continue
         _check_definition(defined, f"--plugin {file}")
         if (other := suite_plugin(defined.name)) is not None:
@@ -361,10 +360,8 @@ def _check_definition(defined: object, whose: str) -> None:
             ),
         ]
         taken[task.name] = name
-    problems.append(
-        (absent, f"average names {absent}, which the suite does not have", "name its tasks")
-    )
-    for wrong, why, hint in problems:
+    no_task = (absent, f"average names {absent}, which the suite does not have", "name its tasks")
+    for wrong, why, hint in (*problems, no_task):
         if wrong:
             raise BenchError(f"{whose}: {why}", hint)
 
@@ -486,8 +483,7 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
         )
     if not np.issubdtype(vectors_ND.dtype, np.floating):
         raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, expected float32")
-    bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
-    if len(bad):
+    if len(bad := np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))):
         raise RunFailed(
             f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{sentences[bad[0]][:60]}'",
             "the training diverged, or the backbone's weights are damaged: try a lower --set learning_rate=, or another backbone",
@@ -547,8 +543,8 @@ def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     known = survey_files(
         task.name, task.data, data, text, lambda: task.load(data, text), task.suite
     )
-    counted = known.form is None or text == "tokenised"  # ``n`` is not that of other text forms
-    if counted and task.n and known.n != task.n:
+    # ``n`` is not that of other text forms
+    if (known.form is None or text == "tokenised") and task.n and known.n != task.n:
         raise BenchError(
             f"{task.name} of the suite {task.suite} has n={task.n}, but its data has {known.n} items",
             f"n={known.n} in the suite's Task, or complete the data",

@@ -61,15 +61,16 @@ class LoadedTexts(LoadedTask):
                 f"{name}: {error}",
                 "did the training collapse? curve.jsonl in the run's folder has its losses",
             ) from None
-        predictions = {
-            "prediction": np.stack(
-                [clustering.labels_N for clustering in clusterings], axis=1
-            ).astype(np.int16),
-            "gold": self.data.labels,
-            "subset": np.full(len(texts), name),
-            "inertia": np.array([clustering.inertia for clustering in clusterings]),
-        }
-        return self.result(predictions)
+        return self.result(
+            {
+                "prediction": np.stack(
+                    [clustering.labels_N for clustering in clusterings], axis=1
+                ).astype(np.int16),
+                "gold": self.data.labels,
+                "subset": np.full(len(texts), name),
+                "inertia": np.array([clustering.inertia for clustering in clusterings]),
+            }
+        )
 
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:

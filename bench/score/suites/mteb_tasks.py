@@ -99,9 +99,12 @@ class BenchTask(AbsTask):
     ) -> Any:
         result = self.loaded.score(self._vectors(model, encode_kwargs, hf_split, hf_subset))
         if prediction_folder:
-            kept = {name: values.tolist() for name, values in result.predictions.items()}
             self._save_task_predictions(
-                kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
+                {name: values.tolist() for name, values in result.predictions.items()},
+                model,
+                prediction_folder,
+                hf_split=hf_split,
+                hf_subset=hf_subset,
             )
         return scores_of(result)
 
@@ -111,12 +114,10 @@ class BenchTask(AbsTask):
         """The model's vector of every distinct sentence that is scored."""
         from torch.utils.data import DataLoader
 
-        size = (encode_kwargs or {}).get("batch_size", BATCH)
-
         def encode(sentences: Sequence[str]) -> np.ndarray:
             rows: Any = [{"text": sentence} for sentence in sentences]
             vectors = model.encode(
-                DataLoader(rows, batch_size=size),
+                DataLoader(rows, batch_size=(encode_kwargs or {}).get("batch_size", BATCH)),
                 task_metadata=self.metadata,
                 hf_split=hf_split,
                 hf_subset=hf_subset,
@@ -159,16 +160,18 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
         **rest: Any,
     ) -> Any:
         store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
-        theirs = AbsTaskSTS._evaluate_subset(
-            self,
-            _Answering(model, store),
-            data_split,
-            encode_kwargs=encode_kwargs,
-            hf_split=hf_split,
-            hf_subset=hf_subset,
-            **rest,
-        )
-        return {**theirs, **scores_of(self.loaded.score(store))}
+        return {
+            **AbsTaskSTS._evaluate_subset(
+                self,
+                _Answering(model, store),
+                data_split,
+                encode_kwargs=encode_kwargs,
+                hf_split=hf_split,
+                hf_subset=hf_subset,
+                **rest,
+            ),
+            **scores_of(self.loaded.score(store)),
+        }
 
     _calculate_descriptive_statistics_from_split = (
         AbsTaskSTS._calculate_descriptive_statistics_from_split
@@ -191,7 +194,8 @@ class _Answering(MtebEncoder):
 
 def scores_of(result: TaskResult) -> dict[str, Any]:
     """A result as mteb keeps scores: "bench_spearman" and so on; of STS also mean and weighted mean over sub-datasets."""
-    name, scale = _key(result.metric), 0.01 if HUNDREDTHS.search(result.metric) else 1.0
+    name = f"bench_{result.metric.replace('-', '_')}"
+    scale = 0.01 if HUNDREDTHS.search(result.metric) else 1.0
     scores: dict[str, Any] = {name: scale * result.value}
     if result.std is not None:
         scores[f"{name}_std"] = scale * result.std
@@ -199,10 +203,6 @@ def scores_of(result: TaskResult) -> dict[str, Any]:
         if isinstance(value := result.detail.get(extra), float):
             scores[f"{name}_{extra}"] = scale * value
     return {**scores, "bench_protocol": result.protocol, "bench_n": result.n}
-
-
-def _key(metric: str) -> str:
-    return f"bench_{metric.replace('-', '_')}"
 
 
 def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
@@ -218,6 +218,6 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
         category="t2t" if TYPES.get(task.suite) == "STS" else "t2c",
         eval_splits=["test"],
         eval_langs=["eng-Latn"],
-        main_score=_key(task.metric),
+        main_score=f"bench_{task.metric.replace('-', '_')}",
         is_public=False,
     )

@@ -167,8 +167,10 @@ def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ..
         test.name: set(map(pair_key, test.sentences1, test.sentences2))
         for test in (read_sts(data, name, text="any") for name in STS_TASKS)
     }
-    keys = map(pair_key, pairs.sentences1, pairs.sentences2)
-    return [tuple(name for name, test in tests.items() if key in test) for key in keys]
+    return [
+        tuple(name for name, test in tests.items() if key in test)
+        for key in map(pair_key, pairs.sentences1, pairs.sentences2)
+    ]
 
 
 def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
@@ -401,7 +403,6 @@ def _read_captions(task: Task, *_: object) -> LoadedPairs:
         raise DataDamaged(
             f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}", hint
         )
-    rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
     return LoadedPairs(
         task,
         RatedCaptions(
@@ -415,7 +416,9 @@ def _read_captions(task: Task, *_: object) -> LoadedPairs:
             sha256=hashlib.sha256(content).hexdigest(),
             caption1=caption1,
             caption2=caption2,
-            image=images(ids[0], rings),
+            image=images(
+                ids[0], [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
+            ),
         ),
     )
 

@@ -96,13 +96,16 @@ class LoadedTransfer(LoadedTask):
             raise RunFailed(
                 f"{self.task.name}: {error}", "are the vectors of a reasonable size?"
             ) from None
-        predictions = {
-            "prediction": predicted,
-            "gold": self.data.labels[self.data.split == "test"],
-            "subset": np.full(len(predicted), self.data.name),
-            "fold": fold,
-        }
-        return self.result(predictions, **detail, classes=list(self.data.classes))
+        return self.result(
+            {
+                "prediction": predicted,
+                "gold": self.data.labels[self.data.split == "test"],
+                "subset": np.full(len(predicted), self.data.name),
+                "fold": fold,
+            },
+            **detail,
+            classes=list(self.data.classes),
+        )
 
 
 def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
@@ -282,13 +285,17 @@ class LoadedFewShot(LoadedTask):
             )
             predicted_MK[tested_draw, k] = fit.predicted
             fits.append({"seed": k, "iterations": fit.iterations, "converged": fit.converged})
-        predictions = {
-            "prediction": predicted_MK,
-            "gold": self.data.labels[self.tested],
-            "subset": np.full(len(self.tested), self.data.name),
-            "drawn": np.stack([np.searchsorted(self.pool, examples) for examples in self.drawn]),
-        }
-        return self.result(predictions, shots=SHOTS, classes=list(self.data.classes), fits=fits)
+        return self.result(
+            {
+                "prediction": predicted_MK,
+                "gold": self.data.labels[self.tested],
+                "subset": np.full(len(self.tested), self.data.name),
+                "drawn": np.stack([np.searchsorted(self.pool, rows) for rows in self.drawn]),
+            },
+            shots=SHOTS,
+            classes=list(self.data.classes),
+            fits=fits,
+        )
 
 
 def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
@@ -298,8 +305,7 @@ def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
     # a draw may leave out its own examples
-    tested = np.unique((predictions["prediction"] >= 0).sum(axis=0))
-    if len(tested) != 1:
+    if len(tested := np.unique((predictions["prediction"] >= 0).sum(axis=0))) != 1:
         raise ValueError("the draws were tested on different numbers of items")
     return TaskScore(
         float(each.mean()), int(tested[0]), float(each.std(ddof=1)), {"draws": each.tolist()}
