@@ -103,9 +103,11 @@ class Predicted:
     @property
     def ids_NK(self) -> NDArray[np.integer] | None:
         """The units that items share with others; None if they share nothing."""
-        if self.shared_NK is None and self.query_N is not None:
-            return np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
-        return self.shared_NK
+        return (
+            np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
+            if self.shared_NK is None and self.query_N is not None
+            else self.shared_NK
+        )
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
         """The same with only these seeds, in this order. Raises ValueError for an unknown seed."""

@@ -443,7 +443,7 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
 
     A pair is identified by its letters and digits, whichever sentence comes first.
     """
-    content = _dev_sets()
+    content = known_sets()
     shas = {sha: reason.partition(",")[0] for reason, sha in content["dev"].items()}
     if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
         return None
@@ -461,14 +461,17 @@ def dev_words(record: RunRecord) -> str:
     if done is None or done.dev_score is None or all(s.suite != "sts" for s in record.scores):
         return ""
     name = done.dev_task or "the selection set"
-    if done.dev_pairs is None or done.dev_test_pairs is None:
-        return f"how many pairs of {name} are test pairs of the suite sts is not recorded"
-    return f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs of the suite sts"
+    return (
+        f"how many pairs of {name} are test pairs of the suite sts is not recorded"
+        if done.dev_pairs is None or done.dev_test_pairs is None
+        else f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs of the suite sts"
+    )
 
 
 @functools.cache
-def _dev_sets() -> dict[str, Any]:
-    """given.json. Its "dev_pairs": for a selection set, names of sts sets separated by blanks -> pairs that exactly those sets test.
+def known_sets() -> dict[str, Any]:
+    """``given.json``, which ``python tools/make_given.py DATA`` writes. Its "dev_pairs": for a selection set, names of sts sets
+    separated by blanks -> pairs that exactly those sets test.
 
     Read by its path: the package that it lies in takes numpy to import.
     """

@@ -118,8 +118,11 @@ def verify_run(
     store = RunsFolder(folder.parent)
     try:
         if holder := store.worked_on_by(folder.name):
-            locked = Finding("record", "run", UNCHECKED, f"it is locked by {holder}")
-            return RunReport(folder.name, [locked], "in work")
+            return RunReport(
+                folder.name,
+                [Finding("record", "run", UNCHECKED, f"it is locked by {holder}")],
+                "in work",
+            )
         run = Run(store.read(folder.name), folder)
     except BenchError as error:
         return RunReport(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from typing import Any
 
 import msgspec
@@ -15,7 +13,7 @@ import msgspec
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import values_sha256
 from bench.runs.arrays import PredictionsElsewhere
-from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score, known_sets
 from bench.runs.store import Run
 from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
 
@@ -121,8 +119,7 @@ class KnownHashes:
 
 @functools.cache
 def known_hashes() -> KnownHashes:
-    """From ``given.json``, which ``python tools/make_given.py DATA`` writes."""
-    content = json.loads((resources.files("bench.verify") / "given.json").read_bytes())
+    content = known_sets()
     return KnownHashes(content["given"], content["data"], content["dev"])
 
 
@@ -286,8 +283,7 @@ def _gold_difference(score: Score, arrays: Arrays) -> str:
         if name.startswith("all_splits") and name not in arrays:
             continue  # stored only if the other splits were scored, too
         if (name in expected) != (name in arrays):
-            state = "is missing" if name in expected else "does not belong to this set"
-            return f"the array '{name}' {state}"
+            return f"the array '{name}' {'is missing' if name in expected else 'does not belong to this set'}"
         if name in expected and _sha256({name: arrays[name]}) != expected[name]:
             return f"the array '{name}' is not the data set's"
     return ""

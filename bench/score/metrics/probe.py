@@ -118,8 +118,14 @@ def inner_kfold(
     dev split; the classifier is fitted again on all of the rest, with a share held out, and tested on the fold.
     """
     fold_N = stratified_folds(y_N[order_N], settings.folds, settings.seed)
-    outer = [(order_N[fold_N != k], order_N[fold_N == k]) for k in range(settings.folds)]
-    return _probe(x_ND, y_N, classes, fitter, settings, outer)
+    return _probe(
+        x_ND,
+        y_N,
+        classes,
+        fitter,
+        settings,
+        [(order_N[fold_N != k], order_N[fold_N == k]) for k in range(settings.folds)],
+    )
 
 
 def holdout(

@@ -301,8 +301,9 @@ def _installed(name: str) -> SuitePlugin:
             f"{package} registers the suite {loaded.name} under the name {name}",
             f"update {package}",
         )
-    source = Path(str(sys.modules[point.module].__file__))
-    return SuitePlugin(loaded, package, version, file_sha256(source))
+    return SuitePlugin(
+        loaded, package, version, file_sha256(Path(str(sys.modules[point.module].__file__)))
+    )
 
 
 def use_files(files: Sequence[Path]) -> None:

@@ -79,17 +79,16 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
         agreement = summary(predictions["prediction"], predictions["gold"])
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
-    detail = {
-        "classes": len(np.unique(predictions["gold"])),
-        "seeds": list(range(predictions["prediction"].shape[1])),
-        **agreement,
-        "inertia": predictions["inertia"].tolist(),
-    }
     return TaskScore(
         agreement["accuracy"]["mean"],
         len(predictions["prediction"]),
         agreement["accuracy"]["std"],
-        detail,
+        {
+            "classes": len(np.unique(predictions["gold"])),
+            "seeds": list(range(predictions["prediction"].shape[1])),
+            **agreement,
+            "inertia": predictions["inertia"].tolist(),
+        },
     )
 
 

@@ -35,7 +35,6 @@ TYPES = {
     "clustering": "Clustering",
     "geometry": "STS",
 }  # of the others: Classification
-HUNDREDTHS = re.compile("spearman|accuracy")  # metrics that the papers print x 100
 BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told otherwise
 
 
@@ -195,7 +194,8 @@ class _Answering(MtebEncoder):
 def scores_of(result: TaskResult) -> dict[str, Any]:
     """A result as mteb keeps scores: "bench_spearman" and so on; of STS also mean and weighted mean over sub-datasets."""
     name = f"bench_{result.metric.replace('-', '_')}"
-    scale = 0.01 if HUNDREDTHS.search(result.metric) else 1.0
+    # metrics that the papers print x 100
+    scale = 0.01 if re.search("spearman|accuracy", result.metric) else 1.0
     scores: dict[str, Any] = {name: scale * result.value}
     if result.std is not None:
         scores[f"{name}_std"] = scale * result.std

@@ -200,9 +200,11 @@ def cosines(
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
     if len(sentences1) > AT_ONCE:
-        parts = [slice(first, first + AT_ONCE) for first in range(0, len(sentences1), AT_ONCE)]
         return np.concatenate(
-            [cosines(sentences1[part], sentences2[part], vectors, task) for part in parts]
+            [
+                cosines(sentences1[i : i + AT_ONCE], sentences2[i : i + AT_ONCE], vectors, task)
+                for i in range(0, len(sentences1), AT_ONCE)
+            ]
         )
     a_ND = check_vectors(vectors(sentences1), sentences1, task)
     b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
@@ -333,21 +335,25 @@ def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
         raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
     low, median, high = np.percentile(values, [2.5, 50, 97.5])
     n = len(predictions["gold"])
-    detail = {
-        "draws": {
-            "count": DRAWS,
-            "seed": SEED,
-            "of": CXC_PROTOCOLS[protocol].summary,
-            "min": float(values.min()),
-            "low": float(low),
-            "median": float(median),
-            "high": float(high),
-            "max": float(values.max()),
+    return TaskScore(
+        float(values.mean()),
+        n,
+        float(values.std()),
+        {
+            "draws": {
+                "count": DRAWS,
+                "seed": SEED,
+                "of": CXC_PROTOCOLS[protocol].summary,
+                "min": float(values.min()),
+                "low": float(low),
+                "median": float(median),
+                "high": float(high),
+                "max": float(values.max()),
+            },
+            "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
+            "subsets": by_subset(ranked, linear),
         },
-        "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
-        "subsets": by_subset(ranked, linear),
-    }
-    return TaskScore(float(values.mean()), n, float(values.std()), detail)
+    )
 
 
 def _read_cxc(task: Task, data: DataFolder, text: str) -> LoadedPairs:

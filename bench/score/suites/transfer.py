@@ -191,8 +191,9 @@ def classify_quickly(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Cla
     predicted = np.zeros_like(fold)
     for k in range(int(fold.max()) + 1):
         rows = train if len(train) else test[fold != k]
-        regression = LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS)
-        model: Any = make_pipeline(StandardScaler(), regression).fit(x_ND[rows], texts.labels[rows])
+        model: Any = make_pipeline(
+            StandardScaler(), LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS)
+        ).fit(x_ND[rows], texts.labels[rows])
         predicted[fold == k] = model.predict(x_ND[test[fold == k]])
     return predicted, fold, {}
 
@@ -261,8 +262,9 @@ class LoadedFewShot(LoadedTask):
     @property
     def n(self) -> int:
         """Items that every draw is tested on."""
-        excluded = 0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
-        return len(self.tested) - excluded
+        return len(self.tested) - (
+            0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
+        )
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed if the vectors cannot be scored."""
