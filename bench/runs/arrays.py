@@ -281,8 +281,8 @@ def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str,
     from pyarrow import parquet
 
     groups = parquet.ParquetFile(file).metadata
-    sizes = (groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
-    if (total := sum(sizes)) > LARGEST_PACKED:
+    total = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
+    if total > LARGEST_PACKED:
         raise ValueError(f"too large for predictions: {total:,} bytes unpacked")
     table = parquet.read_table(file)
     rows: dict[str, dict[str, int]] = {}

@@ -292,7 +292,9 @@ class LoadedFewShot(LoadedTask):
                 "prediction": predicted_MK,
                 "gold": self.data.labels[self.tested],
                 "subset": np.full(len(self.tested), self.data.name),
-                "drawn": np.stack([np.searchsorted(self.pool, rows) for rows in self.drawn]),
+                "drawn": np.stack(
+                    [np.searchsorted(self.pool, examples) for examples in self.drawn]
+                ),
             },
             shots=SHOTS,
             classes=list(self.data.classes),
