@@ -455,6 +455,9 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         joined = "\n".join(sorted(f"{score.task} {score.text}" for score in chosen))
         text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
     # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
+    none: dict[str, Any] = (
+        {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
+    )
     return replace(
         first,
         task=AVERAGE,
@@ -464,7 +467,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         text=text,
         detail={"tasks": list(names)},
         reduced_sha256=None,
-        **({"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}),
+        **none,
     )
 
 
