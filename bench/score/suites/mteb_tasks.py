@@ -172,9 +172,8 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
             **scores_of(self.loaded.score(store)),
         }
 
-    _calculate_descriptive_statistics_from_split = (
-        AbsTaskSTS._calculate_descriptive_statistics_from_split
-    )
+    def _calculate_descriptive_statistics_from_split(self, split: str, **options: Any) -> Any:
+        return AbsTaskSTS._calculate_descriptive_statistics_from_split(self, split, **options)
 
 
 class _Answering(MtebEncoder):
