@@ -89,8 +89,8 @@ def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.nd
             }
             if (shared := arrays.pop(GIVEN_SHA256, None)) is None:
                 return arrays, None
-            sha256 = str(shared.item())  # ValueError for several
-            if not re.fullmatch("[0-9a-f]{64}", sha256):
+            # ValueError for several
+            if not re.fullmatch("[0-9a-f]{64}", sha256 := str(shared.item())):
                 raise ValueError(f"{GIVEN_SHA256} is not a hash")
             return arrays, sha256
     except (FileNotFoundError, NotADirectoryError):
@@ -158,10 +158,12 @@ class Packed:
 
         names, text, number = ["file", "array", "dtype"], pa.string(), pa.int32()
         types = (text, text, text, pa.list_(number), pa.binary(), number)
-        columns = zip(zip(*self.rows, strict=True), types, strict=True)
         parquet.write_table(
             pa.table(
-                [pa.array(values, kind) for values, kind in columns],
+                [
+                    pa.array(*column)
+                    for column in zip(zip(*self.rows, strict=True), types, strict=True)
+                ],
                 names=[*names, "shape", "data", "same"],
             ),
             path,
@@ -232,8 +234,7 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
         if (version / NAME).is_file():
             return version, version / NAME
         with contextlib.suppress(DataDamaged):  # check_manifest reports it
-            manifest = read_manifest(version)
-            if manifest is not None and manifest.predictions_url is not None:
+            if (manifest := read_manifest(version)) and manifest.predictions_url is not None:
                 return version, cached(manifest.predictions_url.sha256)
     return None
 
@@ -257,11 +258,10 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
             f"the predictions of {version.name} are stored elsewhere and were not fetched",
             f"bench verify {version} fetches them",
         )
-    name = path.absolute().relative_to(version.absolute()).as_posix()
     try:
         state = os.stat(file)
         table, rows = _read(file, state.st_mtime_ns, state.st_size)
-        named = rows.get(name)
+        named = rows.get(path.absolute().relative_to(version.absolute()).as_posix())
         return (
             None
             if named is None
@@ -286,8 +286,9 @@ def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str,
         raise ValueError(f"too large for predictions: {total:,} bytes unpacked")
     table = parquet.read_table(file)
     rows: dict[str, dict[str, int]] = {}
-    names = zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
-    for row, (of, array) in enumerate(names):
+    for row, (of, array) in enumerate(
+        zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
+    ):
         rows.setdefault(of, {})[sys.intern(array)] = row
     return table, rows
 

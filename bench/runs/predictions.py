@@ -93,8 +93,7 @@ class Predicted:
                 np.isfinite(values).all() for values in numbers if values is not None
             ),
         }
-        problem = next((text for text, holds in wrong.items() if holds), "")
-        if problem:
+        if problem := next((text for text, holds in wrong.items() if holds), ""):
             raise ValueError(f"{self.task}: {problem}")
 
     @property
@@ -104,9 +103,11 @@ class Predicted:
     @property
     def ids_NK(self) -> NDArray[np.integer] | None:
         """The units that items share with others; None if they share nothing."""
-        if self.shared_NK is None and self.query_N is not None:
-            return np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
-        return self.shared_NK
+        return (
+            np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
+            if self.shared_NK is None and self.query_N is not None
+            else self.shared_NK
+        )
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
         """The same with only these seeds, in this order. Raises ValueError for an unknown seed."""
@@ -131,8 +132,11 @@ def same_items(a: Predicted, b: Predicted) -> None:
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are different tasks")
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
         raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
-    labels = {"gold_N": "gold values", "query_N": "queries", "shared_NK": "sentences"}
-    for name, label in labels.items():
+    for name, label in (
+        ("gold_N", "gold values"),
+        ("query_N", "queries"),
+        ("shared_NK", "sentences"),
+    ):
         if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals only None
             raise ValueError(f"{a.task}: the two runs have different {label}")
 

@@ -268,8 +268,11 @@ class RunRecord(
     @property
     def model_name(self) -> str:
         """The name of an evaluated object, vectors or server; "" for the run of a method, also of a plugin with such a name."""
-        evaluated = self.method in EVALUATED and self.provenance.plugin.package == "bench"
-        return self.backbone_name if evaluated else ""
+        return (
+            self.backbone_name
+            if self.method in EVALUATED and self.provenance.plugin.package == "bench"
+            else ""
+        )
 
     @property
     def evaluated_as(self) -> str:
@@ -334,9 +337,11 @@ class RunRecord(
                 raise RecordDamaged(
                     f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
                 )
-        free = [(f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)]
-        free += [(f"recipe.{key}", value.value) for key, value in self.recipe.items()]
-        free += [(path, operator.attrgetter(path)(self)) for path in FREE]
+        free = [
+            *((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)),
+            *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
+            *((path, operator.attrgetter(path)(self)) for path in FREE),
+        ]
         for path, value in free:
             if not _bounded(value):
                 raise RecordDamaged(
@@ -392,11 +397,9 @@ def upgrade(content: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RecordDamaged("the record is not a JSON object")
     name = content.get("schema")
-    match = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", str(name))
-    if not match:
+    if not (match := re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", str(name))):
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
-    version = int(match[1])
-    if version > VERSION:
+    if (version := int(match[1])) > VERSION:
         raise RecordDamaged(
             f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
             "read it with the bench that wrote it, or a newer one",
@@ -410,9 +413,11 @@ def upgrade(content: Any) -> dict[str, Any]:
 
 def _without_null(provenance: Any) -> Any:
     """In 4 the objects below ``provenance`` have typed fields; null, which stood for "not recorded", is left out."""
-    if not isinstance(provenance, dict):
-        return provenance
-    return {key: value for key, value in provenance.items() if value is not None}
+    return (
+        {key: value for key, value in provenance.items() if value is not None}
+        if isinstance(provenance, dict)
+        else provenance
+    )
 
 
 def _message(error: str) -> str:
@@ -438,13 +443,15 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
 
     A pair is identified by its letters and digits, whichever sentence comes first.
     """
-    content = _dev_sets()
+    content = known_sets()
     shas = {sha: reason.partition(",")[0] for reason, sha in content["dev"].items()}
     if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
         return None
     counts = content["dev_pairs"][name]
-    tested = sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks))
-    return tested, sum(counts.values())
+    return (
+        sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)),
+        sum(counts.values()),
+    )
 
 
 def dev_words(record: RunRecord) -> str:
@@ -454,14 +461,17 @@ def dev_words(record: RunRecord) -> str:
     if done is None or done.dev_score is None or all(s.suite != "sts" for s in record.scores):
         return ""
     name = done.dev_task or "the selection set"
-    if done.dev_pairs is None or done.dev_test_pairs is None:
-        return f"how many pairs of {name} are test pairs of the suite sts is not recorded"
-    return f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs of the suite sts"
+    return (
+        f"how many pairs of {name} are test pairs of the suite sts is not recorded"
+        if done.dev_pairs is None or done.dev_test_pairs is None
+        else f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs of the suite sts"
+    )
 
 
 @functools.cache
-def _dev_sets() -> dict[str, Any]:
-    """given.json. Its "dev_pairs": for a selection set, names of sts sets separated by blanks -> pairs that exactly those sets test.
+def known_sets() -> dict[str, Any]:
+    """``given.json``, which ``python tools/make_given.py DATA`` writes. Its "dev_pairs": for a selection set, names of sts sets
+    separated by blanks -> pairs that exactly those sets test.
 
     Read by its path: the package that it lies in takes numpy to import.
     """

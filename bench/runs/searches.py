@@ -105,9 +105,9 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def of(self, record: RunRecord) -> bool:
         """Whether the record's values can be from this search: by its name, seeds and selection set."""
-        facts, study = search_of(record), self.study
+        study = self.study
         mine = {"name": study.name, "seeds": list(study.seeds), "select_on": study.select_on}
-        return record.method in self.trials and mine.items() <= {**facts}.items()
+        return record.method in self.trials and mine.items() <= {**search_of(record)}.items()
 
 
 def read_search(file: Path) -> Search | None:
@@ -137,8 +137,7 @@ def expected_best(scores: Sequence[float | None]) -> list[float]:
     With N of them sorted, the highest of n draws is the i-th or a lower one with probability (i / N)^n. None is a trial without
     a score, which failed or was pruned: it counts as the lowest score. Empty if no trial has a score.
     """
-    known = [score for score in scores if score is not None]
-    if not known:
+    if not (known := [score for score in scores if score is not None]):
         return []
     ordered, count = sorted(min(known) if score is None else score for score in scores), len(scores)
     return [
@@ -195,6 +194,9 @@ def kind_of_values(record: RunRecord) -> str:
         trials: Any = search.get("trials")
         counted = type(trials) is int and 0 <= trials < 1e6
         return f"{TUNED}: {plural(trials, 'trial')}" if counted else TUNED
-    values = [record.recipe[key] for key in DECISIVE if key in record.recipe]
-    own = (v.source.startswith(NOT_OF_A_PAPER) for v in values if v.value is not None)
-    return OWN if any(own) else PAPER
+    own = any(
+        record.recipe[key].source.startswith(NOT_OF_A_PAPER)
+        for key in DECISIVE
+        if key in record.recipe and record.recipe[key].value is not None
+    )
+    return OWN if own else PAPER

@@ -118,15 +118,25 @@ class RunsFolder:
             record = read_record(self.folder(run_id) / RECORD)
         except RecordDamaged:
             return None
-        same = record.run_id == run_id and fingerprint in (None, record.fingerprint)
-        return record if same else None
+        return (
+            record
+            if record.run_id == run_id and fingerprint in (None, record.fingerprint)
+            else None
+        )
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
         where = "" if self.path == Path("runs") else f" --runs {self.path}"
-        empty = "--runs DIR, if they are in another folder; bench run creates them"
-        hint = f"bench runs{where} lists them" if ids else empty
-        return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
+        return UnknownName(
+            "run",
+            name,
+            ids,
+            f"in {self.path}",
+            f"bench runs{where} lists them"
+            if ids
+            else "--runs DIR, if they are in another folder; bench run creates them",
+            begins=True,
+        )
 
     def ids(self) -> list[str]:
         """Runs that have a record, sorted by name. Raises BenchError if ``path`` is not a folder."""
@@ -176,8 +186,7 @@ class RunsFolder:
 
     def record_file(self, reference: str) -> Path:
         """The one record's file for ``reference``. Raises BenchError if there are several."""
-        files = self.record_files(reference)
-        if len(files) > 1:
+        if len(files := self.record_files(reference)) > 1:
             names = list_names(file.parent.name for file in files)
             raise BenchError(
                 f"'{reference}' means {len(files)} runs: {names}", "write more of the id"
@@ -216,8 +225,9 @@ class RunsFolder:
                 f"{run_id} is locked by {owner}", "wait for it or stop it, then run this again"
             ) from None
         except (OSError, NotImplementedError) as error:  # a file system without locks, among others
-            why = getattr(error, "strerror", None) or error
-            raise BenchError(f"cannot write {path}: {why}", ELSEWHERE) from None
+            raise BenchError(
+                f"cannot write {path}: {getattr(error, 'strerror', None) or error}", ELSEWHERE
+            ) from None
         try:
             with contextlib.suppress(OSError):  # a full disk: the name is a courtesy
                 path.write_text(f"{socket.gethostname()}:{os.getpid()}")
@@ -267,8 +277,7 @@ class RunsFolder:
             raise ValueError(
                 f"predictions of {task}: an array holds Python objects; unicode and numbers only"
             )
-        columns = arrays.keys() & {"prediction", "gold", "subset"}
-        rows = {key: len(arrays[key]) for key in sorted(columns)}
+        rows = {key: len(arrays[key]) for key in ("gold", "prediction", "subset") if key in arrays}
         if len(set(rows.values())) > 1:
             raise ValueError(f"predictions of {task}: rows differ: {rows}")
         buffer = io.BytesIO()
@@ -324,8 +333,9 @@ class Run(NamedTuple):
         except PredictionsElsewhere:
             raise
         except DataMissing as error:
-            why = f"{self.record.run_id} has no predictions of {key.task}"
-            raise DataMissing(why, error.hint) from None
+            raise DataMissing(
+                f"{self.record.run_id} has no predictions of {key.task}", error.hint
+            ) from None
 
 
 # --- whether checkpoint and predictions are those that the record names, cheaply enough for every call ---
@@ -386,10 +396,9 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
     """The result files of the tool that scored the task. A record may be forged: paths outside of the tool's folder are ignored."""
     named = score.detail.get("results")
     names = named if isinstance(named, list | tuple) else ()
-    paths = [Path(name) for name in names if isinstance(name, str)]
     return [
         folder / path
-        for path in paths
+        for path in (Path(name) for name in names if isinstance(name, str))
         if path.parts[:1] == (score.suite,) and ".." not in path.parts
     ]
 
@@ -427,12 +436,10 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
         return []
     entries = []
     for line in lines:
-        try:
+        with contextlib.suppress(ValueError, RecursionError):
             entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict) and _is_number(entry.get("step")):
-            entries.append(entry)
+            if isinstance(entry, dict) and _is_number(entry.get("step")):
+                entries.append(entry)
     return sorted(entries, key=lambda entry: entry["step"])
 
 
@@ -465,8 +472,11 @@ def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
     accuracy x 100; a value that was not recorded is None."""
     rows = []
     for record, _ in runs:
-        facts = {"run": record.run_id, "name": record.backbone_name}
-        facts |= {key: getattr(record, key) for key in FACTS}
+        facts = {
+            "run": record.run_id,
+            "name": record.backbone_name,
+            **{key: getattr(record, key) for key in FACTS},
+        }
         cost = {key: getattr(record.cost, key) for key in COST}
         rows += [
             facts | {key: getattr(score, key) for key in SCORE} | cost for score in record.scores

@@ -53,9 +53,11 @@ def _fingerprint_difference(record: RunRecord) -> str:
         raise NotChecked(
             "a record of an older bench does not hold everything that it is computed from"
         )
-    if again == record.fingerprint:
-        return ""
-    return f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
+    return (
+        ""
+        if again == record.fingerprint
+        else f"{record.fingerprint[:12]} is recorded, the record's fields give {again[:12]}"
+    )
 
 
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
@@ -84,8 +86,7 @@ def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -
 @functools.lru_cache(maxsize=256)
 def _set_sha256(data: DataFolder, key: ScoreKey) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    task = find_task(key)
-    if task is None:
+    if (task := find_task(key)) is None:
         raise DataMissing(f"{key.suite} has no task {key.task} under {key.protocol}")
     return task.load(data, key.text or "tokenised").sha256
 
@@ -96,16 +97,18 @@ def _checkpoint_difference(run: Run) -> str:
         raise NotChecked("there is no checkpoint here")
     if run.record.checkpoint is None:
         raise NotChecked("the record has no hashes of its files")
-    compared = compare_files(run.checkpoint, run.record.checkpoint)
-    return next((f"{name}: {why}" for name, why in compared.items() if why), "")
+    compared = compare_files(run.checkpoint, run.record.checkpoint).items()
+    return next((f"{name}: {why}" for name, why in compared if why), "")
 
 
 # --- one run, all checks ---
 
-More = Callable[[Run], Iterable[Finding]]
 
-
-def verify_run(folder: Path, data: DataFolder | None = None, more: More | None = None) -> RunReport:
+def verify_run(
+    folder: Path,
+    data: DataFolder | None = None,
+    more: Callable[[Run], Iterable[Finding]] | None = None,
+) -> RunReport:
     """What agrees and what differs in one run's folder. Damaged files are findings, never exceptions.
 
     ``data``: also compare with the data sets in that folder. ``more``: further findings, such as those of encoding again. A run that
@@ -115,25 +118,31 @@ def verify_run(folder: Path, data: DataFolder | None = None, more: More | None =
     store = RunsFolder(folder.parent)
     try:
         if holder := store.worked_on_by(folder.name):
-            locked = Finding("record", "run", UNCHECKED, f"it is locked by {holder}")
-            return RunReport(folder.name, [locked], "in work")
+            return RunReport(
+                folder.name,
+                [Finding("record", "run", UNCHECKED, f"it is locked by {holder}")],
+                "in work",
+            )
         run = Run(store.read(folder.name), folder)
     except BenchError as error:
         return RunReport(
             folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged"
         )
-    findings = [
-        *check_scores(run),
-        *(
-            check("data", cell(score), _data_difference, score, run.record, data)
-            for score in run.scores
-            if score.task != AVERAGE
-        ),
-        check("checkpoint", "checkpoint", _checkpoint_difference, run),
-        check("fingerprint", "fingerprint", _fingerprint_difference, run.record),
-        *(more(run) if more is not None else ()),
-    ]
-    return RunReport(run.record.run_id, findings, run.record.status)
+    return RunReport(
+        run.record.run_id,
+        [
+            *check_scores(run),
+            *(
+                check("data", cell(score), _data_difference, score, run.record, data)
+                for score in run.scores
+                if score.task != AVERAGE
+            ),
+            check("checkpoint", "checkpoint", _checkpoint_difference, run),
+            check("fingerprint", "fingerprint", _fingerprint_difference, run.record),
+            *(more(run) if more is not None else ()),
+        ],
+        run.record.status,
+    )
 
 
 # --- published versions: each file against the manifest, and predictions that are stored elsewhere ---
@@ -192,12 +201,16 @@ def check_manifest(version: Path) -> RunReport | None:
         return None
     differences = compare_files(version, manifest.files)
     differences.pop(MANIFEST, None)
-    for other, files in manifest.older.items():
-        for name, sha256 in files.items():
-            path = f"{other}/{name}"
-            differences[f"../{path}"] = _file_difference(version.parent, path, sha256)
-    findings = [check("files", name, str, why) for name, why in differences.items()]
-    return RunReport(MANIFEST, findings, "published")
+    differences |= {
+        f"../{other}/{name}": _file_difference(version.parent, f"{other}/{name}", sha256)
+        for other, files in manifest.older.items()
+        for name, sha256 in files.items()
+    }
+    return RunReport(
+        MANIFEST,
+        [check("files", name, str, why) for name, why in differences.items()],
+        "published",
+    )
 
 
 def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:

@@ -23,7 +23,15 @@ from bench.run.execute import RunVectors, score_tasks
 from bench.run.plan import find_run, load_run
 from bench.runs.record import AVERAGE, Score
 from bench.runs.store import Run, RunsFolder
-from bench.score.suites import KnownTask, RunPlace, TaskResult, suite, suite_names, survey
+from bench.score.suites import (
+    KnownTask,
+    RunPlace,
+    TaskResult,
+    find_task,
+    suite,
+    suite_names,
+    survey,
+)
 from bench.verify.scores import NO_SUITE, cell, check
 
 POINTS, ITEMS = 0.05, 3
@@ -60,8 +68,11 @@ def encode_again(
         not_here = method is None and isinstance(error, BenchError)
         yield Finding("encoding", "checkpoint", UNCHECKED if not_here else DIFFERS, why)
         return
-    same_code = trained.plugin.sha256 == run.record.provenance.plugin.sha256
-    changed = "" if same_code else "; the method's code has changed since"
+    changed = (
+        ""
+        if trained.plugin.sha256 == run.record.provenance.plugin.sha256
+        else "; the method's code has changed since"
+    )
     for known, result in results.items():
         score = tasks[known]
         yield check("encoding", cell(score), _difference, score, result, run, changed)
@@ -72,15 +83,14 @@ def _known(score: Score, data: DataFolder) -> KnownTask:
     if score.suite not in suite_names():
         raise DataMissing(NO_SUITE.format(score.suite))
     name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
-    for task in suite(name).tasks:
-        if (task.name, task.protocol) == (score.task, score.protocol):
-            known = survey(task, data, score.text or "tokenised")
-            if known.form != score.text:
-                raise DataMissing(f"the text here has the form {known.form}")
-            return known
+    if (task := find_task(score.key._replace(suite=name))) is not None:
+        if (known := survey(task, data, score.text or "tokenised")).form != score.text:
+            raise DataMissing(f"the text here has the form {known.form}")
+        return known
     if score.protocol in suite(name).earlier:
-        why = f"this version no longer has the data of {score.protocol}"
-        raise DataMissing(f"{why}; bench run --suite {name} scores other data")
+        raise DataMissing(
+            f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
+        )
     raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 

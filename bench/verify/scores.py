@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from typing import Any
 
 import msgspec
@@ -15,7 +13,7 @@ import msgspec
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import values_sha256
 from bench.runs.arrays import PredictionsElsewhere
-from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score, known_sets
 from bench.runs.store import Run
 from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
 
@@ -121,8 +119,7 @@ class KnownHashes:
 
 @functools.cache
 def known_hashes() -> KnownHashes:
-    """From ``given.json``, which ``python tools/make_given.py DATA`` writes."""
-    content = json.loads((resources.files("bench.verify") / "given.json").read_bytes())
+    content = known_sets()
     return KnownHashes(content["given"], content["data"], content["dev"])
 
 
@@ -160,10 +157,9 @@ def check_scores(run: Run) -> Iterator[Finding]:
             continue
         try:
             arrays = run.predictions(score.key)
-        except PredictionsElsewhere as error:
-            yield Finding("score", cell(score), UNCHECKED, error.message)
         except BenchError as error:
-            yield Finding("score", cell(score), DIFFERS, error.message)
+            outcome = UNCHECKED if isinstance(error, PredictionsElsewhere) else DIFFERS
+            yield Finding("score", cell(score), outcome, error.message)
         else:
             yield from check_score(score, arrays)
             yield check_hash(score, arrays)
@@ -175,8 +171,12 @@ def check_score(score: Score, arrays: Arrays) -> Iterator[Finding]:
     """Whether the score follows from its predictions."""
     yield check("score", cell(score), _score_difference, score, arrays)
     if REDUCED in arrays and score.detail:
-        why = "only those predictions are stored that the score needs"
-        yield Finding("detail", cell(score), UNCHECKED, why)
+        yield Finding(
+            "detail",
+            cell(score),
+            UNCHECKED,
+            "only those predictions are stored that the score needs",
+        )
 
 
 def check_hash(score: Score, arrays: Arrays) -> Finding:
@@ -198,8 +198,7 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         raise NotChecked(NO_SUITE.format(score.suite))
     if again is None:
         raise NotChecked(f"{score.metric} of {score.suite} cannot be computed from what is stored")
-    metrics = _metrics(score)
-    if not metrics:
+    if not (metrics := _metrics(score)):
         raise NotChecked(f"{score.suite} has no task {score.task} under {score.protocol}")
     if score.metric not in metrics:
         return f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}"
@@ -213,8 +212,9 @@ def _score_difference(score: Score, arrays: Arrays) -> str:
         return ""
     ignored = set(PROTOCOL_DETAIL.get(score.suite, ())) - again.detail.keys()
     recorded = {key: value for key, value in score.detail.items() if key not in ignored}
-    detail = msgspec.to_builtins(again.detail, str_keys=True, enc_hook=float)
-    return _first_difference(recorded, detail, "detail")
+    return _first_difference(
+        recorded, msgspec.to_builtins(again.detail, str_keys=True, enc_hook=float), "detail"
+    )
 
 
 def _metrics(score: Score) -> list[str]:
@@ -233,13 +233,15 @@ def _metrics(score: Score) -> list[str]:
 
 def close(recorded: Any, again: Any) -> bool:
     """Whether two numbers are equal up to the last digits, in which machines differ."""
-    numbers = isinstance(recorded, int | float) and isinstance(again, int | float)
-    return numbers and math.isclose(recorded, again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return (
+        isinstance(recorded, int | float)
+        and isinstance(again, int | float)
+        and math.isclose(recorded, again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    )
 
 
 def _first_difference(recorded: Any, again: Any, path: str) -> str:
     """The first difference of two details. An older record may hold less than the predictions give, but never more."""
-    pairs: list[tuple[str, Any, Any]]
     if isinstance(recorded, dict) and isinstance(again, dict):
         if more := [str(key) for key in recorded if key not in again]:
             return f"{path}.{more[0][:60]} is recorded, its predictions do not give it"
@@ -254,11 +256,13 @@ def _first_difference(recorded: Any, again: Any, path: str) -> str:
 
 
 def _hash_difference(score: Score, arrays: Arrays) -> str:
-    expected = score.sha256_of(arrays)
-    if expected is None:
+    if (expected := score.sha256_of(arrays)) is None:
         raise NotChecked("the record has no hash of them")
-    same = _sha256(arrays) == expected
-    return "" if same else "the predictions are not those that were recorded: another hash"
+    return (
+        ""
+        if _sha256(arrays) == expected
+        else "the predictions are not those that were recorded: another hash"
+    )
 
 
 def _sha256(arrays: Arrays) -> str | None:
@@ -271,16 +275,15 @@ def _sha256(arrays: Arrays) -> str | None:
 
 def _gold_difference(score: Score, arrays: Arrays) -> str:
     """Gold values, sub-datasets, draws: everything that is the same for every model."""
-    expected = known_hashes().given_of(score.suite, score.task, score.text)
-    if expected is None:
-        data = "mteb" if score.suite == "mteb" else "this set"
-        raise NotChecked(f"bench has no hashes of the gold values of {data}")
+    if (expected := known_hashes().given_of(score.suite, score.task, score.text)) is None:
+        raise NotChecked(
+            f"bench has no hashes of the gold values of {'mteb' if score.suite == 'mteb' else 'this set'}"
+        )
     for name in GIVEN:
         if name.startswith("all_splits") and name not in arrays:
             continue  # stored only if the other splits were scored, too
         if (name in expected) != (name in arrays):
-            state = "is missing" if name in expected else "does not belong to this set"
-            return f"the array '{name}' {state}"
+            return f"the array '{name}' {'is missing' if name in expected else 'does not belong to this set'}"
         if name in expected and _sha256({name: arrays[name]}) != expected[name]:
             return f"the array '{name}' is not the data set's"
     return ""
@@ -295,8 +298,7 @@ def _average_difference(score: Score, record: RunRecord) -> str:
         if (other.suite, other.protocol) == (score.suite, score.protocol)
         and _form(other) == _form(score)
     ]
-    again = average(alike)
-    if again is None:
+    if (again := average(alike)) is None:
         return "the record lacks a task of this average"
     if not close(score.value, again.value) or score.n != again.n:
         return f"{score.value} is recorded, its tasks give {again.value}"

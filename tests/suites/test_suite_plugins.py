@@ -130,7 +130,7 @@ BROKEN: list[tuple[str, str, str, str]] = [
         "vectors(self.sentences), self",
         'vectors([*self.sentences, "more"])[:-1], self',
         "its sentences are named, and plain text",
-        "does not name: 'more'",
+        "sentences lacks: 'more'",
     ),
     (
         PREDICTED,

@@ -37,8 +37,7 @@ def encode_unique(
     """
     if budget < 1:
         raise ValueError(f"budget is {budget} padded tokens; at least 1 is needed")
-    distinct = sorted(set(sentences))
-    if not distinct:
+    if not (distinct := sorted(set(sentences))):
         return np.zeros((0, 0), dtype=np.float32)
     ids = _compact_ids(distinct, tokens)
     # longest first: a batch that does not fit in memory fails at once, and the remaining time is over- and not underestimated
@@ -83,8 +82,7 @@ def _compact_ids(
     compact: list[Sequence[int]] = []
     for start in range(0, len(sentences), TOKENISE_AT_ONCE):
         chunk = sentences[start : start + TOKENISE_AT_ONCE]
-        ids = tokens(chunk)
-        if len(ids) != len(chunk):
+        if len(ids := tokens(chunk)) != len(chunk):
             raise ValueError(f"tokens returned {len(ids)} rows for {len(chunk)} sentences")
         compact.extend(array("i", row) for row in ids)
     return compact
@@ -150,9 +148,8 @@ class VectorStore:
                     f"encode returned shape {vectors.shape} for {len(part)} sentences; expected ({len(part)}, dim)"
                 )
             if self._row and vectors.shape[1] != self._vectors.shape[1]:
-                before = self._vectors.shape[1]
                 raise ValueError(
-                    f"encode returned {vectors.shape[1]} dimensions, before {before}: use one store per model"
+                    f"encode returned {vectors.shape[1]} dimensions, before {self._vectors.shape[1]}: use one store per model"
                 )
             self._append(part, vectors)
         return len(new)

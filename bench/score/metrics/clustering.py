@@ -285,11 +285,10 @@ class _Start:
     def clustering(self) -> Clustering:
         self._sum_up()
         centres_KD = self.centres_KD.astype(np.float64)
-        squares_K = np.einsum("kd,kd->k", centres_KD, centres_KD)
         inertia = (
             self.points.squares
             - 2 * float(np.einsum("kd,kd->", centres_KD, self._sum_KD))
-            + float(squares_K @ self._count_K)
+            + float(np.einsum("kd,kd->k", centres_KD, centres_KD) @ self._count_K)
         )
         return Clustering(self._label_N, max(inertia, 0.0) * self.points.unit**2, self.iterations)
 
@@ -337,8 +336,9 @@ def confusion(predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
         )
     names_P, row_N = np.unique(clusters_N, return_inverse=True)
     names_G, column_N = np.unique(classes_N, return_inverse=True)
-    cells = np.bincount(row_N * len(names_G) + column_N, minlength=len(names_P) * len(names_G))
-    return cells.reshape(len(names_P), len(names_G))
+    return np.bincount(
+        row_N * len(names_G) + column_N, minlength=len(names_P) * len(names_G)
+    ).reshape(len(names_P), len(names_G))
 
 
 def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
@@ -353,12 +353,8 @@ def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
         {"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)}
         for labels_N in labels_NR.T
     ]
-    summaries = {}
-    for name in runs[0]:
-        each = np.array([run[name] for run in runs])
-        summaries[name] = {
-            "mean": float(each.mean()),
-            "std": float(each.std()),
-            "each": each.tolist(),
-        }
-    return summaries
+    values = {name: np.array([run[name] for run in runs]) for name in runs[0]}
+    return {
+        name: {"mean": float(each.mean()), "std": float(each.std()), "each": each.tolist()}
+        for name, each in values.items()
+    }

@@ -226,9 +226,9 @@ def sampled_spearman(
         a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
         squares_a, squares_b = a_n @ a_n, b_n @ b_n
         if squares_a == 0 or squares_b == 0:
-            side = "predicted" if squares_a == 0 else "gold"
             raise ValueError(
-                f"the {side} side of draw {i} is constant: correlation is undefined, not zero"
+                f"the {'predicted' if squares_a == 0 else 'gold'} side of draw {i} is constant:"
+                " correlation is undefined, not zero"
             )
         values.append(100 * (a_n @ b_n) / np.sqrt(squares_a * squares_b))
     return np.clip(np.array(values), -100.0, 100.0)
@@ -237,5 +237,4 @@ def sampled_spearman(
 def _centred_ranks(place_n: Rows) -> NDArray[np.float64]:
     """Twice the mean rank of every value minus twice the mean of all ranks: integers. ``place_n``: equal for equal values."""
     count = np.bincount(place_n)
-    twice = 2 * np.cumsum(count) - count - len(place_n)
-    return twice.astype(np.float64)[place_n]
+    return (2 * np.cumsum(count) - count - len(place_n)).astype(np.float64)[place_n]

@@ -118,8 +118,14 @@ def inner_kfold(
     dev split; the classifier is fitted again on all of the rest, with a share held out, and tested on the fold.
     """
     fold_N = stratified_folds(y_N[order_N], settings.folds, settings.seed)
-    outer = [(order_N[fold_N != k], order_N[fold_N == k]) for k in range(settings.folds)]
-    return _probe(x_ND, y_N, classes, fitter, settings, outer)
+    return _probe(
+        x_ND,
+        y_N,
+        classes,
+        fitter,
+        settings,
+        [(order_N[fold_N != k], order_N[fold_N == k]) for k in range(settings.folds)],
+    )
 
 
 def holdout(
@@ -159,8 +165,13 @@ def _probe(
     # the first of equals: the smallest penalty
     chosen = [settings.penalties[int(np.argmax(grid))] for grid in grids]
     if dev is None:
-        jobs = [_held_out(t, p, settings) for (t, _), p in zip(outer, chosen, strict=True)]
-        again = fitter(x_ND, y_N, classes, jobs, settings)
+        again = fitter(
+            x_ND,
+            y_N,
+            classes,
+            [_held_out(train, p, settings) for (train, _), p in zip(outer, chosen, strict=True)],
+            settings,
+        )
     else:
         again = [[fits[0][settings.penalties.index(chosen[0])]]]
     predicted_N, fold_N = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
@@ -194,8 +205,7 @@ def stratified_folds(y_N: Rows, folds: int, seed: int) -> Rows:
     """
     names, first_C, y_N = np.unique(y_N, return_index=True, return_inverse=True)
     # classes in order of appearance, which is the order of the random draws
-    rank_C = np.argsort(np.argsort(first_C))
-    y_N = rank_C[y_N.reshape(-1)]
+    y_N = np.argsort(np.argsort(first_C))[y_N.reshape(-1)]
     counts_C = np.bincount(y_N, minlength=len(names))
     if counts_C.max() < folds:
         raise ValueError(
@@ -262,8 +272,7 @@ def _fold_jobs(y_N: Rows, train: Rows, settings: Settings) -> list[Job]:
 
 
 def _held_out(train: Rows, penalty: float, settings: Settings) -> Job:
-    n = int(settings.held_out * len(train))
-    if n == 0:
+    if (n := int(settings.held_out * len(train))) == 0:
         raise ValueError(
             f"{len(train)} train rows are too few to hold out a share of {settings.held_out}"
         )
@@ -503,8 +512,7 @@ def draw(labels_N: ArrayLike, k: int, task: str, seed: int) -> NDArray[np.int64]
     labels_N = np.asarray(labels_N)
     chosen: list[int] = []
     for label in np.unique(labels_N).tolist():
-        members = np.flatnonzero(labels_N == label).tolist()
-        if len(members) < k:
+        if len(members := np.flatnonzero(labels_N == label).tolist()) < k:
             raise ValueError(f"class {label} has {len(members)} items, {k} are drawn")
         chosen += sorted(
             members, key=lambda i: hashlib.sha256(f"{task}:{seed}:{i}".encode("ascii")).hexdigest()

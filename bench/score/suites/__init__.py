@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -302,7 +301,9 @@ def _installed(name: str) -> SuitePlugin:
             f"{package} registers the suite {loaded.name} under the name {name}",
             f"update {package}",
         )
-    return SuitePlugin(loaded, package, version, _source_sha256(sys.modules[point.module]))
+    return SuitePlugin(
+        loaded, package, version, file_sha256(Path(str(sys.modules[point.module].__file__)))
+    )
 
 
 def use_files(files: Sequence[Path]) -> None:
@@ -316,8 +317,7 @@ def use_files(files: Sequence[Path]) -> None:
     for file in files:
         if b"SUITE" not in file.read_bytes():
             continue
-        module = import_file(file)
-        if (defined := getattr(module, "SUITE", None)) is None:
+        if (defined := getattr(import_file(file), "SUITE", None)) is None:
             continue
         _check_definition(defined, f"--plugin {file}")
         if (other := suite_plugin(defined.name)) is not None:
@@ -325,11 +325,7 @@ def use_files(files: Sequence[Path]) -> None:
                 f"{file} and {other.package} both define a suite '{defined.name}'",
                 f"rename the suite in {file}",
             )
-        _from_files[defined.name] = SuitePlugin(defined, str(file), "", _source_sha256(module))
-
-
-def _source_sha256(module: ModuleType) -> str:
-    return file_sha256(Path(str(module.__file__)))
+        _from_files[defined.name] = SuitePlugin(defined, str(file), "", file_sha256(file))
 
 
 def _check_definition(defined: object, whose: str) -> None:
@@ -365,10 +361,8 @@ def _check_definition(defined: object, whose: str) -> None:
             ),
         ]
         taken[task.name] = name
-    problems.append(
-        (absent, f"average names {absent}, which the suite does not have", "name its tasks")
-    )
-    for wrong, why, hint in problems:
+    no_task = (absent, f"average names {absent}, which the suite does not have", "name its tasks")
+    for wrong, why, hint in (*problems, no_task):
         if wrong:
             raise BenchError(f"{whose}: {why}", hint)
 
@@ -493,8 +487,7 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
         )
     if not np.issubdtype(vectors_ND.dtype, np.floating):
         raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, expected float32")
-    bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
-    if len(bad):
+    if len(bad := np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))):
         raise RunFailed(
             f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{sentences[bad[0]][:60]}'",
             "the training diverged, or the backbone's weights are damaged: try a lower --set learning_rate=, or another backbone",
@@ -554,8 +547,8 @@ def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     known = survey_files(
         task.name, task.data, data, text, lambda: task.load(data, text), task.suite
     )
-    counted = known.form is None or text == "tokenised"  # ``n`` is not that of other text forms
-    if counted and task.n and known.n != task.n:
+    # ``n`` is not that of other text forms
+    if (known.form is None or text == "tokenised") and task.n and known.n != task.n:
         raise BenchError(
             f"{task.name} of the suite {task.suite} has n={task.n}, but its data has {known.n} items",
             f"n={known.n} in the suite's Task, or complete the data",
@@ -609,8 +602,9 @@ def rescore(key: ScoreKey, arrays: Arrays, metric: str = "") -> TaskScore | None
     except KeyError as error:
         raise DataDamaged(f"{task}: the predictions have no array {error}") from None
     except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise DataDamaged(f"{task}: the predictions cannot be scored: {why}") from None
+        raise DataDamaged(
+            f"{task}: the predictions cannot be scored: {' '.join(str(error).split())[:200]}"
+        ) from None
     if score is not None and not np.isfinite([score.value, score.std or 0.0]).all():
         raise DataDamaged(f"{task}: the predictions give no finite score")
     return score
@@ -624,8 +618,9 @@ def reduce_predictions(key: ScoreKey, arrays: Arrays) -> dict[str, np.ndarray] |
 
 def find_task(key: ScoreKey) -> Task | None:
     """The task by its suite, name and protocol; None if the suite does not have it. Raises UnknownName if the suite is not here."""
-    tasks = (task for task in suite(key[0]).tasks if (task.name, task.protocol) == key[1:3])
-    return next(tasks, None)
+    return next(
+        (task for task in suite(key[0]).tasks if (task.name, task.protocol) == key[1:3]), None
+    )
 
 
 def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:

@@ -47,25 +47,30 @@ class LoadedTexts(LoadedTask):
         """The task's result. Raises RunFailed if the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
-        clusters = len(np.unique(self.data.labels))
         try:
             clusterings = kmeans(
-                x_ND, clusters, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE
+                x_ND,
+                len(np.unique(self.data.labels)),
+                SEEDS,
+                starts=STARTS,
+                max_iterations=ITERATIONS,
+                tolerance=TOLERANCE,
             )
         except ValueError as error:
             raise RunFailed(
                 f"{name}: {error}",
                 "did the training collapse? curve.jsonl in the run's folder has its losses",
             ) from None
-        predictions = {
-            "prediction": np.stack(
-                [clustering.labels_N for clustering in clusterings], axis=1
-            ).astype(np.int16),
-            "gold": self.data.labels,
-            "subset": np.full(len(texts), name),
-            "inertia": np.array([clustering.inertia for clustering in clusterings]),
-        }
-        return self.result(predictions)
+        return self.result(
+            {
+                "prediction": np.stack(
+                    [clustering.labels_N for clustering in clusterings], axis=1
+                ).astype(np.int16),
+                "gold": self.data.labels,
+                "subset": np.full(len(texts), name),
+                "inertia": np.array([clustering.inertia for clustering in clusterings]),
+            }
+        )
 
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
@@ -74,17 +79,16 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
         agreement = summary(predictions["prediction"], predictions["gold"])
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
-    detail = {
-        "classes": len(np.unique(predictions["gold"])),
-        "seeds": list(range(predictions["prediction"].shape[1])),
-        **agreement,
-        "inertia": predictions["inertia"].tolist(),
-    }
     return TaskScore(
         agreement["accuracy"]["mean"],
         len(predictions["prediction"]),
         agreement["accuracy"]["std"],
-        detail,
+        {
+            "classes": len(np.unique(predictions["gold"])),
+            "seeds": list(range(predictions["prediction"].shape[1])),
+            **agreement,
+            "inertia": predictions["inertia"].tolist(),
+        },
     )
 
 

@@ -85,14 +85,13 @@ class LoadedGeometry(LoadedTask):
         """Array of the predictions -> both sides of the pairs without the k most frequent words, for every k; alignment's only."""
         if self.task.name != "alignment":
             return {}
-        sides = self.data.sentences1, self.data.sentences2
         counts = Counter(word for sentence in self.original for word in sentence.split())
         # words between white space, most frequent first, ties in the order of the alphabet
         words = sorted(counts, key=lambda word: (-counts[word], word))
         return {
             f"without_{k}_cosine": (
-                remove_words(sides[0], words[:k]),
-                remove_words(sides[1], words[:k]),
+                remove_words(self.data.sentences1, words[:k]),
+                remove_words(self.data.sentences2, words[:k]),
             )
             for k in REMOVED
         }
@@ -122,9 +121,14 @@ class LoadedGeometry(LoadedTask):
             result = self.result(predictions)
         except ValueError as error:
             raise RunFailed(f"{name}: {error}", "did the training collapse?") from None
-        zero = int((~x_ND.any(axis=1)).sum())
         return replace(
-            result, detail={"set": SET, "split": SPLIT, "zero_vectors": zero, **result.detail}
+            result,
+            detail={
+                "set": SET,
+                "split": SPLIT,
+                "zero_vectors": int((~x_ND.any(axis=1)).sum()),
+                **result.detail,
+            },
         )
 
 
@@ -162,8 +166,7 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
                 for k, name in arrays.items()
             ],
         }
-    value = float(prediction_N[positive_N].mean())
-    return TaskScore(value, int(positive_N.sum()), detail=detail)
+    return TaskScore(float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=detail)
 
 
 def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:

@@ -116,9 +116,8 @@ def source_of(task: Any, data: DataFolder) -> Source:
             raise NotFetchedYet(name)
         if data.offline or offline_now():
             raise missing_data(leaf)
-        fetched = copy.deepcopy(leaf)
         try:
-            fetched.load_data()
+            copy.deepcopy(leaf).load_data()
         except Exception as error:  # datasets, huggingface_hub and httpx each have their own
             raise missing_data(leaf, error) from None
     return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
@@ -189,11 +188,10 @@ def quiet(offline: bool = False) -> Iterator[None]:
     import huggingface_hub.constants as hub
     from datasets.utils import are_progress_bars_disabled
 
-    torch = sys.modules.get("torch")
     with contextlib.ExitStack() as afterwards, warnings.catch_warnings():
         afterwards.callback(random.setstate, random.getstate())
         afterwards.callback(np.random.set_state, np.random.get_state())
-        if torch is not None:
+        if (torch := sys.modules.get("torch")) is not None:
             afterwards.callback(torch.set_rng_state, torch.get_rng_state())
         if not are_progress_bars_disabled():
             afterwards.callback(datasets.enable_progress_bars)
@@ -300,8 +298,7 @@ class LoadedMteb(LoadedTask):
         ]
         pairs = self.source.pairs
         content = [named, _parts(self.pristine), None if pairs is None else pairs.sha256]
-        text = json.dumps(content, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result; mteb's files are deleted. ``vectors`` must answer for any sentence."""
@@ -315,8 +312,7 @@ class LoadedMteb(LoadedTask):
         """
         import mteb
 
-        folder = place.folder / FOLDER
-        predictions = folder / "predictions"
+        predictions = place.folder / FOLDER / "predictions"
         with quiet(self.offline):
             task = copy.deepcopy(self.pristine)
             self.source.fill(task)
@@ -329,7 +325,7 @@ class LoadedMteb(LoadedTask):
                 run = mteb.evaluate(
                     encoder,
                     task,
-                    cache=mteb.ResultCache(folder),
+                    cache=mteb.ResultCache(place.folder / FOLDER),
                     overwrite_strategy="always",
                     prediction_folder=predictions,
                     encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
@@ -345,8 +341,7 @@ class LoadedMteb(LoadedTask):
                     f"{self.name}: mteb {mteb.__version__} raised {one_line(error, 300)}"
                 ) from error
         result = run.task_results[0]
-        value = float(result.get_score())
-        if not np.isfinite(value):
+        if not np.isfinite(value := float(result.get_score())):
             raise RunFailed(
                 f"{self.name}: mteb's {task.metadata.main_score} is not a number", SAME_COSINES
             )
@@ -356,7 +351,11 @@ class LoadedMteb(LoadedTask):
             protocol=PROTOCOL,
             metric=str(task.metadata.main_score),
             value=100 * value,
-            n=_items(task) or self.n,
+            n=sum(  # queries of retrieval tasks, rows of all others
+                len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data)
+                for _, _, data in _scored_data(task)
+            )
+            or self.n,
             detail=self._detail(task, result, place.folder),
             predictions=_predictions(task, predictions),
         )
@@ -425,17 +424,20 @@ def choose_tasks(names: str) -> Suite:
             "--suite mteb: no task is named",
             "for example --suite mteb:STSBenchmark,Banking77Classification",
         )
-    other = [name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}]
-    if other:
+    if other := [
+        name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}
+    ]:
         raise BenchError(
             f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}",
             "name only tasks about text",
         )
-    chosen = [
-        mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
-        for name, task in by_name.items()
-    ]
-    return replace(SUITE, tasks=tuple(chosen))
+    return replace(
+        SUITE,
+        tasks=tuple(
+            mteb_task(name, str(task.metadata.main_score), declared_items(task), task)
+            for name, task in by_name.items()
+        ),
+    )
 
 
 def _named(mteb: Any, name: str) -> list[Any]:
@@ -445,14 +447,13 @@ def _named(mteb: Any, name: str) -> list[Any]:
     try:
         return [copy.deepcopy(task) for task in mteb.get_benchmark(name).tasks]
     except KeyError:
-        known = [
-            *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
-            *(benchmark.name for benchmark in mteb.get_benchmarks()),
-        ]
         raise UnknownName(
             "mteb task or benchmark",
             name,
-            known,
+            [
+                *(task.metadata.name for task in mteb.get_tasks(exclude_superseded=False)),
+                *(benchmark.name for benchmark in mteb.get_benchmarks()),
+            ],
             hint="mteb available-tasks, mteb available-benchmarks",
         ) from None
 
@@ -485,14 +486,6 @@ def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
         for split in task.eval_splits:
             if isinstance(whole, Mapping) and split in whole:
                 yield subset, split, whole[split]
-
-
-def _items(task: Any) -> int:
-    """Items that were scored: queries of retrieval tasks, rows of all others."""
-    return sum(
-        len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data)
-        for _, _, data in _scored_data(task)
-    )
 
 
 def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
@@ -529,12 +522,15 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
 
 def _plain_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
     """The scores that are numbers, text, None, or lists of numbers or text."""
-    numbers = {}
-    for key, value in scores.items():
-        parts = value[:1] if isinstance(value, list) else [value]
-        if value is None or all(isinstance(part, str | int | float) for part in parts):
-            numbers[key] = _plain(value)
-    return numbers
+    return {
+        key: _plain(value)
+        for key, value in scores.items()
+        if value is None
+        or all(
+            isinstance(part, str | int | float)
+            for part in (value[:1] if isinstance(value, list) else [value])
+        )
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -35,7 +35,6 @@ TYPES = {
     "clustering": "Clustering",
     "geometry": "STS",
 }  # of the others: Classification
-HUNDREDTHS = re.compile("spearman|accuracy")  # metrics that the papers print x 100
 BATCH = 1024  # sentences in one batch of the DataLoader, unless mteb is told otherwise
 
 
@@ -57,9 +56,8 @@ def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
     """A class of its own for one set in one text form, as mteb has one for each task."""
     base = BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask
     metadata = metadata_of(task, loaded)
-    name = "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-"))
     return type(
-        name,
+        "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-")),
         (base,),
         {
             "metadata": metadata,
@@ -100,9 +98,12 @@ class BenchTask(AbsTask):
     ) -> Any:
         result = self.loaded.score(self._vectors(model, encode_kwargs, hf_split, hf_subset))
         if prediction_folder:
-            kept = {name: values.tolist() for name, values in result.predictions.items()}
             self._save_task_predictions(
-                kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
+                {name: values.tolist() for name, values in result.predictions.items()},
+                model,
+                prediction_folder,
+                hf_split=hf_split,
+                hf_subset=hf_subset,
             )
         return scores_of(result)
 
@@ -112,12 +113,10 @@ class BenchTask(AbsTask):
         """The model's vector of every distinct sentence that is scored."""
         from torch.utils.data import DataLoader
 
-        size = (encode_kwargs or {}).get("batch_size", BATCH)
-
         def encode(sentences: Sequence[str]) -> np.ndarray:
             rows: Any = [{"text": sentence} for sentence in sentences]
             vectors = model.encode(
-                DataLoader(rows, batch_size=size),
+                DataLoader(rows, batch_size=(encode_kwargs or {}).get("batch_size", BATCH)),
                 task_metadata=self.metadata,
                 hf_split=hf_split,
                 hf_subset=hf_subset,
@@ -160,16 +159,18 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
         **rest: Any,
     ) -> Any:
         store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
-        theirs = AbsTaskSTS._evaluate_subset(
-            self,
-            _Answering(model, store),
-            data_split,
-            encode_kwargs=encode_kwargs,
-            hf_split=hf_split,
-            hf_subset=hf_subset,
-            **rest,
-        )
-        return {**theirs, **scores_of(self.loaded.score(store))}
+        return {
+            **AbsTaskSTS._evaluate_subset(
+                self,
+                _Answering(model, store),
+                data_split,
+                encode_kwargs=encode_kwargs,
+                hf_split=hf_split,
+                hf_subset=hf_subset,
+                **rest,
+            ),
+            **scores_of(self.loaded.score(store)),
+        }
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **options: Any) -> Any:
         return AbsTaskSTS._calculate_descriptive_statistics_from_split(self, split, **options)
@@ -191,7 +192,9 @@ class _Answering(MtebEncoder):
 
 def scores_of(result: TaskResult) -> dict[str, Any]:
     """A result as mteb keeps scores: "bench_spearman" and so on; of STS also mean and weighted mean over sub-datasets."""
-    name, scale = _key(result.metric), 0.01 if HUNDREDTHS.search(result.metric) else 1.0
+    name = f"bench_{result.metric.replace('-', '_')}"
+    # metrics that the papers print x 100
+    scale = 0.01 if re.search("spearman|accuracy", result.metric) else 1.0
     scores: dict[str, Any] = {name: scale * result.value}
     if result.std is not None:
         scores[f"{name}_std"] = scale * result.std
@@ -199,10 +202,6 @@ def scores_of(result: TaskResult) -> dict[str, Any]:
         if isinstance(value := result.detail.get(extra), float):
             scores[f"{name}_{extra}"] = scale * value
     return {**scores, "bench_protocol": result.protocol, "bench_n": result.n}
-
-
-def _key(metric: str) -> str:
-    return f"bench_{metric.replace('-', '_')}"
 
 
 def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
@@ -218,6 +217,6 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
         category="t2t" if TYPES.get(task.suite) == "STS" else "t2c",
         eval_splits=["test"],
         eval_langs=["eng-Latn"],
-        main_score=_key(task.metric),
+        main_score=f"bench_{task.metric.replace('-', '_')}",
         is_public=False,
     )

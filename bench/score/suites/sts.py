@@ -163,12 +163,14 @@ def pair_key(*pair: str) -> frozenset[str]:
 
 def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
     """For each pair, the sets of the suite whose test split has it. Raises DataMissing if one is not here."""
-    tests = {}
-    for name in STS_TASKS:
-        test = read_sts(data, name, text="any")
-        tests[name] = set(map(pair_key, test.sentences1, test.sentences2))
-    keys = map(pair_key, pairs.sentences1, pairs.sentences2)
-    return [tuple(name for name, test in tests.items() if key in test) for key in keys]
+    tests = {
+        test.name: set(map(pair_key, test.sentences1, test.sentences2))
+        for test in (read_sts(data, name, text="any") for name in STS_TASKS)
+    }
+    return [
+        tuple(name for name, test in tests.items() if key in test)
+        for key in map(pair_key, pairs.sentences1, pairs.sentences2)
+    ]
 
 
 def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
@@ -198,9 +200,11 @@ def cosines(
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
     if len(sentences1) > AT_ONCE:
-        parts = [slice(first, first + AT_ONCE) for first in range(0, len(sentences1), AT_ONCE)]
         return np.concatenate(
-            [cosines(sentences1[part], sentences2[part], vectors, task) for part in parts]
+            [
+                cosines(sentences1[i : i + AT_ONCE], sentences2[i : i + AT_ONCE], vectors, task)
+                for i in range(0, len(sentences1), AT_ONCE)
+            ]
         )
     a_ND = check_vectors(vectors(sentences1), sentences1, task)
     b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
@@ -331,21 +335,25 @@ def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
         raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
     low, median, high = np.percentile(values, [2.5, 50, 97.5])
     n = len(predictions["gold"])
-    detail = {
-        "draws": {
-            "count": DRAWS,
-            "seed": SEED,
-            "of": CXC_PROTOCOLS[protocol].summary,
-            "min": float(values.min()),
-            "low": float(low),
-            "median": float(median),
-            "high": float(high),
-            "max": float(values.max()),
+    return TaskScore(
+        float(values.mean()),
+        n,
+        float(values.std()),
+        {
+            "draws": {
+                "count": DRAWS,
+                "seed": SEED,
+                "of": CXC_PROTOCOLS[protocol].summary,
+                "min": float(values.min()),
+                "low": float(low),
+                "median": float(median),
+                "high": float(high),
+                "max": float(values.max()),
+            },
+            "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
+            "subsets": by_subset(ranked, linear),
         },
-        "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
-        "subsets": by_subset(ranked, linear),
-    }
-    return TaskScore(float(values.mean()), n, float(values.std()), detail)
+    )
 
 
 def _read_cxc(task: Task, data: DataFolder, text: str) -> LoadedPairs:
@@ -401,21 +409,24 @@ def _read_captions(task: Task, *_: object) -> LoadedPairs:
         raise DataDamaged(
             f"{task.name}: expected {task.n} pairs, found {len(rows)}, in {path}", hint
         )
-    rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
-    pairs = RatedCaptions(
-        name=task.name,
-        sentences1=first,
-        sentences2=second,
-        gold=ratings,
-        subset=kind,
-        split=part,
-        form=None,
-        sha256=hashlib.sha256(content).hexdigest(),
-        caption1=caption1,
-        caption2=caption2,
-        image=images(ids[0], rings),
+    return LoadedPairs(
+        task,
+        RatedCaptions(
+            name=task.name,
+            sentences1=first,
+            sentences2=second,
+            gold=ratings,
+            subset=kind,
+            split=part,
+            form=None,
+            sha256=hashlib.sha256(content).hexdigest(),
+            caption1=caption1,
+            caption2=caption2,
+            image=images(
+                ids[0], [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
+            ),
+        ),
     )
-    return LoadedPairs(task, pairs)
 
 
 CHECK_TASK = Task(

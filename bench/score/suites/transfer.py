@@ -54,8 +54,9 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
     classes = len(texts.classes)
     if len(train):
-        chosen_on = dev if len(dev) else None
-        probe = holdout(x_ND, texts.labels, train, test, classes, fitter, dev=chosen_on)
+        probe = holdout(
+            x_ND, texts.labels, train, test, classes, fitter, dev=dev if len(dev) else None
+        )
     else:
         probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
     return (
@@ -95,13 +96,16 @@ class LoadedTransfer(LoadedTask):
             raise RunFailed(
                 f"{self.task.name}: {error}", "are the vectors of a reasonable size?"
             ) from None
-        predictions = {
-            "prediction": predicted,
-            "gold": self.data.labels[self.data.split == "test"],
-            "subset": np.full(len(predicted), self.data.name),
-            "fold": fold,
-        }
-        return self.result(predictions, **detail, classes=list(self.data.classes))
+        return self.result(
+            {
+                "prediction": predicted,
+                "gold": self.data.labels[self.data.split == "test"],
+                "subset": np.full(len(predicted), self.data.name),
+                "fold": fold,
+            },
+            **detail,
+            classes=list(self.data.classes),
+        )
 
 
 def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
@@ -179,14 +183,17 @@ def classify_quickly(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Cla
     from sklearn.preprocessing import StandardScaler
 
     train, test = texts.rows("train"), np.flatnonzero(texts.split == "test")
-    fold = np.zeros(len(test), dtype=np.int64)
-    if not len(train):
-        fold = stratified_folds(texts.labels, FOLDS, SEED)
+    fold = (
+        np.zeros(len(test), dtype=np.int64)
+        if len(train)
+        else stratified_folds(texts.labels, FOLDS, SEED)
+    )
     predicted = np.zeros_like(fold)
     for k in range(int(fold.max()) + 1):
         rows = train if len(train) else test[fold != k]
-        regression = LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS)
-        model: Any = make_pipeline(StandardScaler(), regression).fit(x_ND[rows], texts.labels[rows])
+        model: Any = make_pipeline(
+            StandardScaler(), LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS)
+        ).fit(x_ND[rows], texts.labels[rows])
         predicted[fold == k] = model.predict(x_ND[test[fold == k]])
     return predicted, fold, {}
 
@@ -255,8 +262,9 @@ class LoadedFewShot(LoadedTask):
     @property
     def n(self) -> int:
         """Items that every draw is tested on."""
-        excluded = 0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
-        return len(self.tested) - excluded
+        return len(self.tested) - (
+            0 if (self.data.split == "train").any() else SHOTS * len(self.data.classes)
+        )
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed if the vectors cannot be scored."""
@@ -279,13 +287,19 @@ class LoadedFewShot(LoadedTask):
             )
             predicted_MK[tested_draw, k] = fit.predicted
             fits.append({"seed": k, "iterations": fit.iterations, "converged": fit.converged})
-        predictions = {
-            "prediction": predicted_MK,
-            "gold": self.data.labels[self.tested],
-            "subset": np.full(len(self.tested), self.data.name),
-            "drawn": np.stack([np.searchsorted(self.pool, examples) for examples in self.drawn]),
-        }
-        return self.result(predictions, shots=SHOTS, classes=list(self.data.classes), fits=fits)
+        return self.result(
+            {
+                "prediction": predicted_MK,
+                "gold": self.data.labels[self.tested],
+                "subset": np.full(len(self.tested), self.data.name),
+                "drawn": np.stack(
+                    [np.searchsorted(self.pool, examples) for examples in self.drawn]
+                ),
+            },
+            shots=SHOTS,
+            classes=list(self.data.classes),
+            fits=fits,
+        )
 
 
 def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
@@ -295,8 +309,7 @@ def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
     # a draw may leave out its own examples
-    tested = np.unique((predictions["prediction"] >= 0).sum(axis=0))
-    if len(tested) != 1:
+    if len(tested := np.unique((predictions["prediction"] >= 0).sum(axis=0))) != 1:
         raise ValueError("the draws were tested on different numbers of items")
     return TaskScore(
         float(each.mean()), int(tested[0]), float(each.std(ddof=1)), {"draws": each.tolist()}
@@ -308,26 +321,23 @@ def _read_fewshot(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
     return LoadedFewShot(task, read_transfer(data, task.data[0], text=text))
 
 
-def _fewshot_task(name: str) -> Task:
-    """One transfer set from few examples. Called "MR-16", because a run may also hold the set's full transfer score."""
-    items = data_set(name).items
-    return Task(
-        suite="fewshot",
-        name=f"{name}-{SHOTS}",
-        protocol=FEWSHOT_PROTOCOL,
-        metric="accuracy",
-        data=(name,),
-        read=_read_fewshot,
-        n=items["test"] - (0 if "train" in items else SHOTS * len(CLASSES[name])),
-        rescore=score_fewshot,
-    )
-
-
 FEWSHOT_SUITE = Suite(
     name="fewshot",
     title="Few-shot transfer",
     description="What can be learned from 16 examples a class? The transfer sets, ten draws each, a logistic regression.",
-    tasks=tuple(_fewshot_task(name) for name in TRANSFER_TASKS),
+    tasks=tuple(
+        Task(
+            suite="fewshot",
+            name=f"{name}-{SHOTS}",  # "MR-16": a run may also hold the set's full transfer score
+            protocol=FEWSHOT_PROTOCOL,
+            metric="accuracy",
+            data=(name,),
+            read=_read_fewshot,
+            n=items["test"] - (0 if "train" in items else SHOTS * len(CLASSES[name])),
+            rescore=score_fewshot,
+        )
+        for name, items in ((name, data_set(name).items) for name in TRANSFER_TASKS)
+    ),
     average=tuple(f"{name}-{SHOTS}" for name in TRANSFER_TASKS),
     docs="suites.md#fewshot",
 )
