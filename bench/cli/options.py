@@ -226,5 +226,6 @@ def print_findings(findings: Sequence[Finding], title: str = "") -> None:
         )
         for finding in findings
     ]
-    columns = ["", "where", "check", *(Column(t, wrap=NARROWEST) for t in ("found", "what to do"))]
+    wide = [Column(name, wrap=NARROWEST) for name in ("found", "what to do")]
+    columns: list[Column | str] = ["", "where", "check", *wide]
     print_grid(grid(columns, rows, title=title), indent=2)

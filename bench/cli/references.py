@@ -151,10 +151,8 @@ def _show_checkpoints(as_json: bool) -> None:
         )
         for one in checkpoints()
     ]
-    columns = [
-        *("hub", "table", "Avg.", Column("scored by", wrap=20)),
-        *(Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)),
-    ]
+    scored = (Column("scored by", wrap=20), Column("also scored in", wrap=10, drop=2))
+    columns = ("hub", "table", "Avg.", *scored, Column("note", wrap=20, drop=1))
     print_grid(grid(columns, rows, whole="--json"))
 
 
@@ -173,10 +171,8 @@ def show_overview() -> None:
         )
     print_facts(PAPERS.items())
     click.echo()
-    columns = [
-        *("table", Column("rows", right=True)),
-        *(Column("metric", wrap=12), Column("settings", wrap=12)),
-    ]
+    wrapped = (Column("metric", wrap=12), Column("settings", wrap=12))
+    columns = ("table", Column("rows", right=True), *wrapped)
     print_grid(
         grid(
             columns,

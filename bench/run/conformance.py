@@ -186,10 +186,11 @@ class Case:
             SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
         )
         shifted = [texts[i:] + texts[:i] for i in range(step, step + 3)]
-        columns = dict(zip(COLUMNS[kind], shifted, strict=False)) | {
-            "labelled": {"label": [[i % 3] for i in range(len(SENTENCES))]},
-            "graded": {"score": [[i % 3 / 2] for i in range(len(SENTENCES))]},
-        }.get(kind, {})
+        columns: dict[str, Any] = dict(zip(COLUMNS[kind], shifted, strict=False))
+        if kind == "labelled":
+            columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
+        if kind == "graded":
+            columns["score"] = [[i % 3 / 2] for i in range(len(SENTENCES))]
         return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
 
 

@@ -430,6 +430,7 @@ class Worker:
     ) -> None:
         """Begins the search, or continues the one in the folder. Raises BenchError if the folder holds another one."""
         import optuna
+        from optuna.storages.journal import JournalFileBackend
 
         pruners: dict[str, optuna.pruners.BasePruner] = {
             "none": optuna.pruners.NopPruner(),
@@ -455,7 +456,7 @@ class Worker:
             self.study = study
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
             storage = optuna.storages.JournalStorage(
-                optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL), lock)
+                JournalFileBackend(str(folder / JOURNAL), lock)
             )
             self.studies = {
                 method: optuna.create_study(

@@ -104,10 +104,13 @@ def _checkpoint_difference(run: Run) -> str:
 # --- one run, all checks ---
 
 
+More = Callable[[Run], Iterable[Finding]]
+
+
 def verify_run(
     folder: Path,
     data: DataFolder | None = None,
-    more: Callable[[Run], Iterable[Finding]] | None = None,
+    more: More | None = None,
 ) -> RunReport:
     """What agrees and what differs in one run's folder. Damaged files are findings, never exceptions.
 
