@@ -313,10 +313,9 @@ def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
     stored = (
         _scores(runs[run].record, table).get(AVERAGE) for row in table.rows for run in row.runs
     )
-    named = (score.detail.get("tasks") for score in stored if score is not None)
     recorded = (
         tasks
-        for tasks in named
+        for tasks in ((score.detail.get("tasks") for score in stored if score is not None))
         if isinstance(tasks, list) and tasks and all(task in table.columns for task in tasks)
     )
     return tuple(

@@ -39,10 +39,9 @@ print(mteb_model.meta.name, mteb_model.meta.embed_dim)
 
 def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
     """Markdown with the hub's front matter. ``place``: from where the example loads the model."""
-    template = jinja2.Template(
+    return jinja2.Template(
         TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, keep_trailing_newline=True
-    )
-    return template.render(
+    ).render(
         front=front_matter(run.record, exported),
         title=markdown(run.record.run_id),
         what=markdown(what(run.record)),

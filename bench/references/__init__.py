@@ -490,16 +490,15 @@ def find_printed(
     they do, it is the printed numbers of the model that it is.
     """
     checkpoint = find_checkpoint(backbone)
-    if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
-        candidates = [
-            r for r in results(checkpoint.method, task=task) if released_for(r) == checkpoint
-        ]
-    else:
-        candidates = [
+    candidates = (
+        [r for r in results(checkpoint.method, task=task) if released_for(r) == checkpoint]
+        if checkpoint is not None and checkpoint.is_scored_by(method, recipe)
+        else [
             r
             for r in results(task=task, backbone=Path(backbone).name)
             if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
         ]
+    )
     printed = [
         r
         for r in candidates
@@ -514,9 +513,9 @@ def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, obje
     names = {means.variant, r.variant} if means.holds else {means.variant}
     if means.method != method or variant not in names or means.on:
         return False
-    having = {**means.set, **means.holds}.items()
     return all(
-        recipe is not None and key in recipe and _same(recipe[key], value) for key, value in having
+        recipe is not None and key in recipe and _same(recipe[key], value)
+        for key, value in {**means.set, **means.holds}.items()
     )
 
 

@@ -382,10 +382,9 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     step = 100 / (items * cell.repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
-    allowed = unit if cell.repeats == 1 else 2 * unit
     return (
         (items, cell.repeats, near)
-        if min(abs(cell.value - v) for v in near) > allowed + TINY
+        if min(abs(cell.value - v) for v in near) > (unit if cell.repeats == 1 else 2 * unit) + TINY
         else None
     )
 
@@ -412,8 +411,7 @@ class ClaimedGain:
     @property
     def rounding(self) -> float:
         """What rounding of the claim and of both cells explains."""
-        printed = (self.claimed, self.cell.printed, self.less.printed)
-        return math.fsum(map(half_unit, printed))
+        return math.fsum(map(half_unit, ((self.claimed, self.cell.printed, self.less.printed))))
 
 
 @cache
@@ -430,10 +428,9 @@ def claimed_gains() -> tuple[ClaimedGain, ...]:
 
 
 def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResult:
-    every = results(
+    for cell in results(
         paper=row["paper"], setting=row["setting"], backbone=row["backbone"], task=row["task"]
-    )
-    for cell in every:
+    ):
         if (cell.table, cell.label) == (table, label):
             return cell
     raise BenchError(

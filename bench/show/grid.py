@@ -190,10 +190,11 @@ def _row(
 ) -> list[Text]:
     """One row as lines: its cells side by side, wrapped ones over several lines."""
     *ahead, last = shown
-    long_word = columns[last].wrap and any(
-        cell_len(word) > wide[last] for word in cells[last][0].split()
-    )
-    if ahead and long_word:
+    if (
+        ahead
+        and columns[last].wrap
+        and any(cell_len(word) > wide[last] for word in cells[last][0].split())
+    ):
         below = [Text("    " + line) for line in wrap(cells[last][0], room - 4)]
         return _row(cells, ahead, wide, columns, room) + below
     texts = {

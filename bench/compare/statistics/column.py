@@ -406,10 +406,9 @@ class Column:
         value_R = np.array([value for of_run in values for value in of_run])
         self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
         freedom_M = np.where(random, self.runs_M - 1, 0)
-        squares_M = np.add.reduceat(
+        spread_M: Floats = np.add.reduceat(
             (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
-        )
-        spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
+        ) / np.maximum(self.runs_M - 1, 1)
         random_M = np.asarray(random, dtype=bool)
         self.seed_M = np.where(random_M, np.nan, 0.0)
         """Variance over seeds; NaN: not known."""

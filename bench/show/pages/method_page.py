@@ -144,13 +144,12 @@ def _place(run: Run) -> tuple[object, ...]:
 def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid]]:
     """Of each setting: its title, and a line for each value that comes from one source."""
     entries = sorted(described.file.recipes, key=lambda entry: entry.backbone == "builtin")
-    settings = dict.fromkeys(entry.setting for entry in described.file.recipes)
     return [
         (
             setting_words(setting),
             recipe_grid([entry for entry in entries if entry.setting == setting]),
         )
-        for setting in settings
+        for setting in dict.fromkeys(entry.setting for entry in described.file.recipes)
     ]
 
 
@@ -200,13 +199,12 @@ def trials_grid(search: Search, method: str) -> Grid:
     rows = []
     for trial in trials:
         ahead = next(expected, None) if trial in counted else None
-        is_best = best is not None and trial.number == best.number
         rows.append(
             (
                 "the recipe as it is" if trial.number == RECIPE else f"trial {trial.number}",
                 *(value_text(trial.values[key]) if key in trial.values else "" for key in keys),
                 Cell(text=trial.state) if trial.score is None else Cell(number=trial.score),
-                "best" if is_best else "",
+                "best" if (best is not None and trial.number == best.number) else "",
                 "" if ahead is None else score(ahead),
             )
         )

@@ -122,9 +122,9 @@ def _marks(about: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
 def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> Cell:
     if cell is None:
         return Cell()
-    std = "" if cell.std is None else f" ±{cell.std:g}"
     return Cell(
-        text=cell.printed + std, marks=_marks((one for one in remarks(cell) if one.task), texts)
+        text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"),
+        marks=_marks((one for one in remarks(cell) if one.task), texts),
     )
 
 

@@ -85,8 +85,7 @@ def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
             continue
         around = ""
         if spread := cell.spread:
-            ends = (score(end, cell.decimals) for end in (spread.low, spread.high))
-            around = f"{' to '.join(ends)} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
+            around = f"{' to '.join((score(end, cell.decimals) for end in (spread.low, spread.high)))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
         yield {
             "name": table.suite,
             "task": f"{head.task}, {form_text(table)}",

@@ -90,12 +90,11 @@ def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
 
 def recipe(record: RunRecord) -> Grid:
     """Every value with its source; those that the command set come first."""
-    ordered = sorted(
-        record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
-    )
     rows = [
         (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
-        for key, value in ordered
+        for key, value in sorted(
+            record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
+        )
     ]
     return grid(("value of", "is", Column("from", wrap=NARROWEST)), rows, title="recipe")
 
@@ -228,5 +227,4 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
 def _result(report: RunReport) -> str:
     if report.differences:
         return "differs"
-    checked = report.count() and not report.count("score", UNCHECKED)
-    return "agrees" if checked else "not checked"
+    return "agrees" if (report.count() and not report.count("score", UNCHECKED)) else "not checked"
