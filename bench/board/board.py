@@ -688,8 +688,10 @@ def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
     suites = dict.fromkeys(names.get(score.suite, score.suite) for score in scores)
     forms = dict.fromkeys(score.text for score in scores if score.text)
     known = [form for form in forms if form in ("tokenised", "raw") or form.startswith("other-")]
-    text = "" if known == ["tokenised"] else ",".join(known)
-    return [("--suite", ",".join(suites)), ("--text", text)]
+    return [
+        ("--suite", ",".join(suites)),
+        ("--text", "" if known == ["tokenised"] else ",".join(known)),
+    ]
 
 
 def _corpus(record: RunRecord) -> str:

@@ -400,8 +400,10 @@ def _counted(rows: Sequence[Row]) -> str:
 
 
 def _reasons(rows: Iterable[Row]) -> str:
-    reasons = dict.fromkeys(row.untested for row in rows if row.untested)
-    return "; ".join(reasons) or "their predictions were not read"
+    return (
+        "; ".join(dict.fromkeys(row.untested for row in rows if row.untested))
+        or "their predictions were not read"
+    )
 
 
 def _best_first(table: Table) -> list[tuple[Row, Cell]]:

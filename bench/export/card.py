@@ -85,9 +85,10 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
         for score in record.scores
         if score.task != AVERAGE
     ]
-    library = "transformers" if exported.form == "transformers" else "sentence-transformers"
     about = {
-        "library_name": library,
+        "library_name": (
+            "transformers" if exported.form == "transformers" else "sentence-transformers"
+        ),
         "pipeline_tag": "sentence-similarity",
         "tags": ["sentence-similarity", "feature-extraction", "sentence-bench", record.method],
         "base_model": hub_backbone(record),

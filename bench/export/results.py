@@ -218,16 +218,16 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
     """ModelMeta's fields as Python source. What a run does not know is None, never a guess."""
     record = run.record
     settings = folder / "sentence_bert_config.json"
-    limit = read_json(settings).get("max_seq_length") if settings.is_file() else None
-    weights = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
     values: dict[str, Any] = {
         "name": f"bench/{record.run_id}",
         "revision": record.fingerprint[:16],
         "languages": None,
         "n_parameters": record.cost.total_parameters,
         "n_embedding_parameters": None,
-        "memory_usage_mb": round(weights / 2**20, 1),
-        "max_tokens": limit,
+        "memory_usage_mb": round(
+            sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 2**20, 1
+        ),
+        "max_tokens": (read_json(settings).get("max_seq_length") if settings.is_file() else None),
         "embed_dim": exported.dimensions,
         "license": None,
         "open_weights": True,

@@ -246,8 +246,9 @@ def as_json(board: Board) -> str:
 
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
-    files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
-    return files | {f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()}
+    return {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables} | {
+        f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()
+    }
 
 
 def _run(run: Run, board: Board) -> dict[str, Any]:
@@ -337,10 +338,11 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     newest = versions[-1]
     facts = {"versions": versions[::-1], "errata": (newest.folder.parent / ERRATA).is_file()}
     table = main_grid(newest)
-    page = render_template("versions.html", **facts, table=table, plural=plural)
     return {
         "README.md": _templates().get_template("versions.md").render(**facts, main=table).encode(),
-        "index.html": page.encode(),
+        "index.html": render_template(
+            "versions.html", **facts, table=table, plural=plural
+        ).encode(),
         "style.css": (TEMPLATES / "board.css").read_bytes()
         + (TEMPLATES / "versions.css").read_bytes(),
     }

@@ -172,8 +172,11 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         predictions.add(path, values)
-    files = [name for name in (RECORD, CURVE) if (run.folder / name).is_file()]
-    return {f"{folder}/{name}": (run.folder / name).read_bytes() for name in files}
+    return {
+        f"{folder}/{name}": (run.folder / name).read_bytes()
+        for name in (RECORD, CURVE)
+        if (run.folder / name).is_file()
+    }
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:

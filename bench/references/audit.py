@@ -295,8 +295,10 @@ def _claims(every: Sequence[Row]) -> Iterator[Remark]:
     printed = {
         cell: place for place, cell in enumerate(cell for row in every for cell in row.cells)
     }
-    claims = [claim for claim in claimed_gains() if claim.cell in printed]
-    for claim in sorted(claims, key=lambda claim: printed[claim.cell]):
+    for claim in sorted(
+        (claim for claim in claimed_gains() if claim.cell in printed),
+        key=lambda claim: printed[claim.cell],
+    ):
         if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
             cell, less = claim.cell, claim.less
             text = f"{claim.place} claims {claim.claimed} above {less.label}; the printed {cell.printed} and {less.printed} give "

@@ -125,8 +125,9 @@ class Figure:
             sheet.set_layout_engine("none")  # the axes stay where they are from here on
             _place_labels(axes)
             sheet.savefig(out, format="svg", transparent=True, metadata=UNDATED)
-        svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
-        return svg.replace("</style>", f"{DARK}</style>", 1)
+        return (
+            out.getvalue().replace("'DejaVu Sans'", FONTS).replace("</style>", f"{DARK}</style>", 1)
+        )
 
     @property
     def uri(self) -> str:
@@ -305,8 +306,9 @@ def _label(row: Row, table: Table) -> str:
 def table_groups(board: Board) -> list[Group]:
     """Settings and backbones of at least two rows, in the order of the board's tables."""
     tables: dict[tuple[str, str], dict[str, Table]] = {}
-    every = [one.table for one in board.tables]
-    for table in sorted(every, key=lambda table: table.protocol not in PREFERRED):
+    for table in sorted(
+        (one.table for one in board.tables), key=lambda table: table.protocol not in PREFERRED
+    ):
         suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
         suites.setdefault(table.suite, table)
     runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
@@ -448,7 +450,6 @@ def gains(group: Group) -> Figure | None:
         )
         for label, one in compared[:MOST]
     ]
-    f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}"
     return group.figure(
         "gains",
         f"Gains over {table.baseline}",
@@ -540,8 +541,9 @@ def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: 
         mark(axes, x.cell.mean, y.cell.mean, ACCENT if i in strong else QUIET, x.ends, y.ends)
     for i in places[:MOST_LABELS]:
         x, y = pairs[i]
-        text = axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4)
-        text.set(size=10, weight="bold" if i in strong else "normal", ha="center", va="center")
+        axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4).set(
+            size=10, weight="bold" if i in strong else "normal", ha="center", va="center"
+        )
     axes.margins(0.12)
     axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
     axes.set(xlabel=across, title=up)
@@ -577,7 +579,6 @@ def cost(group: Group, kind: str) -> Figure | None:
     if not any(costs) or max(costs) <= 1.01 * min(costs):
         return None
     best = front([(x.cell.mean, y.cell.mean) for x, y in pairs])
-    [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))]
     return group.figure(
         kind,
         title,
@@ -819,8 +820,10 @@ def _without_words(group: Group, run: str) -> Line:
     score = group.score(run, "geometry", "alignment")
     stored = score.detail.get("without_frequent_words") if score else None
     try:
-        entries = msgspec.convert(stored, list[dict[str, float]])
-        return {entry["k"]: entry["spearman"] for entry in entries}
+        return {
+            entry["k"]: entry["spearman"]
+            for entry in msgspec.convert(stored, list[dict[str, float]])
+        }
     except (KeyError, msgspec.ValidationError):
         return {}
 
@@ -908,8 +911,9 @@ def _printed(group: Group, method: str, key: str, task: str) -> dict[float, floa
             printed[float(means.set[key])] = cell.value
     for spec in figure_runs():
         if backbone in spec.backbones and (group.setting, method, "") in spec.runs:
-            points = printed_points(spec.part)
-            printed |= {p.x: p.y for p in points if (p.panel, p.key) == (task, key)}
+            printed |= {
+                p.x: p.y for p in printed_points(spec.part) if (p.panel, p.key) == (task, key)
+            }
     return printed
 
 

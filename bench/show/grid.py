@@ -195,8 +195,9 @@ def _row(
         and columns[last].wrap
         and any(cell_len(word) > wide[last] for word in cells[last][0].split())
     ):
-        below = [Text("    " + line) for line in wrap(cells[last][0], room - 4)]
-        return _row(cells, ahead, wide, columns, room) + below
+        return _row(cells, ahead, wide, columns, room) + [
+            Text("    " + line) for line in wrap(cells[last][0], room - 4)
+        ]
     texts = {
         i: wrap(cells[i][0], wide[i], fold=i != last) if columns[i].wrap else [cells[i][0]]
         for i in shown
@@ -226,8 +227,10 @@ def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
 
 def wrap(text: str, room: int, *, fold: bool = False) -> list[str]:
     """In lines of ``room`` columns, between words; a longer word has its own line, or is cut with ``fold``. At least one line."""
-    whole = Text(text, overflow="fold" if fold else "ignore")
-    lines = [line.plain.rstrip() for line in whole.wrap(CONSOLE, max(room, 1))]
+    lines = [
+        line.plain.rstrip()
+        for line in Text(text, overflow="fold" if fold else "ignore").wrap(CONSOLE, max(room, 1))
+    ]
     return list(filter(None, lines)) or [""]
 
 
@@ -366,8 +369,9 @@ def as_html(table: Grid) -> str:
         for row in table.rows
     ]
     caption = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
-    notes = _notes(table, "<sup>{}</sup> ", html_text)
-    below = "".join(f"<div><small>{note}</small></div>" for note in notes)
+    below = "".join(
+        f"<div><small>{note}</small></div>" for note in _notes(table, "<sup>{}</sup> ", html_text)
+    )
     body = "\n".join(rows)
     small = as_html(table.below) if table.below else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{small}{below}\n"

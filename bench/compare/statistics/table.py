@@ -86,8 +86,9 @@ def rows_of(
         settings[record.run_id] = values
         known = record.provenance.backbone.revision  # the same weights may lie in several folders
         backbone = record.backbone_name if known else record.backbone
-        same = named.setdefault((record.method, record.variant, record.setting, backbone), {})
-        same.setdefault(json.dumps(values, sort_keys=True), []).append(record)
+        named.setdefault((record.method, record.variant, record.setting, backbone), {}).setdefault(
+            json.dumps(values, sort_keys=True), []
+        ).append(record)
     rows = []
     for alike in named.values():
         first = [settings[runs[0].run_id] for runs in alike.values()]
@@ -356,9 +357,11 @@ def summarise(
     others, such as finished encoders, stand in one table.
     ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
     """
-    finished = [record for record in records if record.status == "finished"]
     scored = [
-        (key, record, scores) for record in finished for key, scores in by_protocol(record).items()
+        (key, record, scores)
+        for record in records
+        if record.status == "finished"
+        for key, scores in by_protocol(record).items()
     ]
     trained = {
         (key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"

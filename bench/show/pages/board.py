@@ -201,7 +201,6 @@ def panel_data(board: Board) -> dict[str, Any]:
 
 def _run(board: Board, run: Run) -> dict[str, Any]:
     record, sender = run.record, board.senders.get(run.record.run_id)
-    {name: link for name, link, _ in files(board, run)}
     return {
         "seed": record.seed,
         "by": sender and visible(sender),
@@ -215,10 +214,11 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
 def _row(board: Board, row: Row) -> dict[str, Any]:
     """The command that makes a row again, and the recipe values."""
     records = [board.records[run] for run in row.runs]
-    recipe = records[0].recipe.items()
     return {
         "command": visible(repeat(records), limit=None),
-        "recipe": {visible(key): visible(value_text(one.value)) for key, one in recipe},
+        "recipe": {
+            visible(key): visible(value_text(one.value)) for key, one in records[0].recipe.items()
+        },
     }
 
 

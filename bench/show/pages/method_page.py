@@ -100,8 +100,10 @@ def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
         (name if name.text.startswith(" ") else replace(name, link=next(places)), *rest)
         for name, *rest in table.rows
     ]
-    columns = [i for i, column in enumerate(table.columns) if column.name != "±"]
-    order = sorted(columns, key=lambda i: (i > 0, not table.columns[i].lead))
+    order = sorted(
+        [i for i, column in enumerate(table.columns) if column.name != "±"],
+        key=lambda i: (i > 0, not table.columns[i].lead),
+    )
     return grid([table.columns[i] for i in order], [[row[i] for i in order] for row in rows])
 
 

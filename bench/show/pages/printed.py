@@ -52,8 +52,10 @@ def printed_papers(
         if not lines:
             continue
         made = printed_grid(board, lines, up)
-        suites = dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells)
-        about = [*suites, plural(len(lines), "row")]
+        about = [
+            *dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells),
+            plural(len(lines), "row"),
+        ]
         about += [plural(len(made.footnotes), "remark")] if made.footnotes else []
         papers.setdefault(f"{paper}: {PAPERS[paper]}", []).append(
             PrintedTable(f"printed-{slug(paper, table)}", table, ", ".join(about), made)
@@ -163,7 +165,6 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
     """A figure of a paper, drawn from our runs, or from its formula. ``runs``: by name, one a seed. Raises BenchError where none
     of them has a score."""
     spec = next((one for one in figure_runs() if one.part == part), None)
-    [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
     page = {
         "part": part,
         "open": spec.open if spec else "",
@@ -178,7 +179,8 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]
         page["ridges"] = [(name, one) for name, one in ridges if one]
     elif spec and runs:
-        every = [run for ours in runs.values() for run in ours]
-        made = board(every, version="reproduced", title=part.name)
+        made = board(
+            [run for ours in runs.values() for run in ours], version="reproduced", title=part.name
+        )
         page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
     return page

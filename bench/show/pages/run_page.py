@@ -85,7 +85,7 @@ def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
             continue
         around = ""
         if spread := cell.spread:
-            around = f"{' to '.join((score(end, cell.decimals) for end in (spread.low, spread.high)))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
+            around = f"{' to '.join(score(end, cell.decimals) for end in (spread.low, spread.high))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
         yield {
             "name": table.suite,
             "task": f"{head.task}, {form_text(table)}",
@@ -266,7 +266,6 @@ def cosines(run: Run) -> dict[str, Any] | None:
     for k, values in groups.items():
         heights = densities[k] / tallest
         mean = float(values.mean())
-        [f"{x(at)} {-height:.1f}" for at, height in zip(places, heights, strict=True)]
         ridges.append(
             {
                 "label": f"{k} to {k + 1}",

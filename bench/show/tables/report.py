@@ -51,8 +51,10 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
 
 def score_grids(record: RunRecord) -> list[Grid]:
     """One for each suite, protocol and text form; the sub-datasets of a task stand indented below it."""
-    numbers = ("score", "sd", "n", "mean", "wmean", "Pearson")
-    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
+    columns: list[Column | str] = [
+        "task",
+        *(Column(name, right=True) for name in ("score", "sd", "n", "mean", "wmean", "Pearson")),
+    ]
     made = []
     for (suite, protocol, text), scores in by_form(record).items():
         metrics = ", ".join(dict.fromkeys(result.metric for result in scores))

@@ -87,8 +87,10 @@ def _mean(cell: Cell | None, *, with_spread: bool) -> GridCell:
 def _scale_cells(row: Row, table: Table) -> list[GridCell]:
     """A row under the headings of another table."""
     name = " ".join(filter(None, (row_name(row, table), table.backbone, "(for scale)")))
-    cells = [GridCell(text=name), *_scores(row, table, not table.head)[1:]]
-    return [replace(cell, emphasis="dim") for cell in cells]
+    return [
+        replace(cell, emphasis="dim")
+        for cell in [GridCell(text=name), *_scores(row, table, not table.head)[1:]]
+    ]
 
 
 def _ranked(row: Row, table: Table) -> list[GridCell]:
@@ -464,9 +466,11 @@ def items_grid(one: Disagreement) -> Grid:
     title = f"{task}, {protocol}{f' ({form})' if form else ''}"
     notes = [f"texts are not available: {one.no_texts}"] if one.no_texts else []
     notes += [RANKS] if any(item.gold.place is not None for item in one.items) else []
-    numbers = [Column(name, right=True) for name in ("item", "gold", "A", "B")]
     return grid(
-        [*numbers, Column("texts", wrap=24)],
+        [
+            *(Column(name, right=True) for name in ("item", "gold", "A", "B")),
+            Column("texts", wrap=24),
+        ],
         [
             (
                 str(item.number),
