@@ -118,13 +118,18 @@ def publish(
             baseline=baseline,
         )
         published, missing = searches(made, RunsFolder(runs), last)
-        why = "this search is not published, although runs here use values that it found"
         made = replace(
             describe(made),
             predictions=url or NAME,
             plan=read_plan(out, name),
             searches=tuple(published),
-            left_out=(*made.left_out, *[f"{name}: {why}" for name in missing]),
+            left_out=(
+                *made.left_out,
+                *(
+                    f"{name}: this search is not published, although runs here use values that it found"
+                    for name in missing
+                ),
+            ),
         )
         old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
@@ -203,10 +208,12 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
         },
         **{method_page(method): render_method(board, method) for method in board.methods},
     }
-    files = {path: text.encode() for path, text in texts.items()}
-    files |= {f"assets/{name}": (TEMPLATES / name).read_bytes() for name in ASSETS}
-    files |= {search_file(one.name): one.encode() for one in board.searches}
-    return files if board.plan is None else files | {PLAN: board.plan}
+    return {
+        **{path: text.encode() for path, text in texts.items()},
+        **{f"assets/{name}": (TEMPLATES / name).read_bytes() for name in ASSETS},
+        **{search_file(one.name): one.encode() for one in board.searches},
+        **({} if board.plan is None else {PLAN: board.plan}),
+    }
 
 
 # --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
@@ -352,14 +359,17 @@ def main_grid(version: Version) -> Grid:
     """The version's first table, its average first."""
     table = version.tables[0]["table"]
     names = [table["columns"][-1], *table["columns"][:-1]]
-    title = (table["suite"], table["setting"], table["backbone"])
     return grid(
         ["method", *(Column(str(name), right=True) for name in names)],
         [
             [_name(row, version), *(_cell(row["cells"][name]) for name in names)]
             for row in table["rows"]
         ],
-        title=", ".join(str(part) for part in title if part and part != "none"),
+        title=", ".join(
+            str(part)
+            for part in (table["suite"], table["setting"], table["backbone"])
+            if part and part != "none"
+        ),
         notes=["◆: may be the best.", "±: half-width of the 95 % interval, if there is one."],
     )
 

@@ -160,8 +160,7 @@ def _place_labels(axes: Axes) -> None:
 
     bars = [line for line in axes.lines if line.get_label() == BAR]
     for kind, options in PLACING.items():
-        texts = [text for text in axes.texts if text.get_label() == kind]
-        if texts:
+        if texts := [text for text in axes.texts if text.get_label() == kind]:
             adjust_text(
                 texts,
                 ax=axes,
@@ -286,11 +285,10 @@ class Group:
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
-        title = f"{title} ({setting_words(self.setting)}, {backbone})"
         return Figure(
             name=slug(kind, *more, self.setting or "any", backbone or "any", longest=80),
             kind=kind,
-            title=title,
+            title=f"{title} ({setting_words(self.setting)}, {backbone})",
             caption=caption,
             data=data,
             **rest,
@@ -659,17 +657,19 @@ def geometry(group: Group) -> Figure | None:
         run = x.row.runs[0]
         average = f" ({averages[run].cell.mean:.1f})" if run in averages else ""
         pairs += [(replace(x, label=x.label + average), up[run])] if run in up else []
-    across, upwards = (
-        "uniformity (lower: spread more evenly)",
-        "alignment (lower: paraphrases closer)",
-    )
     return group.figure(
         "geometry",
         "Alignment against uniformity",
         "Uniformity and alignment of the vectors of STS-B test; lower is better for both. In "
         "brackets: the average of the STS sets. Coloured: lowest on either axis." + BARS,
         pair_data(pairs),
-        plot=partial(draw_pairs, pairs=pairs, best=min, across=across, up=upwards),
+        plot=partial(
+            draw_pairs,
+            pairs=pairs,
+            best=min,
+            across="uniformity (lower: spread more evenly)",
+            up="alignment (lower: paraphrases closer)",
+        ),
         suites=("geometry",),
         paper_figure="SimCSE, Figure 3",
         header=("method (STS Avg.)", "uniformity", "alignment", *PAIR_ENDS),
@@ -678,8 +678,7 @@ def geometry(group: Group) -> Figure | None:
 
 def draw_pairs(axes: Axes, pairs: Pairs, best: Callable[..., int], across: str, up: str) -> None:
     """Coloured are the highest (``max``) or lowest (``min``) on either axis."""
-    places = range(len(pairs))
-    strong = {best(places, key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
+    strong = {best(range(len(pairs)), key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
     scatter(axes, pairs, strong, across, up)
 
 
@@ -879,8 +878,10 @@ def swept(points: Sequence[Point]) -> list[tuple[tuple[str, str, Differs], Curve
             others = tuple(pair for pair in point.row.differs if pair[0] != key)
             if (value := _number(text)) is not None:
                 curves.setdefault((point.row.name, key, others), {}).setdefault(value, point)
-    long = [(of, dict(sorted(one.items()))) for of, one in curves.items() if len(one) >= FEWEST]
-    return sorted(long, key=lambda curve: -len(curve[1]))
+    return sorted(
+        ((of, dict(sorted(one.items()))) for of, one in curves.items() if len(one) >= FEWEST),
+        key=lambda curve: -len(curve[1]),
+    )
 
 
 def _number(text: str) -> float | None:
@@ -963,8 +964,10 @@ def rescaled(s: float, m: float) -> float:
 
 def rescaling() -> Figure:
     cosines = [i / 20 for i in range(21)]
-    lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
-    lines.append(("s itself", {s: s for s in cosines}))
+    lines = [
+        *((f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED),
+        ("s itself", {s: s for s in cosines}),
+    ]
     return Figure(
         name="rescaling",
         kind="rescaling",

@@ -75,18 +75,19 @@ def comparison(
     """The main page of any runs and their tables as one file, with all about each run; no network. The same runs make the same bytes."""
     in_rows = {run for table in tables for row in table.rows for run in row.runs}
     shown = [run for run in runs if run.record.run_id in in_rows]
-    board = Board(
-        version=PREVIEW,
-        date=max((run.record.provenance.created for run in shown), default="")[:10],
-        title=title,
-        note=note,
-        answer=answer(tables),
-        runs=tuple(shown),
-        left_out=(),
-        tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
-        one_file=True,
+    return render(
+        Board(
+            version=PREVIEW,
+            date=max((run.record.provenance.created for run in shown), default="")[:10],
+            title=title,
+            note=note,
+            answer=answer(tables),
+            runs=tuple(shown),
+            left_out=(),
+            tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
+            one_file=True,
+        )
     )
-    return render(board)
 
 
 def add_row(board: Board) -> str:

@@ -71,10 +71,9 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
     for shown, row in board.rows:
         if row.method == method:
             table = shown.table
-            address = f"{link('index.html', UP)}#{shown.anchor}"
             groups.setdefault(
                 (table.suite, table.protocol, table.text, table.metric, table.columns), []
-            ).append((address, table, row))
+            ).append((f"{link('index.html', UP)}#{shown.anchor}", table, row))
     made = []
     for lines in groups.values():
         table = replace(
@@ -110,10 +109,8 @@ def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
 def runs_grid(board: Board, method: str) -> Grid:
     """Every run of the method, by setting, backbone, variant and seed."""
     rows = []
-    for run in sorted(board.runs, key=_place):
+    for run in sorted((one for one in board.runs if one.record.method == method), key=_place):
         record, seconds = run.record, run.record.cost.train_seconds
-        if record.method != method:
-            continue
         sender = board.senders.get(record.run_id)  # whose word time and date would be
         rows.append(
             (

@@ -47,8 +47,11 @@ def printed_papers(
     which they have a number."""
     papers: dict[str, list[PrintedTable]] = {}
     for paper, table in () if board.one_file else tables():
-        lines = rows(results(paper=paper, table=table), by_metric=False)
-        lines = tuple(row for row in lines if method in (None, method_of(row)))
+        lines = [
+            row
+            for row in rows(results(paper=paper, table=table), by_metric=False)
+            if method in (None, method_of(row))
+        ]
         if not lines:
             continue
         made = printed_grid(board, lines, up)
@@ -82,10 +85,12 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
                 (one for cell in row.cells for one in remarks(cell) if not one.task), texts
             ),
         )
-        numbers = (_number(cells.get(task), texts) for task in tasks)
-        made.append([label, row.first.backbone, *numbers, _origin(row)])
         here = [_ours(board, cells.get(task)) for task in tasks]
-        made += [["  ours", "", *here, ""]] if any(cell.main for cell in here) else []
+        numbers = (_number(cells.get(task), texts) for task in tasks)
+        made += [
+            [label, row.first.backbone, *numbers, _origin(row)],
+            *([["  ours", "", *here, ""]] if any(cell.main for cell in here) else []),
+        ]
     columns = [Column(task, right=True) for task in tasks]
     return grid(["as printed", "backbone", *columns, "of"], made, footnotes=texts)
 
@@ -176,8 +181,7 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         ),
     }
     if spec and spec.draws == "cosines":
-        ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]
-        page["ridges"] = [(name, one) for name, one in ridges if one]
+        page["ridges"] = [(name, one) for name, ours in runs.items() if (one := cosines(ours[0]))]
     elif spec and runs:
         made = board(
             [run for ours in runs.values() for run in ours], version="reproduced", title=part.name

@@ -33,17 +33,26 @@ def score_grid(
     number has its own ±, and with ``intervals`` everywhere.
     """
     ranked = [table.head, "±", difference_heading(table)] if table.head else []
-    columns = [Column("method", wrap=16), Column("n", right=True, lead=True)]
-    columns += [Column(name, right=True, drop=2) for name in table.columns if name != table.head]
-    columns += [Column(name, right=True, lead=True) for name in ranked if name]
-    columns += [Column(name, right=True, drop=1) for name in COSTS]
+    columns = [
+        Column("method", wrap=16),
+        Column("n", right=True, lead=True),
+        *(Column(name, right=True, drop=2) for name in table.columns if name != table.head),
+        *(Column(name, right=True, lead=True) for name in ranked if name),
+        *(Column(name, right=True, drop=1) for name in COSTS),
+    ]
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
-        ranks = _ranked(row, table) if ranked else []
-        costs = (text for text, _ in cost_texts(row).values())
-        rows.append([*_scores(row, table, intervals or not table.head), *ranks, *costs])
-        for label, cells in under(row):
-            rows.append([GridCell(text=f"  {label}", emphasis="dim"), "", *cells])
+        rows += [
+            [
+                *_scores(row, table, intervals or not table.head),
+                *(_ranked(row, table) if ranked else []),
+                *(text for text, _ in cost_texts(row).values()),
+            ],
+            *(
+                [GridCell(text=f"  {label}", emphasis="dim"), "", *cells]
+                for label, cells in under(row)
+            ),
+        ]
     rows += [list(_scale_cells(row, other)) for other, row in scale]
     return grid(
         columns,
@@ -312,10 +321,12 @@ def as_csv(tables: Sequence[Table]) -> str:
 
 def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
     """One mapping per (row, task), with those keys of ``HEADING`` of which something is known, and others."""
-    for table in tables:
-        for row in table.rows:
-            for task, cell in zip(table.columns, row.cells, strict=True):
-                yield {**_row_facts(row, table), **_cell_facts(cell), "task": task}
+    return (
+        {**_row_facts(row, table), **_cell_facts(cell), "task": task}
+        for table in tables
+        for row in table.rows
+        for task, cell in zip(table.columns, row.cells, strict=True)
+    )
 
 
 def _row_facts(row: Row, table: Table) -> dict[str, Any]:
@@ -463,9 +474,6 @@ def items_grid(one: Disagreement) -> Grid:
     """A row for each item: its number in the data, gold, the values of both runs, and the texts
     where they are at hand."""
     _, task, protocol, form = one.key
-    title = f"{task}, {protocol}{f' ({form})' if form else ''}"
-    notes = [f"texts are not available: {one.no_texts}"] if one.no_texts else []
-    notes += [RANKS] if any(item.gold.place is not None for item in one.items) else []
     return grid(
         [
             *(Column(name, right=True) for name in ("item", "gold", "A", "B")),
@@ -479,8 +487,12 @@ def items_grid(one: Disagreement) -> Grid:
             )
             for item in one.items
         ],
-        title=f"{title}: {one.differ:,} of {one.n:,} items differ",
-        notes=notes,
+        title=f"{task}, {protocol}{f' ({form})' if form else ''}: "
+        f"{one.differ:,} of {one.n:,} items differ",
+        notes=[
+            *([f"texts are not available: {one.no_texts}"] if one.no_texts else []),
+            *([RANKS] if any(item.gold.place is not None for item in one.items) else []),
+        ],
     )
 
 
