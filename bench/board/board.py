@@ -451,12 +451,14 @@ def facts(
 ) -> dict[str, str]:
     """Topic -> how a board was made; unknown topics are left out. ``records``: of the board's own runs, where it has
     any."""
-    protocols = (
-        ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
-        for table in tables
-    )
     made = {
-        "Protocols": _counted(protocols, "table"),
+        "Protocols": _counted(
+            (
+                ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
+                for table in tables
+            ),
+            "table",
+        ),
         "Selection": _counted(map(checkpoint_rule, records), "run"),
         "Seeds": seed_ranges(record.seed for record in records),
         "Training": _counted(
@@ -608,8 +610,9 @@ def judged_tables(
     :func:`bench.compare.tables.compare_runs` has it.
     """
     tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
-    others = [table for table in tables if table.suite != SAMPLE]
-    elsewhere = {run for table in others for row in table.rows for run in row.runs}
+    elsewhere = {
+        run for table in tables if table.suite != SAMPLE for row in table.rows for run in row.runs
+    }
     return tuple(
         replace(
             table,

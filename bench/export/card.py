@@ -70,10 +70,13 @@ def example(exported: Exported, folder: Path, place: str) -> str:
 
 def front_matter(record: RunRecord, exported: Exported) -> str:
     """What the hub reads: as JSON values, which are YAML."""
-    task = {"spearman": "sentence-similarity"}
     results = [
         {
-            "task": {"type": task.get(score.metric, "feature-extraction")},
+            "task": {
+                "type": "sentence-similarity"
+                if score.metric == "spearman"
+                else "feature-extraction"
+            },
             "dataset": {
                 "name": ", ".join(filter(None, (score.task, score.protocol, score.text))),
                 "type": score.suite,
@@ -104,14 +107,23 @@ def scores_table(run: Run) -> str:
     """All scores of a run as ``bench compare`` has them, with an interval over items where there is one."""
     rows = []
     for table, task, cell in scored_cells(run):
-        about = (table.suite, metric_words(table.metric), table.protocol, table.text or "")
-        number, spread = Cell(number=cell.mean, decimals=cell.decimals), cell.spread
-        between = f"{spread.low:.2f} to {spread.high:.2f}" if spread else ""
-        rows.append((task, number, f"{cell.n:,}", between, *about))
+        rows.append(
+            (
+                task,
+                Cell(number=cell.mean, decimals=cell.decimals),
+                f"{cell.n:,}",
+                f"{cell.spread.low:.2f} to {cell.spread.high:.2f}" if cell.spread else "",
+                table.suite,
+                metric_words(table.metric),
+                table.protocol,
+                table.text or "",
+            )
+        )
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
-    columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
     note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
-    return as_markdown(grid(columns, rows, notes=[note]))
+    return as_markdown(
+        grid(["task", *numbers, "suite", "metric", "protocol", "text"], rows, notes=[note])
+    )
 
 
 def recipe_table(run: TrainedRun) -> str:

@@ -37,10 +37,12 @@ def results_text(run: Run, form: str) -> str:
 
 def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
     """(table, task, cell) of every score of a run, with the interval that ``bench compare`` gives it."""
-    for table in compare_runs([run], TableOptions()) if run.scores else ():
-        for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
-            if cell is not None:
-                yield table, task, cell
+    return (
+        (table, task, cell)
+        for table in (compare_runs([run], TableOptions()) if run.scores else ())
+        for task, cell in zip(table.columns, table.rows[0].cells, strict=True)
+        if cell is not None
+    )
 
 
 # --- https://huggingface.co/docs/hub/eval-results ---

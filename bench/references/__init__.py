@@ -183,16 +183,8 @@ def rows(
     """
     groups: dict[tuple[str, ...], list[ReferenceResult]] = {}
     for r in results() if found is None else found:
-        key = (
-            r.paper,
-            r.table,
-            r.label,
-            r.setting,
-            r.backbone,
-            r.variant,
-            *((r.metric, r.source) if by_metric else ()),
-        )
-        groups.setdefault(key, []).append(r)
+        key = (r.paper, r.table, r.label, r.setting, r.backbone, r.variant)
+        groups.setdefault((*key, *((r.metric, r.source) if by_metric else ())), []).append(r)
     return tuple(Row(tuple(cells)) for cells in groups.values())
 
 
@@ -228,16 +220,15 @@ def printed_gains() -> list[PrintedGain]:
 
     SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
     """
-    averages = [
-        row.average
-        for row in rows(results(metric="spearman"))
-        if row.average is not None and row.first.protocol == WHOLE
-    ]
     single = [
         average
-        for average in averages
-        if average.own_result and average.paper != BASE and average.runs in ("one run", "")
-    ]  # "": it may be one
+        for row in rows(results(metric="spearman"))
+        if (average := row.average) is not None
+        and row.first.protocol == WHOLE
+        and average.own_result
+        and average.paper != BASE
+        and average.runs in ("one run", "")  # "": it may be one
+    ]
     bases = {
         (result.paper, result.setting, result.backbone): result.value
         for result in single
@@ -688,12 +679,11 @@ def _theirs() -> frozenset[tuple[str, ...]]:
 
 def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
     """The released checkpoint of a method without a variant in a setting on a backbone; None where none is known."""
-    names = (method, setting, backbone, "")
     return next(
         (
             checkpoint
             for checkpoint in checkpoints()
-            if names
+            if (method, setting, backbone, "")
             == (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
         ),
         None,

@@ -134,7 +134,7 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
                 items, repeats, near = reach
                 of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
                 but = "" if cell.runs else ": not the score of one run"
-                nearest = " or ".join(dict.fromkeys(show(v) for v in near))
+                nearest = " or ".join(dict.fromkeys(map(show, near)))
                 yield _remark(
                     "impossible",
                     cell,
@@ -161,16 +161,12 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
             for other in cells:
                 if other.value != cell.value:
                     others.setdefault(other.value, []).append(other)
+            text = f"printed {cell.printed}{_kind(cell)}"
+            for value, same in others.items():
+                places = dict.fromkeys(f"{other.paper} table {other.table}" for other in same)
+                text += f"; {', '.join(places)}: {show(value, cell.metric)}{_kind(same[0])}"
             if others:
-                elsewhere = []
-                for value, same in others.items():
-                    places = ", ".join(
-                        dict.fromkeys(f"{other.paper} table {other.table}" for other in same)
-                    )
-                    elsewhere.append(f"{places}: {show(value, cell.metric)}{_kind(same[0])}")
-                yield _remark(
-                    "differs", cell, f"printed {cell.printed}{_kind(cell)}; {'; '.join(elsewhere)}"
-                )
+                yield _remark("differs", cell, text)
 
 
 def _kind(cell: ReferenceResult) -> str:
@@ -285,9 +281,11 @@ def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
 
 
 def _copied(every: Sequence[Row]) -> Iterator[Remark]:
-    for row in every:
-        if row.first.source:
-            yield _remark("copied", row.first, f"copied from {row.first.source}", row=True)
+    return (
+        _remark("copied", row.first, f"copied from {row.first.source}", row=True)
+        for row in every
+        if row.first.source
+    )
 
 
 def _claims(every: Sequence[Row]) -> Iterator[Remark]:
@@ -419,14 +417,15 @@ class ClaimedGain:
 @cache
 def claimed_gains() -> tuple[ClaimedGain, ...]:
     """Every gain that is recorded, true or not. Raises BenchError, naming the file, for a cell that is not printed."""
-    gains = []
-    for row in read_rows(CLAIMS):
-        cells = [
+    return tuple(
+        ClaimedGain(
+            row["place"],
+            row["claimed"],
             _printed_cell(row, row["table"], row["label"]),
             _printed_cell(row, row["less_table"], row["less_label"]),
-        ]
-        gains.append(ClaimedGain(row["place"], row["claimed"], *cells))
-    return tuple(gains)
+        )
+        for row in read_rows(CLAIMS)
+    )
 
 
 def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResult:
@@ -456,13 +455,12 @@ def trained_shares(
     """
     layers, width, vocabulary, parameters = SIZES[backbone]
     linear = width * (width + 1)
-    counts = (
-        2 * layers * prompt_length * width,
-        linear,
-        (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0,
+    lm = (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0
+    return (
+        100 * (2 * layers * prompt_length * width) / parameters,
+        100 * linear / parameters,
+        100 * lm / parameters,
     )
-    prompt, head, lm = (100 * count / parameters for count in counts)
-    return prompt, head, lm
 
 
 # --- what the quoted papers print themselves: those whose tables are here, and ``sources.tsv``, one row a line, for another's ---

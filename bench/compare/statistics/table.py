@@ -14,12 +14,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
-
-if TYPE_CHECKING:
-    from bench.runs.record import RunRecord, Score
+from bench.runs.record import RunRecord, Score
 
 # --- which runs share a row, and which scores a table ---
 
@@ -122,9 +119,9 @@ def _newest(
     if older := others.pop(code, []):
         notes.append(f"{name}: left out, newer runs have their seeds: {', '.join(sorted(older))}")
     commands = "; ".join(" ".join(["bench compare", *sorted(ids)]) for ids in others.values())
-    value = f"the newest only (other code: {commands})"
-    footnote = Footnote("code of the method", value, name) if others else None
-    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed), footnote
+    footnote = Footnote("code of the method", f"the newest only (other code: {commands})", name)
+    seeds = sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
+    return seeds, footnote if others else None
 
 
 def configuration(record: RunRecord) -> dict[str, str]:
@@ -408,8 +405,11 @@ def _table(
     tasks = _columns(suite, [scores for _, scores in scored])
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
     has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
-    columns = tasks + ((AVERAGE,) if has_average else ())
-    columns = tuple(column for column in columns if not wanted or column in wanted)
+    columns = tuple(
+        column
+        for column in (*tasks, *((AVERAGE,) if has_average else ()))
+        if not wanted or column in wanted
+    )
     metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
     ranks = columns[-1:] == (AVERAGE,) or (
         len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
@@ -475,9 +475,8 @@ def _best_first(row: Row) -> tuple[object, ...]:
 
 
 def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
-    seen = dict.fromkeys(task for scores in scored for task in scores if task != AVERAGE)
-    known = COLUMNS.get(suite, ())
-    return known + tuple(task for task in seen if task not in known)
+    seen = (task for scores in scored for task in scores if task != AVERAGE)
+    return tuple(dict.fromkeys((*COLUMNS.get(suite, ()), *seen)))
 
 
 def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
