@@ -689,8 +689,9 @@ def repeat(records: Sequence[RunRecord]) -> str:
         *_suites(records),
         *(("--plugin", file) for file in _plugins(first)),
     ]
-    words = [word for name, value in options if value for word in (name, value)]
-    return shlex.join(["bench", "run", *words])
+    return shlex.join(
+        ["bench", "run", *(word for name, value in options if value for word in (name, value))]
+    )
 
 
 def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:

@@ -165,9 +165,11 @@ def _name(text: str) -> str:
 
 def licence_table(record: RunRecord) -> str:
     """Which terms apply, and what bench does not know."""
-    weights = f"that of {record.backbone_name}, from which these weights were made"
-    if record.backbone == "builtin":
-        weights = "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
+    weights = (
+        "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
+        if record.backbone == "builtin"
+        else f"that of {record.backbone_name}, from which these weights were made"
+    )
     rows = [("weights", weights), ("code in this folder", "Apache-2.0")]
     corpus = record.provenance.corpus
     if corpus.name:

@@ -111,12 +111,12 @@ def _modules(parts: Portable) -> Iterator[tuple[str, Mapping[str, Any], Mapping[
 
 def _dense(layer: Affine) -> tuple[dict[str, Any], dict[str, Tensor]]:
     out, into = layer.weight.shape
-    name = "activation.Tanh" if layer.tanh else "linear.Identity"
     settings = {
         "in_features": into,
         "out_features": out,
         "bias": layer.bias is not None,
-        "activation_function": f"torch.nn.modules.{name}",
+        "activation_function": "torch.nn.modules."
+        + ("activation.Tanh" if layer.tanh else "linear.Identity"),
     }
     tensors = {"linear.weight": layer.weight, "linear.bias": layer.bias}
     return settings, {key: tensor for key, tensor in tensors.items() if tensor is not None}

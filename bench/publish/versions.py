@@ -61,8 +61,7 @@ class Version(Struct):
         return sorted({run.method for run in self.runs})
 
     def records(self) -> list[RunRecord]:
-        store = RunsFolder(self.folder / RUNS)
-        return [store.read(run.run_id) for run in self.runs]
+        return list(map(RunsFolder(self.folder / RUNS).read, (run.run_id for run in self.runs)))
 
 
 def version_folders(out: Path) -> list[Path]:

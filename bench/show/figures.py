@@ -184,10 +184,9 @@ def mark(
     y_ends: Sequence[float] = (),
 ) -> None:
     """A point with the error bars that it has, each from its lower to its upper end."""
-    style: dict[str, Any] = {"linewidth": 1.1, "alpha": 0.6, "zorder": 2, "label": BAR}
     for across, up in ((x_ends, (y, y)), ((x, x), y_ends)):
         if across and up:
-            axes.plot(across, up, color=colour, **style)
+            axes.plot(across, up, color=colour, linewidth=1.1, alpha=0.6, zorder=2, label=BAR)
     axes.plot([x], [y], "o", color=colour, zorder=3)
 
 

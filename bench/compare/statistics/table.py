@@ -521,8 +521,12 @@ def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
     where no table has it, BenchError where it means several rows of a table."""
     made = [against(table, baseline) for table in tables]
     if baseline is not None and not any(table.baseline for table in made):
-        known = {row.name for table in tables for row in table.rows}
-        raise UnknownName("baseline", baseline, known, "among these runs")
+        raise UnknownName(
+            "baseline",
+            baseline,
+            {row.name for table in tables for row in table.rows},
+            "among these runs",
+        )
     return made
 
 

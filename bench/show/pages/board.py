@@ -99,8 +99,13 @@ def add_row(board: Board) -> str:
         "--suite": first.suite,
         "--seeds": seed_ranges(seed for row in first.rows for seed in row.seeds),
     }
-    words = [word for name, value in options.items() if value for word in (name, value)]
-    return shlex.join(["bench", "run", *words])
+    return shlex.join(
+        [
+            "bench",
+            "run",
+            *(word for name, value in options.items() if value for word in (name, value)),
+        ]
+    )
 
 
 # --- the tables of scores ---

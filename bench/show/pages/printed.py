@@ -111,8 +111,13 @@ def _origin(row: Row) -> str:
 
 def remark_texts(lines: Sequence[Row]) -> list[str]:
     """What the audit says of these rows, the gravest kinds first; that a row is copied stands next to it."""
-    every = {one for row in lines for cell in row.cells for one in remarks(cell)}
-    ranked = {(list(KINDS).index(one.kind), _text(one)) for one in every if one.kind != "copied"}
+    ranked = {
+        (list(KINDS).index(one.kind), _text(one))
+        for row in lines
+        for cell in row.cells
+        for one in remarks(cell)
+        if one.kind != "copied"
+    }
     return [text for _, text in sorted(ranked)]
 
 

@@ -116,13 +116,15 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     where it was not recorded), and the number itself."""
     cost = row.cost or Cost()
     seconds, tuning = cost.train_seconds, cost.tuning_seconds
-    texts = (
-        (short(cost.trainable_parameters), cost.trainable_parameters),
-        ("" if seconds is None else duration(seconds), seconds),
-        ("" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}", tuning),
-        (short(cost.peak_memory_bytes), cost.peak_memory_bytes),
-    )
-    return dict(zip(COSTS, texts, strict=True))
+    return {
+        "params": (short(cost.trainable_parameters), cost.trainable_parameters),
+        "train": ("" if seconds is None else duration(seconds), seconds),
+        "tuning": (
+            "" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}",
+            tuning,
+        ),
+        "memory": (short(cost.peak_memory_bytes), cost.peak_memory_bytes),
+    }
 
 
 def _settings(table: Table) -> Grid | None:
@@ -502,12 +504,15 @@ def _text(item: ItemValue) -> str:
 
 def as_data(disagreements: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
     """Schema ``bench.items/1``: numbers in full."""
-    tasks = [
-        {
-            name: value
-            for name, value in (one.key._asdict() | asdict(one)).items()
-            if name not in ("key", "no_texts")
-        }
-        for one in disagreements
-    ]
-    return {"schema": "bench.items/1", "runs": [first, second], "tasks": tasks}
+    return {
+        "schema": "bench.items/1",
+        "runs": [first, second],
+        "tasks": [
+            {
+                name: value
+                for name, value in (one.key._asdict() | asdict(one)).items()
+                if name not in ("key", "no_texts")
+            }
+            for one in disagreements
+        ],
+    }
