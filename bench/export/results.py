@@ -229,7 +229,7 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
         "memory_usage_mb": round(
             sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 2**20, 1
         ),
-        "max_tokens": (read_json(settings).get("max_seq_length") if settings.is_file() else None),
+        "max_tokens": read_json(settings).get("max_seq_length") if settings.is_file() else None,
         "embed_dim": exported.dimensions,
         "license": None,
         "open_weights": True,

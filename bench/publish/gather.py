@@ -208,7 +208,7 @@ def searches(
     files = [
         *store.path.glob(f"*/{SUMMARY}"),
         *store.path.absolute().parent.glob("searches/*.json"),
-        *([] if last is None else last.folder.glob("searches/*.json")),
+        *(list(last.folder.glob("searches/*.json")) if last else []),
     ]
     known: dict[str, Search] = {}
     for file in files:

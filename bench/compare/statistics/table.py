@@ -119,9 +119,9 @@ def _newest(
     if older := others.pop(code, []):
         notes.append(f"{name}: left out, newer runs have their seeds: {', '.join(sorted(older))}")
     commands = "; ".join(" ".join(["bench compare", *sorted(ids)]) for ids in others.values())
-    footnote = Footnote("code of the method", f"the newest only (other code: {commands})", name)
-    seeds = sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed)
-    return seeds, footnote if others else None
+    value = f"the newest only (other code: {commands})"
+    footnote = Footnote("code of the method", value, name) if others else None
+    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed), footnote
 
 
 def configuration(record: RunRecord) -> dict[str, str]:

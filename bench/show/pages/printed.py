@@ -85,12 +85,10 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
                 (one for cell in row.cells for one in remarks(cell) if not one.task), texts
             ),
         )
-        here = [_ours(board, cells.get(task)) for task in tasks]
         numbers = (_number(cells.get(task), texts) for task in tasks)
-        made += [
-            [label, row.first.backbone, *numbers, _origin(row)],
-            *([["  ours", "", *here, ""]] if any(cell.main for cell in here) else []),
-        ]
+        made.append([label, row.first.backbone, *numbers, _origin(row)])
+        here = [_ours(board, cells.get(task)) for task in tasks]
+        made += [["  ours", "", *here, ""]] if any(cell.main for cell in here) else []
     columns = [Column(task, right=True) for task in tasks]
     return grid(["as printed", "backbone", *columns, "of"], made, footnotes=texts)
 

@@ -42,16 +42,11 @@ def score_grid(
     ]
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
+        costs = (text for text, _ in cost_texts(row).values())
+        ranks = _ranked(row, table) if ranked else []
+        rows.append([*_scores(row, table, intervals or not table.head), *ranks, *costs])
         rows += [
-            [
-                *_scores(row, table, intervals or not table.head),
-                *(_ranked(row, table) if ranked else []),
-                *(text for text, _ in cost_texts(row).values()),
-            ],
-            *(
-                [GridCell(text=f"  {label}", emphasis="dim"), "", *cells]
-                for label, cells in under(row)
-            ),
+            [GridCell(text=f"  {label}", emphasis="dim"), "", *cells] for label, cells in under(row)
         ]
     rows += [list(_scale_cells(row, other)) for other, row in scale]
     return grid(
