@@ -14,9 +14,12 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
-from bench.runs.record import RunRecord, Score
+
+if TYPE_CHECKING:
+    from bench.runs.record import RunRecord, Score
 
 # --- which runs share a row, and which scores a table ---
 
