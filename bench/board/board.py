@@ -122,8 +122,11 @@ class Board:
         if len(pages) <= PAGES:
             return pages
         rows = [row.runs for _, row in reversed(self.rows)]  # the first row's stays
-        shared = {run: runs[0] for runs in rows for run in runs}
-        return pages | shared | {runs[0]: runs[0] for runs in rows}
+        return (
+            pages
+            | {run: runs[0] for runs in rows for run in runs}
+            | {runs[0]: runs[0] for runs in rows}
+        )
 
     @cached_property
     def paged(self) -> list[Run]:
@@ -216,8 +219,11 @@ def _runs_of(
 
 def unused_name(name: str, taken: Container[str]) -> str:
     """``name``, with a number if it is taken."""
-    numbered = (f"{name}-{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if one not in taken)
+    return next(
+        one
+        for one in chain([name], (f"{name}-{number}" for number in count(2)))
+        if one not in taken
+    )
 
 
 # --- where things lie below a version's folder. These addresses stay the same from version to version ---
@@ -286,8 +292,12 @@ def changes_since(before: str, old: Sequence[RunRecord], new: Sequence[RunRecord
     """The rows of ``new``, the runs of a version, that are new or have another average than in ``old``, the runs of version ``before``;
     then those that are gone."""
     was, now = _rows(old), _rows(new)
-    rows = [row for name in now | was for row in _changed(was.get(name, []), now.get(name, []))]
-    return Changes(before=before, rows=tuple(rows))
+    return Changes(
+        before=before,
+        rows=tuple(
+            row for name in now | was for row in _changed(was.get(name, []), now.get(name, []))
+        ),
+    )
 
 
 def _rows(records: Sequence[RunRecord]) -> dict[tuple[object, ...], list[RunRecord]]:
@@ -441,12 +451,14 @@ def facts(
 ) -> dict[str, str]:
     """Topic -> how a board was made; unknown topics are left out. ``records``: of the board's own runs, where it has
     any."""
-    protocols = (
-        ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
-        for table in tables
-    )
     made = {
-        "Protocols": _counted(protocols, "table"),
+        "Protocols": _counted(
+            (
+                ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
+                for table in tables
+            ),
+            "table",
+        ),
         "Selection": _counted(map(checkpoint_rule, records), "run"),
         "Seeds": seed_ranges(record.seed for record in records),
         "Training": _counted(
@@ -598,8 +610,9 @@ def judged_tables(
     :func:`bench.compare.tables.compare_runs` has it.
     """
     tables = compare_runs(runs, TableOptions(baseline=baseline, with_paper=extras, cost=True))
-    others = [table for table in tables if table.suite != SAMPLE]
-    elsewhere = {run for table in others for row in table.rows for run in row.runs}
+    elsewhere = {
+        run for table in tables if table.suite != SAMPLE for row in table.rows for run in row.runs
+    }
     return tuple(
         replace(
             table,
@@ -676,8 +689,9 @@ def repeat(records: Sequence[RunRecord]) -> str:
         *_suites(records),
         *(("--plugin", file) for file in _plugins(first)),
     ]
-    words = [word for name, value in options if value for word in (name, value)]
-    return shlex.join(["bench", "run", *words])
+    return shlex.join(
+        ["bench", "run", *(word for name, value in options if value for word in (name, value))]
+    )
 
 
 def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
@@ -688,8 +702,10 @@ def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
     suites = dict.fromkeys(names.get(score.suite, score.suite) for score in scores)
     forms = dict.fromkeys(score.text for score in scores if score.text)
     known = [form for form in forms if form in ("tokenised", "raw") or form.startswith("other-")]
-    text = "" if known == ["tokenised"] else ",".join(known)
-    return [("--suite", ",".join(suites)), ("--text", text)]
+    return [
+        ("--suite", ",".join(suites)),
+        ("--text", "" if known == ["tokenised"] else ",".join(known)),
+    ]
 
 
 def _corpus(record: RunRecord) -> str:
@@ -712,8 +728,11 @@ def _values(record: RunRecord) -> list[str]:
     checked = {score.suite for score in record.scores} == {"check"}
     values = []
     for key, entry in record.recipe.items():
-        default = checked and key == "select_on"  # which the suite check decides otherwise
-        if not (entry.source.startswith(SET) or key in of_file or default):
+        if not (
+            entry.source.startswith(SET)
+            or key in of_file
+            or (checked and key == "select_on")  # which the suite check decides otherwise
+        ):
             continue
         value = entry.value
         if value is not None and contents.get(key) is not None:

@@ -106,8 +106,11 @@ def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
         average = values.pop(AVERAGE, "")
         several = len({other for name, other, _ in forms if name == suite}) > 1
         form = "" if text in (None, "tokenised") else f" ({text})"
-        tasks = [f"{task} {value}" for task, value in values.items()]
-        yield f"{protocol if several else suite}{form}", average, tasks
+        yield (
+            f"{protocol if several else suite}{form}",
+            average,
+            [f"{task} {value}" for task, value in values.items()],
+        )
 
 
 def heads(record: RunRecord) -> str:

@@ -72,8 +72,11 @@ def disagreements(
     share.
     """
     theirs, metrics = {score.key for score in second.record.scores}, (*RANKED, "accuracy")
-    ours = [score for score in first.record.scores if score.task != AVERAGE]
-    shared = [score.key for score in ours if score.key in theirs and score.metric in metrics]
+    shared = [
+        score.key
+        for score in first.record.scores
+        if score.task != AVERAGE and score.key in theirs and score.metric in metrics
+    ]
     known = {key.task for key in shared}
     for task in tasks:
         if task not in known:

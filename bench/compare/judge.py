@@ -171,10 +171,11 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
     """``places``: the positions of the rows in ``of``; ``same``: rows whose predictions all equal the baseline's."""
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     base = places.index(base_row) if base_row in places else None
-    items_M = np.isfinite(of.items[0].diagonal())
     why = {
         i: "" if items and np.isfinite(seeds) else ONE_SEED if items else NO_PREDICTIONS
-        for i, items, seeds in zip(places, items_M, of.seed_M, strict=True)
+        for i, items, seeds in zip(
+            places, np.isfinite(of.items[0].diagonal()), of.seed_M, strict=True
+        )
     }
     why |= {i: f"same predictions as {table.baseline}" for i in same if not why.get(i, "-")}
     rows = [
@@ -313,10 +314,9 @@ def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
     stored = (
         _scores(runs[run].record, table).get(AVERAGE) for row in table.rows for run in row.runs
     )
-    named = (score.detail.get("tasks") for score in stored if score is not None)
     recorded = (
         tasks
-        for tasks in named
+        for tasks in (score.detail.get("tasks") for score in stored if score is not None)
         if isinstance(tasks, list) and tasks and all(task in table.columns for task in tasks)
     )
     return tuple(

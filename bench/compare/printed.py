@@ -149,11 +149,11 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
         return _dev_score(record)
     if cell.protocol == WEIGHTED:
         return _weighted_score(record, cell, text)
-    place = (SUITES[cell.metric], cell.task)
     fitting = [
         score
         for score in record.scores
-        if (score.suite, score.task) == place and cell.protocol in (UNKNOWN, score.protocol)
+        if (score.suite, score.task) == (SUITES[cell.metric], cell.task)
+        and cell.protocol in (UNKNOWN, score.protocol)
     ]
     of_form = [score for score in fitting if text == "any" or score.text in (text, None)]
     return next(iter(of_form or (fitting if not cell.text else [])), None)
@@ -166,8 +166,11 @@ def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Scor
     average = score_of(record, whole, text)
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
     scores = [score_of(record, replace(whole, task=task), text) for task in tasks]
-    values = [score.detail.get("wmean") for score in scores if score is not None]
-    known = [float(value) for value in values if isinstance(value, int | float)]
+    known = [
+        float(value)
+        for score in scores
+        if score is not None and isinstance(value := score.detail.get("wmean"), int | float)
+    ]
     if average is None or len(known) < len(tasks):
         return None
     return msgspec.structs.replace(
@@ -251,8 +254,9 @@ def _reproduced(
     spreads: Mapping[ScoreKey, tuple[float, float]],
     why_not: str,
 ) -> Reproduced:
-    known = ("differs", "same", "copied")
-    notes = tuple(remark.why for remark in remarks(cell) if remark.kind not in known)
+    notes = tuple(
+        remark.why for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied")
+    )
     if not scored:
         return Reproduced(
             printed=cell,
@@ -291,9 +295,10 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     rows = []
     for row in table.rows:
         spreads = pooled if row.seeds[0] is not None else [(0.0, math.inf)] * len(pooled)
-        facts = zip(table.columns, row.cells, spreads, strict=True)
-        record = records[row.runs[0]]
-        cells = (cell and _with_print(cell, task, row, table, record, s) for task, cell, s in facts)
+        cells = (
+            cell and _with_print(cell, task, row, table, records[row.runs[0]], spread)
+            for task, cell, spread in zip(table.columns, row.cells, spreads, strict=True)
+        )
         rows.append(replace(row, cells=tuple(cells)))
     missing = [row.name for row in rows if not any(cell and cell.printed for cell in row.cells)]
     note = f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}"

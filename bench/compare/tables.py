@@ -88,8 +88,10 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
                     if having.get(run) == value
                 ]
                 if seeds:
+                    noun = "seed" if len(seeds) == 1 else "seeds"
+                    some = f" ({noun} {', '.join(map(str, seeds))})" * (len(seeds) < len(row.runs))
                     row_marks.append(len(footnotes))
-                    names.append(row_name(row, table) + _some_of(seeds, row))
+                    names.append(row_name(row, table) + some)
             footnotes.append(Footnote(setting, value, list_names(names), usual))
     rows = tuple(
         replace(
@@ -108,8 +110,11 @@ def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """The table with a footnote for each row whose training text contains a tenth or more of a task's sentences."""
     footnotes, rows = list(table.footnotes), []
     for row in table.rows:
-        overlaps = [records[run].provenance.corpus.overlap for run in row.runs]
-        tasks = dict.fromkeys(task for one in overlaps for task in seen_tasks(one, table.suite))
+        tasks = dict.fromkeys(
+            task
+            for run in row.runs
+            for task in seen_tasks(records[run].provenance.corpus.overlap, table.suite)
+        )
         if tasks:
             row = replace(row, footnotes=(*row.footnotes, len(footnotes)))
             footnotes.append(
@@ -121,12 +126,6 @@ def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
             )
         rows.append(row)
     return replace(table, rows=tuple(rows), footnotes=tuple(footnotes))
-
-
-def _some_of(seeds: Sequence[int | None], row: Row) -> str:
-    if len(seeds) == len(row.runs):
-        return ""
-    return f" ({'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))})"
 
 
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
@@ -341,9 +340,9 @@ def table_answer(table: Table) -> str:
     if table.tested is None:
         best = [(row, cell) for row, cell in rows if cell.rounded == rows[0][1].rounded]
         names = list_names((row_name(row, table) for row, _ in best), NAMED)
-        are = "is" if len(best) == 1 else "are"
         return (
-            f"{where}: highest on {column_name} {are} {names}, {_value(best[0][1])}; "
+            f"{where}: highest on {column_name} {'is' if len(best) == 1 else 'are'} {names}, "
+            f"{_value(best[0][1])}; "
             f"differences were not tested: {_reasons(row for row, _ in rows)}."
         )
     if len(top) == 1:
@@ -400,14 +399,19 @@ def _counted(rows: Sequence[Row]) -> str:
 
 
 def _reasons(rows: Iterable[Row]) -> str:
-    reasons = dict.fromkeys(row.untested for row in rows if row.untested)
-    return "; ".join(reasons) or "their predictions were not read"
+    return (
+        "; ".join(dict.fromkeys(row.untested for row in rows if row.untested))
+        or "their predictions were not read"
+    )
 
 
 def _best_first(table: Table) -> list[tuple[Row, Cell]]:
     """The rows with a value in the column that ranks; a table has them in this order."""
-    rows = table.rows if table.head else ()
-    return [(row, cell) for row in rows if (cell := row.cells[-1]) is not None]
+    return [
+        (row, cell)
+        for row in (table.rows if table.head else ())
+        if (cell := row.cells[-1]) is not None
+    ]
 
 
 def _value(cell: Cell) -> str:
@@ -453,9 +457,8 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
         by = "; compare rows by the difference, not by ±" if base is not None else ""
         lines.append(f"±: {INTERVAL}{by}")
     if table.tested is not None and base is not None:
-        level = f"{100 * table.tested.ci_level:.3g} %"
         lines.append(
-            f"difference from {base} with its {level} CI, which excludes zero exactly where there is a sign"
+            f"difference from {base} with its {100 * table.tested.ci_level:.3g} % CI, which excludes zero exactly where there is a sign"
         )
     return [*lines, *filter(None, (_spread(table, base), not_tested(table).rstrip(".")))]
 

@@ -113,8 +113,10 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     alone: whitening's do by more than 1e-5, for it stretches the directions in which vectors hardly differ, rounding included.
     """
     mine = method.encode(list(SENTENCES))
-    alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
-    allowed = max(TOLERANCE, 2 * relative(mine, alone))
+    allowed = max(
+        TOLERANCE,
+        2 * relative(mine, np.concatenate([method.encode([sentence]) for sentence in SENTENCES])),
+    )
     vectors = folders.transformers_vectors if form == "transformers" else folders.st_vectors
     try:
         theirs = vectors(folder, SENTENCES)

@@ -39,10 +39,9 @@ print(mteb_model.meta.name, mteb_model.meta.embed_dim)
 
 def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
     """Markdown with the hub's front matter. ``place``: from where the example loads the model."""
-    template = jinja2.Template(
+    return jinja2.Template(
         TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, keep_trailing_newline=True
-    )
-    return template.render(
+    ).render(
         front=front_matter(run.record, exported),
         title=markdown(run.record.run_id),
         what=markdown(what(run.record)),
@@ -71,10 +70,13 @@ def example(exported: Exported, folder: Path, place: str) -> str:
 
 def front_matter(record: RunRecord, exported: Exported) -> str:
     """What the hub reads: as JSON values, which are YAML."""
-    task = {"spearman": "sentence-similarity"}
     results = [
         {
-            "task": {"type": task.get(score.metric, "feature-extraction")},
+            "task": {
+                "type": "sentence-similarity"
+                if score.metric == "spearman"
+                else "feature-extraction"
+            },
             "dataset": {
                 "name": ", ".join(filter(None, (score.task, score.protocol, score.text))),
                 "type": score.suite,
@@ -86,9 +88,10 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
         for score in record.scores
         if score.task != AVERAGE
     ]
-    library = "transformers" if exported.form == "transformers" else "sentence-transformers"
     about = {
-        "library_name": library,
+        "library_name": (
+            "transformers" if exported.form == "transformers" else "sentence-transformers"
+        ),
         "pipeline_tag": "sentence-similarity",
         "tags": ["sentence-similarity", "feature-extraction", "sentence-bench", record.method],
         "base_model": hub_backbone(record),
@@ -104,14 +107,23 @@ def scores_table(run: Run) -> str:
     """All scores of a run as ``bench compare`` has them, with an interval over items where there is one."""
     rows = []
     for table, task, cell in scored_cells(run):
-        about = (table.suite, metric_words(table.metric), table.protocol, table.text or "")
-        number, spread = Cell(number=cell.mean, decimals=cell.decimals), cell.spread
-        between = f"{spread.low:.2f} to {spread.high:.2f}" if spread else ""
-        rows.append((task, number, f"{cell.n:,}", between, *about))
+        rows.append(
+            (
+                task,
+                Cell(number=cell.mean, decimals=cell.decimals),
+                f"{cell.n:,}",
+                f"{cell.spread.low:.2f} to {cell.spread.high:.2f}" if cell.spread else "",
+                table.suite,
+                metric_words(table.metric),
+                table.protocol,
+                table.text or "",
+            )
+        )
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
-    columns: list[Column | str] = ["task", *numbers, "suite", "metric", "protocol", "text"]
     note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
-    return as_markdown(grid(columns, rows, notes=[note]))
+    return as_markdown(
+        grid(["task", *numbers, "suite", "metric", "protocol", "text"], rows, notes=[note])
+    )
 
 
 def recipe_table(run: TrainedRun) -> str:
@@ -153,9 +165,11 @@ def _name(text: str) -> str:
 
 def licence_table(record: RunRecord) -> str:
     """Which terms apply, and what bench does not know."""
-    weights = f"that of {record.backbone_name}, from which these weights were made"
-    if record.backbone == "builtin":
-        weights = "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
+    weights = (
+        "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
+        if record.backbone == "builtin"
+        else f"that of {record.backbone_name}, from which these weights were made"
+    )
     rows = [("weights", weights), ("code in this folder", "Apache-2.0")]
     corpus = record.provenance.corpus
     if corpus.name:

@@ -44,12 +44,10 @@ def write_st(parts: Portable, folder: Path) -> list[str]:
     for part in parts.module_files:
         shutil.copyfile(part.file, folder / part.file.name)
     (folder / "modules.json").write_text(json.dumps(modules, indent=1) + "\n", encoding="utf-8")
-    config: dict[str, Any] = {
-        "prompts": {},
-        "default_prompt_name": None,
-        "similarity_fn_name": "cosine",
-    }
-    write_json(folder / "config_sentence_transformers.json", config)
+    write_json(
+        folder / "config_sentence_transformers.json",
+        {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+    )
     return [part.file.name for part in parts.module_files]
 
 
@@ -113,12 +111,12 @@ def _modules(parts: Portable) -> Iterator[tuple[str, Mapping[str, Any], Mapping[
 
 def _dense(layer: Affine) -> tuple[dict[str, Any], dict[str, Tensor]]:
     out, into = layer.weight.shape
-    name = "activation.Tanh" if layer.tanh else "linear.Identity"
     settings = {
         "in_features": into,
         "out_features": out,
         "bias": layer.bias is not None,
-        "activation_function": f"torch.nn.modules.{name}",
+        "activation_function": "torch.nn.modules."
+        + ("activation.Tanh" if layer.tanh else "linear.Identity"),
     }
     tensors = {"linear.weight": layer.weight, "linear.bias": layer.bias}
     return settings, {key: tensor for key, tensor in tensors.items() if tensor is not None}
@@ -183,22 +181,29 @@ def write_transformers(parts: Portable, folder: Path, name: str) -> None:
     if has_head:
         parts = replace(parts, encoder=with_head(parts))
     write_encoder(parts, folder)
-    about = {
-        "pooling": "pooler" if has_head else parts.pooling,
-        "states": parts.states,
-        "max_tokens": parts.max_tokens,
-        "add_pooling_layer": has_head or not takes_no_pooler(parts.encoder),
-    }
-    write_json(folder / ABOUT, about)
+    write_json(
+        folder / ABOUT,
+        {
+            "pooling": "pooler" if has_head else parts.pooling,
+            "states": parts.states,
+            "max_tokens": parts.max_tokens,
+            "add_pooling_layer": has_head or not takes_no_pooler(parts.encoder),
+        },
+    )
 
 
 def fits_pooler(parts: Portable) -> bool:
     """Is the head what BERT and RoBERTa have as their pooling layer?"""
     layer: Any = parts.layers[0]
     size = parts.encoder.config.hidden_size
-    square = tuple(layer.weight.shape) == (size, size)
-    plain = len(parts.layers) == 1 and layer.tanh and layer.bias is not None and square
-    return plain and parts.pooling == "cls" and takes_no_pooler(parts.encoder)
+    return (
+        len(parts.layers) == 1
+        and layer.tanh
+        and layer.bias is not None
+        and tuple(layer.weight.shape) == (size, size)
+        and parts.pooling == "cls"
+        and takes_no_pooler(parts.encoder)
+    )
 
 
 def with_head(parts: Portable) -> Any:

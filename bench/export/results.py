@@ -37,10 +37,12 @@ def results_text(run: Run, form: str) -> str:
 
 def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
     """(table, task, cell) of every score of a run, with the interval that ``bench compare`` gives it."""
-    for table in compare_runs([run], TableOptions()) if run.scores else ():
-        for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
-            if cell is not None:
-                yield table, task, cell
+    return (
+        (table, task, cell)
+        for table in (compare_runs([run], TableOptions()) if run.scores else ())
+        for task, cell in zip(table.columns, table.rows[0].cells, strict=True)
+        if cell is not None
+    )
 
 
 # --- https://huggingface.co/docs/hub/eval-results ---
@@ -218,16 +220,16 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
     """ModelMeta's fields as Python source. What a run does not know is None, never a guess."""
     record = run.record
     settings = folder / "sentence_bert_config.json"
-    limit = read_json(settings).get("max_seq_length") if settings.is_file() else None
-    weights = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
     values: dict[str, Any] = {
         "name": f"bench/{record.run_id}",
         "revision": record.fingerprint[:16],
         "languages": None,
         "n_parameters": record.cost.total_parameters,
         "n_embedding_parameters": None,
-        "memory_usage_mb": round(weights / 2**20, 1),
-        "max_tokens": limit,
+        "memory_usage_mb": round(
+            sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 2**20, 1
+        ),
+        "max_tokens": read_json(settings).get("max_seq_length") if settings.is_file() else None,
         "embed_dim": exported.dimensions,
         "license": None,
         "open_weights": True,

@@ -118,13 +118,18 @@ def publish(
             baseline=baseline,
         )
         published, missing = searches(made, RunsFolder(runs), last)
-        why = "this search is not published, although runs here use values that it found"
         made = replace(
             describe(made),
             predictions=url or NAME,
             plan=read_plan(out, name),
             searches=tuple(published),
-            left_out=(*made.left_out, *[f"{name}: {why}" for name in missing]),
+            left_out=(
+                *made.left_out,
+                *(
+                    f"{name}: this search is not published, although runs here use values that it found"
+                    for name in missing
+                ),
+            ),
         )
         old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
@@ -203,10 +208,12 @@ def version_files(board: Board, figures: Sequence[Figure]) -> dict[str, bytes]:
         },
         **{method_page(method): render_method(board, method) for method in board.methods},
     }
-    files = {path: text.encode() for path, text in texts.items()}
-    files |= {f"assets/{name}": (TEMPLATES / name).read_bytes() for name in ASSETS}
-    files |= {search_file(one.name): one.encode() for one in board.searches}
-    return files if board.plan is None else files | {PLAN: board.plan}
+    return {
+        **{path: text.encode() for path, text in texts.items()},
+        **{f"assets/{name}": (TEMPLATES / name).read_bytes() for name in ASSETS},
+        **{search_file(one.name): one.encode() for one in board.searches},
+        **({} if board.plan is None else {PLAN: board.plan}),
+    }
 
 
 # --- tables.json (schema/board-3.schema.json), and a CSV file of every table ---
@@ -246,8 +253,9 @@ def as_json(board: Board) -> str:
 
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
-    files = {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables}
-    return files | {f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()}
+    return {f"{table.anchor}.csv": table_csv([table.table]) for table in board.tables} | {
+        f"printed-{slug(*name)}.csv": _printed_csv(*name) for name in tables()
+    }
 
 
 def _run(run: Run, board: Board) -> dict[str, Any]:
@@ -337,10 +345,11 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     newest = versions[-1]
     facts = {"versions": versions[::-1], "errata": (newest.folder.parent / ERRATA).is_file()}
     table = main_grid(newest)
-    page = render_template("versions.html", **facts, table=table, plural=plural)
     return {
         "README.md": _templates().get_template("versions.md").render(**facts, main=table).encode(),
-        "index.html": page.encode(),
+        "index.html": render_template(
+            "versions.html", **facts, table=table, plural=plural
+        ).encode(),
         "style.css": (TEMPLATES / "board.css").read_bytes()
         + (TEMPLATES / "versions.css").read_bytes(),
     }
@@ -350,14 +359,17 @@ def main_grid(version: Version) -> Grid:
     """The version's first table, its average first."""
     table = version.tables[0]["table"]
     names = [table["columns"][-1], *table["columns"][:-1]]
-    title = (table["suite"], table["setting"], table["backbone"])
     return grid(
         ["method", *(Column(str(name), right=True) for name in names)],
         [
             [_name(row, version), *(_cell(row["cells"][name]) for name in names)]
             for row in table["rows"]
         ],
-        title=", ".join(str(part) for part in title if part and part != "none"),
+        title=", ".join(
+            str(part)
+            for part in (table["suite"], table["setting"], table["backbone"])
+            if part and part != "none"
+        ),
         notes=["◆: may be the best.", "±: half-width of the 95 % interval, if there is one."],
     )
 

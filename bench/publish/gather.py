@@ -87,12 +87,13 @@ def gather(
             gathered.files[run.record.run_id] = _read_verified(run, gathered.predictions)
             gathered.runs.append(run)
         except (DataMissing, DataDamaged) as error:
-            why = f"cannot be published: {error.message}"
-            gathered.left_out.append(left_out(run.folder, why))
+            gathered.left_out.append(left_out(run.folder, f"cannot be published: {error.message}"))
     if not gathered.runs:
         why = f"no finished run in {RunsFolder(runs).path} can be published"
-        why = "; ".join([why, *gathered.left_out[-1:]])
-        raise BenchError(why, "bench run ..., or another folder: --runs DIR")
+        raise BenchError(
+            "; ".join([why, *gathered.left_out[-1:]]),
+            "bench run ..., or another folder: --runs DIR",
+        )
     return gathered
 
 
@@ -124,8 +125,9 @@ def _submitted(
     if not submissions.is_dir():
         raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
     runs: list[Run] = []
-    known = {run.record.run_id: run.record for run in finished}
-    known |= {run.record.fingerprint: run.record for run in finished}
+    known = {
+        name: run.record for run in finished for name in (run.record.run_id, run.record.fingerprint)
+    }
     for folder in sorted(submissions.glob("[!.]*")):
         try:
             record = check_submission(folder, data)
@@ -172,8 +174,11 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         predictions.add(path, values)
-    files = [name for name in (RECORD, CURVE) if (run.folder / name).is_file()]
-    return {f"{folder}/{name}": (run.folder / name).read_bytes() for name in files}
+    return {
+        f"{folder}/{name}": (run.folder / name).read_bytes()
+        for name in (RECORD, CURVE)
+        if (run.folder / name).is_file()
+    }
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
@@ -203,8 +208,8 @@ def searches(
     files = [
         *store.path.glob(f"*/{SUMMARY}"),
         *store.path.absolute().parent.glob("searches/*.json"),
+        *(list(last.folder.glob("searches/*.json")) if last else []),
     ]
-    files += [] if last is None else last.folder.glob("searches/*.json")
     known: dict[str, Search] = {}
     for file in files:
         with contextlib.suppress(BenchError):
@@ -225,12 +230,14 @@ def describe(board: Board) -> Board:
     """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
     plugins = discover().plugins
     made_by = {(run.record.method, run.record.provenance.plugin.package) for run in board.runs}
-    known = {
-        name: _described(plugins[name])
-        for name, package in made_by
-        if name in plugins and package in (None, plugins[name].package)
-    }
-    return replace(board, described=known)
+    return replace(
+        board,
+        described={
+            name: _described(plugins[name])
+            for name, package in made_by
+            if name in plugins and package in (None, plugins[name].package)
+        },
+    )
 
 
 def _described(plugin: Plugin) -> MethodDescription:

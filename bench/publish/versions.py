@@ -61,20 +61,21 @@ class Version(Struct):
         return sorted({run.method for run in self.runs})
 
     def records(self) -> list[RunRecord]:
-        store = RunsFolder(self.folder / RUNS)
-        return [store.read(run.run_id) for run in self.runs]
+        return list(map(RunsFolder(self.folder / RUNS).read, (run.run_id for run in self.runs)))
 
 
 def version_folders(out: Path) -> list[Path]:
     """ "v1", "v2", ..., "v10": folders with a manifest or tables."""
-    folders = [
-        path
-        for path in out.glob("v*")
-        if _NAME.fullmatch(path.name)
-        and not path.is_symlink()
-        and ((path / MANIFEST).is_file() or (path / "tables.json").is_file())
-    ]
-    return sorted(folders, key=lambda path: int(path.name[1:]))
+    return sorted(
+        (
+            path
+            for path in out.glob("v*")
+            if _NAME.fullmatch(path.name)
+            and not path.is_symlink()
+            and ((path / MANIFEST).is_file() or (path / "tables.json").is_file())
+        ),
+        key=lambda path: int(path.name[1:]),
+    )
 
 
 def versions(out: Path) -> tuple[Version, ...]:
@@ -121,9 +122,8 @@ def refuse_altered(out: Path) -> None:
     """Raises BenchError where a published version is not as it was: the next one would be compared with it."""
     for report in check(out) if version_folders(out) else ():
         for difference in report.differences[:1]:
-            why = f"{difference.what}: {difference.why}"
             raise BenchError(
-                f"{report.name} has changed since it was published: {why}",
+                f"{report.name} has changed since it was published: {difference.what}: {difference.why}",
                 "bench publish --check names every file; restore it: git checkout",
             )
 

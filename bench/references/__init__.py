@@ -183,16 +183,8 @@ def rows(
     """
     groups: dict[tuple[str, ...], list[ReferenceResult]] = {}
     for r in results() if found is None else found:
-        key = (
-            r.paper,
-            r.table,
-            r.label,
-            r.setting,
-            r.backbone,
-            r.variant,
-            *((r.metric, r.source) if by_metric else ()),
-        )
-        groups.setdefault(key, []).append(r)
+        key = (r.paper, r.table, r.label, r.setting, r.backbone, r.variant)
+        groups.setdefault((*key, *((r.metric, r.source) if by_metric else ())), []).append(r)
     return tuple(Row(tuple(cells)) for cells in groups.values())
 
 
@@ -228,16 +220,15 @@ def printed_gains() -> list[PrintedGain]:
 
     SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
     """
-    averages = [
-        row.average
-        for row in rows(results(metric="spearman"))
-        if row.average is not None and row.first.protocol == WHOLE
-    ]
     single = [
         average
-        for average in averages
-        if average.own_result and average.paper != BASE and average.runs in ("one run", "")
-    ]  # "": it may be one
+        for row in rows(results(metric="spearman"))
+        if (average := row.average) is not None
+        and row.first.protocol == WHOLE
+        and average.own_result
+        and average.paper != BASE
+        and average.runs in ("one run", "")  # "": it may be one
+    ]
     bases = {
         (result.paper, result.setting, result.backbone): result.value
         for result in single
@@ -490,16 +481,15 @@ def find_printed(
     they do, it is the printed numbers of the model that it is.
     """
     checkpoint = find_checkpoint(backbone)
-    if checkpoint is not None and checkpoint.is_scored_by(method, recipe):
-        candidates = [
-            r for r in results(checkpoint.method, task=task) if released_for(r) == checkpoint
-        ]
-    else:
-        candidates = [
+    candidates = (
+        [r for r in results(checkpoint.method, task=task) if released_for(r) == checkpoint]
+        if checkpoint is not None and checkpoint.is_scored_by(method, recipe)
+        else [
             r
             for r in results(task=task, backbone=Path(backbone).name)
             if _is(r, method, variant, recipe) and (r.setting == setting or setting == "none")
         ]
+    )
     printed = [
         r
         for r in candidates
@@ -514,9 +504,9 @@ def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, obje
     names = {means.variant, r.variant} if means.holds else {means.variant}
     if means.method != method or variant not in names or means.on:
         return False
-    having = {**means.set, **means.holds}.items()
     return all(
-        recipe is not None and key in recipe and _same(recipe[key], value) for key, value in having
+        recipe is not None and key in recipe and _same(recipe[key], value)
+        for key, value in {**means.set, **means.holds}.items()
     )
 
 
@@ -689,12 +679,11 @@ def _theirs() -> frozenset[tuple[str, ...]]:
 
 def released_as(method: str, setting: str, backbone: str) -> Checkpoint | None:
     """The released checkpoint of a method without a variant in a setting on a backbone; None where none is known."""
-    names = (method, setting, backbone, "")
     return next(
         (
             checkpoint
             for checkpoint in checkpoints()
-            if names
+            if (method, setting, backbone, "")
             == (checkpoint.method, checkpoint.setting, checkpoint.backbone, checkpoint.variant)
         ),
         None,

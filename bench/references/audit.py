@@ -134,7 +134,7 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
                 items, repeats, near = reach
                 of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
                 but = "" if cell.runs else ": not the score of one run"
-                nearest = " or ".join(dict.fromkeys(show(v) for v in near))
+                nearest = " or ".join(dict.fromkeys(map(show, near)))
                 yield _remark(
                     "impossible",
                     cell,
@@ -161,16 +161,12 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
             for other in cells:
                 if other.value != cell.value:
                     others.setdefault(other.value, []).append(other)
+            text = f"printed {cell.printed}{_kind(cell)}"
+            for value, same in others.items():
+                places = dict.fromkeys(f"{other.paper} table {other.table}" for other in same)
+                text += f"; {', '.join(places)}: {show(value, cell.metric)}{_kind(same[0])}"
             if others:
-                elsewhere = []
-                for value, same in others.items():
-                    places = ", ".join(
-                        dict.fromkeys(f"{other.paper} table {other.table}" for other in same)
-                    )
-                    elsewhere.append(f"{places}: {show(value, cell.metric)}{_kind(same[0])}")
-                yield _remark(
-                    "differs", cell, f"printed {cell.printed}{_kind(cell)}; {'; '.join(elsewhere)}"
-                )
+                yield _remark("differs", cell, text)
 
 
 def _kind(cell: ReferenceResult) -> str:
@@ -285,9 +281,11 @@ def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
 
 
 def _copied(every: Sequence[Row]) -> Iterator[Remark]:
-    for row in every:
-        if row.first.source:
-            yield _remark("copied", row.first, f"copied from {row.first.source}", row=True)
+    return (
+        _remark("copied", row.first, f"copied from {row.first.source}", row=True)
+        for row in every
+        if row.first.source
+    )
 
 
 def _claims(every: Sequence[Row]) -> Iterator[Remark]:
@@ -295,8 +293,10 @@ def _claims(every: Sequence[Row]) -> Iterator[Remark]:
     printed = {
         cell: place for place, cell in enumerate(cell for row in every for cell in row.cells)
     }
-    claims = [claim for claim in claimed_gains() if claim.cell in printed]
-    for claim in sorted(claims, key=lambda claim: printed[claim.cell]):
+    for claim in sorted(
+        (claim for claim in claimed_gains() if claim.cell in printed),
+        key=lambda claim: printed[claim.cell],
+    ):
         if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
             cell, less = claim.cell, claim.less
             text = f"{claim.place} claims {claim.claimed} above {less.label}; the printed {cell.printed} and {less.printed} give "
@@ -382,10 +382,9 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     step = 100 / (items * cell.repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
-    allowed = unit if cell.repeats == 1 else 2 * unit
     return (
         (items, cell.repeats, near)
-        if min(abs(cell.value - v) for v in near) > allowed + TINY
+        if min(abs(cell.value - v) for v in near) > (unit if cell.repeats == 1 else 2 * unit) + TINY
         else None
     )
 
@@ -412,28 +411,27 @@ class ClaimedGain:
     @property
     def rounding(self) -> float:
         """What rounding of the claim and of both cells explains."""
-        printed = (self.claimed, self.cell.printed, self.less.printed)
-        return math.fsum(map(half_unit, printed))
+        return math.fsum(map(half_unit, ((self.claimed, self.cell.printed, self.less.printed))))
 
 
 @cache
 def claimed_gains() -> tuple[ClaimedGain, ...]:
     """Every gain that is recorded, true or not. Raises BenchError, naming the file, for a cell that is not printed."""
-    gains = []
-    for row in read_rows(CLAIMS):
-        cells = [
+    return tuple(
+        ClaimedGain(
+            row["place"],
+            row["claimed"],
             _printed_cell(row, row["table"], row["label"]),
             _printed_cell(row, row["less_table"], row["less_label"]),
-        ]
-        gains.append(ClaimedGain(row["place"], row["claimed"], *cells))
-    return tuple(gains)
+        )
+        for row in read_rows(CLAIMS)
+    )
 
 
 def _printed_cell(row: dict[str, str], table: str, label: str) -> ReferenceResult:
-    every = results(
+    for cell in results(
         paper=row["paper"], setting=row["setting"], backbone=row["backbone"], task=row["task"]
-    )
-    for cell in every:
+    ):
         if (cell.table, cell.label) == (table, label):
             return cell
     raise BenchError(
@@ -457,13 +455,12 @@ def trained_shares(
     """
     layers, width, vocabulary, parameters = SIZES[backbone]
     linear = width * (width + 1)
-    counts = (
-        2 * layers * prompt_length * width,
-        linear,
-        (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0,
+    lm = (linear + 2 * width + vocabulary * (width + 1)) if lm_head else 0
+    return (
+        100 * (2 * layers * prompt_length * width) / parameters,
+        100 * linear / parameters,
+        100 * lm / parameters,
     )
-    prompt, head, lm = (100 * count / parameters for count in counts)
-    return prompt, head, lm
 
 
 # --- what the quoted papers print themselves: those whose tables are here, and ``sources.tsv``, one row a line, for another's ---

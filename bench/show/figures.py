@@ -125,8 +125,9 @@ class Figure:
             sheet.set_layout_engine("none")  # the axes stay where they are from here on
             _place_labels(axes)
             sheet.savefig(out, format="svg", transparent=True, metadata=UNDATED)
-        svg = out.getvalue().replace("'DejaVu Sans'", FONTS)
-        return svg.replace("</style>", f"{DARK}</style>", 1)
+        return (
+            out.getvalue().replace("'DejaVu Sans'", FONTS).replace("</style>", f"{DARK}</style>", 1)
+        )
 
     @property
     def uri(self) -> str:
@@ -159,8 +160,7 @@ def _place_labels(axes: Axes) -> None:
 
     bars = [line for line in axes.lines if line.get_label() == BAR]
     for kind, options in PLACING.items():
-        texts = [text for text in axes.texts if text.get_label() == kind]
-        if texts:
+        if texts := [text for text in axes.texts if text.get_label() == kind]:
             adjust_text(
                 texts,
                 ax=axes,
@@ -184,10 +184,9 @@ def mark(
     y_ends: Sequence[float] = (),
 ) -> None:
     """A point with the error bars that it has, each from its lower to its upper end."""
-    style: dict[str, Any] = {"linewidth": 1.1, "alpha": 0.6, "zorder": 2, "label": BAR}
     for across, up in ((x_ends, (y, y)), ((x, x), y_ends)):
         if across and up:
-            axes.plot(across, up, color=colour, **style)
+            axes.plot(across, up, color=colour, linewidth=1.1, alpha=0.6, zorder=2, label=BAR)
     axes.plot([x], [y], "o", color=colour, zorder=3)
 
 
@@ -285,11 +284,10 @@ class Group:
         if len({row[0] for row in data}) < fewest:
             return None
         backbone = short_name(self.backbone)
-        title = f"{title} ({setting_words(self.setting)}, {backbone})"
         return Figure(
             name=slug(kind, *more, self.setting or "any", backbone or "any", longest=80),
             kind=kind,
-            title=title,
+            title=f"{title} ({setting_words(self.setting)}, {backbone})",
             caption=caption,
             data=data,
             **rest,
@@ -305,8 +303,9 @@ def _label(row: Row, table: Table) -> str:
 def table_groups(board: Board) -> list[Group]:
     """Settings and backbones of at least two rows, in the order of the board's tables."""
     tables: dict[tuple[str, str], dict[str, Table]] = {}
-    every = [one.table for one in board.tables]
-    for table in sorted(every, key=lambda table: table.protocol not in PREFERRED):
+    for table in sorted(
+        (one.table for one in board.tables), key=lambda table: table.protocol not in PREFERRED
+    ):
         suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
         suites.setdefault(table.suite, table)
     runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
@@ -448,7 +447,6 @@ def gains(group: Group) -> Figure | None:
         )
         for label, one in compared[:MOST]
     ]
-    f"{suite.replace('sts', 'STS')} {table.head} minus that of {table.baseline}"
     return group.figure(
         "gains",
         f"Gains over {table.baseline}",
@@ -540,8 +538,9 @@ def scatter(axes: Axes, pairs: Pairs, strong: Collection[int], across: str, up: 
         mark(axes, x.cell.mean, y.cell.mean, ACCENT if i in strong else QUIET, x.ends, y.ends)
     for i in places[:MOST_LABELS]:
         x, y = pairs[i]
-        text = axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4)
-        text.set(size=10, weight="bold" if i in strong else "normal", ha="center", va="center")
+        axes.text(x.cell.mean, y.cell.mean, x.label, label=NEXT_TO_POINT, zorder=4).set(
+            size=10, weight="bold" if i in strong else "normal", ha="center", va="center"
+        )
     axes.margins(0.12)
     axes.locator_params(axis="both" if axes.get_xscale() == "linear" else "y", nbins=5)
     axes.set(xlabel=across, title=up)
@@ -577,7 +576,6 @@ def cost(group: Group, kind: str) -> Figure | None:
     if not any(costs) or max(costs) <= 1.01 * min(costs):
         return None
     best = front([(x.cell.mean, y.cell.mean) for x, y in pairs])
-    [(*row[:5], "yes" if i in best else "no") for i, row in enumerate(pair_data(pairs))]
     return group.figure(
         kind,
         title,
@@ -658,17 +656,19 @@ def geometry(group: Group) -> Figure | None:
         run = x.row.runs[0]
         average = f" ({averages[run].cell.mean:.1f})" if run in averages else ""
         pairs += [(replace(x, label=x.label + average), up[run])] if run in up else []
-    across, upwards = (
-        "uniformity (lower: spread more evenly)",
-        "alignment (lower: paraphrases closer)",
-    )
     return group.figure(
         "geometry",
         "Alignment against uniformity",
         "Uniformity and alignment of the vectors of STS-B test; lower is better for both. In "
         "brackets: the average of the STS sets. Coloured: lowest on either axis." + BARS,
         pair_data(pairs),
-        plot=partial(draw_pairs, pairs=pairs, best=min, across=across, up=upwards),
+        plot=partial(
+            draw_pairs,
+            pairs=pairs,
+            best=min,
+            across="uniformity (lower: spread more evenly)",
+            up="alignment (lower: paraphrases closer)",
+        ),
         suites=("geometry",),
         paper_figure="SimCSE, Figure 3",
         header=("method (STS Avg.)", "uniformity", "alignment", *PAIR_ENDS),
@@ -677,8 +677,7 @@ def geometry(group: Group) -> Figure | None:
 
 def draw_pairs(axes: Axes, pairs: Pairs, best: Callable[..., int], across: str, up: str) -> None:
     """Coloured are the highest (``max``) or lowest (``min``) on either axis."""
-    places = range(len(pairs))
-    strong = {best(places, key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
+    strong = {best(range(len(pairs)), key=lambda i: pairs[i][axis].cell.mean) for axis in (0, 1)}
     scatter(axes, pairs, strong, across, up)
 
 
@@ -819,8 +818,10 @@ def _without_words(group: Group, run: str) -> Line:
     score = group.score(run, "geometry", "alignment")
     stored = score.detail.get("without_frequent_words") if score else None
     try:
-        entries = msgspec.convert(stored, list[dict[str, float]])
-        return {entry["k"]: entry["spearman"] for entry in entries}
+        return {
+            entry["k"]: entry["spearman"]
+            for entry in msgspec.convert(stored, list[dict[str, float]])
+        }
     except (KeyError, msgspec.ValidationError):
         return {}
 
@@ -876,8 +877,10 @@ def swept(points: Sequence[Point]) -> list[tuple[tuple[str, str, Differs], Curve
             others = tuple(pair for pair in point.row.differs if pair[0] != key)
             if (value := _number(text)) is not None:
                 curves.setdefault((point.row.name, key, others), {}).setdefault(value, point)
-    long = [(of, dict(sorted(one.items()))) for of, one in curves.items() if len(one) >= FEWEST]
-    return sorted(long, key=lambda curve: -len(curve[1]))
+    return sorted(
+        ((of, dict(sorted(one.items()))) for of, one in curves.items() if len(one) >= FEWEST),
+        key=lambda curve: -len(curve[1]),
+    )
 
 
 def _number(text: str) -> float | None:
@@ -908,8 +911,9 @@ def _printed(group: Group, method: str, key: str, task: str) -> dict[float, floa
             printed[float(means.set[key])] = cell.value
     for spec in figure_runs():
         if backbone in spec.backbones and (group.setting, method, "") in spec.runs:
-            points = printed_points(spec.part)
-            printed |= {p.x: p.y for p in points if (p.panel, p.key) == (task, key)}
+            printed |= {
+                p.x: p.y for p in printed_points(spec.part) if (p.panel, p.key) == (task, key)
+            }
     return printed
 
 
@@ -959,8 +963,10 @@ def rescaled(s: float, m: float) -> float:
 
 def rescaling() -> Figure:
     cosines = [i / 20 for i in range(21)]
-    lines = [(f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED]
-    lines.append(("s itself", {s: s for s in cosines}))
+    lines = [
+        *((f"m = {m:g}", {s: rescaled(s, m) for s in cosines}) for m in ADDED),
+        ("s itself", {s: s for s in cosines}),
+    ]
     return Figure(
         name="rescaling",
         kind="rescaling",

@@ -131,8 +131,11 @@ def terminal(
         for i, name in enumerate(names)
     ]
     shown, wide = _fitted(table.columns, natural, room)
-    title = wrap(visible(table.title, encoding, limit=None), room)
-    lines = [Text(line, "bold") for line in title if line]
+    lines = [
+        Text(line, "bold")
+        for line in wrap(visible(table.title, encoding, limit=None), room)
+        if line
+    ]
     heads = [
         (name, " " * min(tail, most - cell_len(name)), "dim")
         for name, tail, most in zip(names, tails, natural, strict=True)
@@ -150,8 +153,11 @@ def terminal(
     notes += [*table.notes, *([table.key] if styled and table.key else [])]
     if left_out := [name for i, name in enumerate(names) if i not in shown]:
         notes.append(f"not shown at {width} columns: {list_names(left_out, 20)} ({table.whole})")
-    for note in notes:
-        lines += [Text(line, "dim") for line in wrap(visible(note, encoding, limit=None), room)]
+    lines += [
+        Text(line, "dim")
+        for note in notes
+        for line in wrap(visible(note, encoding, limit=None), room)
+    ]
     return [Text(" " * indent).append_text(line) for line in lines]
 
 
@@ -190,12 +196,14 @@ def _row(
 ) -> list[Text]:
     """One row as lines: its cells side by side, wrapped ones over several lines."""
     *ahead, last = shown
-    long_word = columns[last].wrap and any(
-        cell_len(word) > wide[last] for word in cells[last][0].split()
-    )
-    if ahead and long_word:
-        below = [Text("    " + line) for line in wrap(cells[last][0], room - 4)]
-        return _row(cells, ahead, wide, columns, room) + below
+    if (
+        ahead
+        and columns[last].wrap
+        and any(cell_len(word) > wide[last] for word in cells[last][0].split())
+    ):
+        return _row(cells, ahead, wide, columns, room) + [
+            Text("    " + line) for line in wrap(cells[last][0], room - 4)
+        ]
     texts = {
         i: wrap(cells[i][0], wide[i], fold=i != last) if columns[i].wrap else [cells[i][0]]
         for i in shown
@@ -225,8 +233,10 @@ def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
 
 def wrap(text: str, room: int, *, fold: bool = False) -> list[str]:
     """In lines of ``room`` columns, between words; a longer word has its own line, or is cut with ``fold``. At least one line."""
-    whole = Text(text, overflow="fold" if fold else "ignore")
-    lines = [line.plain.rstrip() for line in whole.wrap(CONSOLE, max(room, 1))]
+    lines = [
+        line.plain.rstrip()
+        for line in Text(text, overflow="fold" if fold else "ignore").wrap(CONSOLE, max(room, 1))
+    ]
     return list(filter(None, lines)) or [""]
 
 
@@ -258,10 +268,12 @@ def _notes(table: Grid, mark: str, written: Callable[[str], str]) -> list[str]:
 
 def as_markdown(table: Grid) -> str:
     """For code hosts; ends with a newline."""
-    lines = [f"**{markdown(table.title)}**", ""] if table.title else []
-    lines.append(_pipes(markdown(column.name) for column in table.columns))
-    lines.append(_pipes("--:" if column.right else ":--" for column in table.columns))
-    lines += [_pipes(map(_markdown_cell, row)) for row in table.rows]
+    lines = [
+        *([f"**{markdown(table.title)}**", ""] if table.title else []),
+        _pipes(markdown(column.name) for column in table.columns),
+        _pipes("--:" if column.right else ":--" for column in table.columns),
+        *(_pipes(map(_markdown_cell, row)) for row in table.rows),
+    ]
     notes = _notes(table, "<sup>{}</sup> ", lambda note: markdown(note, None))
     if table.below:
         lines += ["", as_markdown(table.below).rstrip("\n")]
@@ -276,9 +288,9 @@ def _markdown_cell(cell: Cell) -> str:
     text = markdown(cell.main)
     if cell.link and text:
         text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
-    form = {"best": "**{}**", "strong": "**{}**", "second": "*{}*"}
     if text:
-        text = form.get(cell.emphasis, "{}").format(text)
+        form = {"best": "**{}**", "strong": "**{}**", "second": "*{}*"}.get(cell.emphasis, "{}")
+        text = form.format(text)
     marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
     parts = [text, f"± {cell.half}" if cell.half else "", markdown(SIGNS.get(cell.sign, ""))]
     return " ".join(part for part in parts if part) + marks
@@ -303,15 +315,16 @@ def as_latex(table: Grid) -> str:
     """A float with booktabs' rules; the title, footnotes and notes are its caption."""
     caption = [_sentence(table.title)] if table.title else []
     caption += _notes(table, r"\textsuperscript{{{}}} ", _sentence)
-    lines = [
-        r"\begin{table}[ht]",
-        r"\centering\small\setlength{\tabcolsep}{3pt}",
-        "\n\n\\medskip\n".join(map(_tabular, [table, table.below] if table.below else [table])),
-        *([r"\caption{" + " ".join(caption) + "}"] if caption else []),
-        r"\end{table}",
-        "",
-    ]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            r"\begin{table}[ht]",
+            r"\centering\small\setlength{\tabcolsep}{3pt}",
+            "\n\n\\medskip\n".join(map(_tabular, [table, table.below] if table.below else [table])),
+            *([r"\caption{" + " ".join(caption) + "}"] if caption else []),
+            r"\end{table}",
+            "",
+        ]
+    )
 
 
 def _tabular(table: Grid) -> str:
@@ -360,14 +373,14 @@ def as_html(table: Grid) -> str:
         f'<th{_class(side)} scope="col">{html_text(column.name)}</th>'
         for side, column in zip(sides, table.columns, strict=True)
     )
-    rows = [
+    body = "\n".join(
         f"<tr{_class('part' * row[0].main.startswith(' '))}>{''.join(map(_html_cell, row, sides))}</tr>"
         for row in table.rows
-    ]
+    )
     caption = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
-    notes = _notes(table, "<sup>{}</sup> ", html_text)
-    below = "".join(f"<div><small>{note}</small></div>" for note in notes)
-    body = "\n".join(rows)
+    below = "".join(
+        f"<div><small>{note}</small></div>" for note in _notes(table, "<sup>{}</sup> ", html_text)
+    )
     small = as_html(table.below) if table.below else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>{small}{below}\n"
 

@@ -379,8 +379,9 @@ class Differences:
 
     def detectable_P(self, alpha: float) -> Floats:
         """The true difference that is found with a power of about 80 % (MDE)."""
-        needed_P = _quantile(1 - alpha / 2, self.freedom_P) + _quantile(POWER, self.freedom_P)
-        return needed_P * self.error_P
+        return (
+            _quantile(1 - alpha / 2, self.freedom_P) + _quantile(POWER, self.freedom_P)
+        ) * self.error_P
 
 
 class Column:
@@ -406,10 +407,9 @@ class Column:
         value_R = np.array([value for of_run in values for value in of_run])
         self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
         freedom_M = np.where(random, self.runs_M - 1, 0)
-        squares_M = np.add.reduceat(
+        spread_M: Floats = np.add.reduceat(
             (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
-        )
-        spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
+        ) / np.maximum(self.runs_M - 1, 1)
         random_M = np.asarray(random, dtype=bool)
         self.seed_M = np.where(random_M, np.nan, 0.0)
         """Variance over seeds; NaN: not known."""
@@ -422,8 +422,9 @@ class Column:
             self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
         if covariance is not None:  # (2, M, M) of the means over the runs of each method
-            sums = np.add.reduceat(np.add.reduceat(covariance, self._starts, 1), self._starts, 2)
-            self.items = sums / np.multiply.outer(self.runs_M, self.runs_M)
+            self.items = np.add.reduceat(
+                np.add.reduceat(covariance, self._starts, 1), self._starts, 2
+            ) / np.multiply.outer(self.runs_M, self.runs_M)
         self.repeated_MM, self.repeated_freedom = np.zeros_like(self.items[0]), math.inf
         if repeated:
             for values_RQ in repeated:

@@ -86,8 +86,9 @@ def rows_of(
         settings[record.run_id] = values
         known = record.provenance.backbone.revision  # the same weights may lie in several folders
         backbone = record.backbone_name if known else record.backbone
-        same = named.setdefault((record.method, record.variant, record.setting, backbone), {})
-        same.setdefault(json.dumps(values, sort_keys=True), []).append(record)
+        named.setdefault((record.method, record.variant, record.setting, backbone), {}).setdefault(
+            json.dumps(values, sort_keys=True), []
+        ).append(record)
     rows = []
     for alike in named.values():
         first = [settings[runs[0].run_id] for runs in alike.values()]
@@ -356,9 +357,11 @@ def summarise(
     others, such as finished encoders, stand in one table.
     ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
     """
-    finished = [record for record in records if record.status == "finished"]
     scored = [
-        (key, record, scores) for record in finished for key, scores in by_protocol(record).items()
+        (key, record, scores)
+        for record in records
+        if record.status == "finished"
+        for key, scores in by_protocol(record).items()
     ]
     trained = {
         (key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"
@@ -405,8 +408,11 @@ def _table(
     tasks = _columns(suite, [scores for _, scores in scored])
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
     has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
-    columns = tasks + ((AVERAGE,) if has_average else ())
-    columns = tuple(column for column in columns if not wanted or column in wanted)
+    columns = tuple(
+        column
+        for column in (*tasks, *((AVERAGE,) if has_average else ()))
+        if not wanted or column in wanted
+    )
     metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
     ranks = columns[-1:] == (AVERAGE,) or (
         len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
@@ -472,9 +478,8 @@ def _best_first(row: Row) -> tuple[object, ...]:
 
 
 def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
-    seen = dict.fromkeys(task for scores in scored for task in scores if task != AVERAGE)
-    known = COLUMNS.get(suite, ())
-    return known + tuple(task for task in seen if task not in known)
+    seen = (task for scores in scored for task in scores if task != AVERAGE)
+    return tuple(dict.fromkeys((*COLUMNS.get(suite, ()), *seen)))
 
 
 def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
@@ -519,8 +524,12 @@ def with_baseline(tables: Sequence[Table], baseline: str | None) -> list[Table]:
     where no table has it, BenchError where it means several rows of a table."""
     made = [against(table, baseline) for table in tables]
     if baseline is not None and not any(table.baseline for table in made):
-        known = {row.name for table in tables for row in table.rows}
-        raise UnknownName("baseline", baseline, known, "among these runs")
+        raise UnknownName(
+            "baseline",
+            baseline,
+            {row.name for table in tables for row in table.rows},
+            "among these runs",
+        )
     return made
 
 

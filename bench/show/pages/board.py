@@ -75,18 +75,19 @@ def comparison(
     """The main page of any runs and their tables as one file, with all about each run; no network. The same runs make the same bytes."""
     in_rows = {run for table in tables for row in table.rows for run in row.runs}
     shown = [run for run in runs if run.record.run_id in in_rows]
-    board = Board(
-        version=PREVIEW,
-        date=max((run.record.provenance.created for run in shown), default="")[:10],
-        title=title,
-        note=note,
-        answer=answer(tables),
-        runs=tuple(shown),
-        left_out=(),
-        tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
-        one_file=True,
+    return render(
+        Board(
+            version=PREVIEW,
+            date=max((run.record.provenance.created for run in shown), default="")[:10],
+            title=title,
+            note=note,
+            answer=answer(tables),
+            runs=tuple(shown),
+            left_out=(),
+            tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
+            one_file=True,
+        )
     )
-    return render(board)
 
 
 def add_row(board: Board) -> str:
@@ -98,8 +99,13 @@ def add_row(board: Board) -> str:
         "--suite": first.suite,
         "--seeds": seed_ranges(seed for row in first.rows for seed in row.seeds),
     }
-    words = [word for name, value in options.items() if value for word in (name, value)]
-    return shlex.join(["bench", "run", *words])
+    return shlex.join(
+        [
+            "bench",
+            "run",
+            *(word for name, value in options.items() if value for word in (name, value)),
+        ]
+    )
 
 
 # --- the tables of scores ---
@@ -201,7 +207,6 @@ def panel_data(board: Board) -> dict[str, Any]:
 
 def _run(board: Board, run: Run) -> dict[str, Any]:
     record, sender = run.record, board.senders.get(run.record.run_id)
-    {name: link for name, link, _ in files(board, run)}
     return {
         "seed": record.seed,
         "by": sender and visible(sender),
@@ -215,10 +220,11 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
 def _row(board: Board, row: Row) -> dict[str, Any]:
     """The command that makes a row again, and the recipe values."""
     records = [board.records[run] for run in row.runs]
-    recipe = records[0].recipe.items()
     return {
         "command": visible(repeat(records), limit=None),
-        "recipe": {visible(key): visible(value_text(one.value)) for key, one in recipe},
+        "recipe": {
+            visible(key): visible(value_text(one.value)) for key, one in records[0].recipe.items()
+        },
     }
 
 

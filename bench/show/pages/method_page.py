@@ -71,10 +71,9 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
     for shown, row in board.rows:
         if row.method == method:
             table = shown.table
-            address = f"{link('index.html', UP)}#{shown.anchor}"
             groups.setdefault(
                 (table.suite, table.protocol, table.text, table.metric, table.columns), []
-            ).append((address, table, row))
+            ).append((f"{link('index.html', UP)}#{shown.anchor}", table, row))
     made = []
     for lines in groups.values():
         table = replace(
@@ -100,18 +99,18 @@ def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
         (name if name.text.startswith(" ") else replace(name, link=next(places)), *rest)
         for name, *rest in table.rows
     ]
-    columns = [i for i, column in enumerate(table.columns) if column.name != "±"]
-    order = sorted(columns, key=lambda i: (i > 0, not table.columns[i].lead))
+    order = sorted(
+        [i for i, column in enumerate(table.columns) if column.name != "±"],
+        key=lambda i: (i > 0, not table.columns[i].lead),
+    )
     return grid([table.columns[i] for i in order], [[row[i] for i in order] for row in rows])
 
 
 def runs_grid(board: Board, method: str) -> Grid:
     """Every run of the method, by setting, backbone, variant and seed."""
     rows = []
-    for run in sorted(board.runs, key=_place):
+    for run in sorted((one for one in board.runs if one.record.method == method), key=_place):
         record, seconds = run.record, run.record.cost.train_seconds
-        if record.method != method:
-            continue
         sender = board.senders.get(record.run_id)  # whose word time and date would be
         rows.append(
             (
@@ -144,13 +143,12 @@ def _place(run: Run) -> tuple[object, ...]:
 def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid]]:
     """Of each setting: its title, and a line for each value that comes from one source."""
     entries = sorted(described.file.recipes, key=lambda entry: entry.backbone == "builtin")
-    settings = dict.fromkeys(entry.setting for entry in described.file.recipes)
     return [
         (
             setting_words(setting),
             recipe_grid([entry for entry in entries if entry.setting == setting]),
         )
-        for setting in settings
+        for setting in dict.fromkeys(entry.setting for entry in described.file.recipes)
     ]
 
 
@@ -200,13 +198,12 @@ def trials_grid(search: Search, method: str) -> Grid:
     rows = []
     for trial in trials:
         ahead = next(expected, None) if trial in counted else None
-        is_best = best is not None and trial.number == best.number
         rows.append(
             (
                 "the recipe as it is" if trial.number == RECIPE else f"trial {trial.number}",
                 *(value_text(trial.values[key]) if key in trial.values else "" for key in keys),
                 Cell(text=trial.state) if trial.score is None else Cell(number=trial.score),
-                "best" if is_best else "",
+                "best" if (best is not None and trial.number == best.number) else "",
                 "" if ahead is None else score(ahead),
             )
         )

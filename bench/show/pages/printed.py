@@ -47,13 +47,18 @@ def printed_papers(
     which they have a number."""
     papers: dict[str, list[PrintedTable]] = {}
     for paper, table in () if board.one_file else tables():
-        lines = rows(results(paper=paper, table=table), by_metric=False)
-        lines = tuple(row for row in lines if method in (None, method_of(row)))
+        lines = [
+            row
+            for row in rows(results(paper=paper, table=table), by_metric=False)
+            if method in (None, method_of(row))
+        ]
         if not lines:
             continue
         made = printed_grid(board, lines, up)
-        suites = dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells)
-        about = [*suites, plural(len(lines), "row")]
+        about = [
+            *dict.fromkeys(SUITES[cell.metric] for row in lines for cell in row.cells),
+            plural(len(lines), "row"),
+        ]
         about += [plural(len(made.footnotes), "remark")] if made.footnotes else []
         papers.setdefault(f"{paper}: {PAPERS[paper]}", []).append(
             PrintedTable(f"printed-{slug(paper, table)}", table, ", ".join(about), made)
@@ -104,8 +109,13 @@ def _origin(row: Row) -> str:
 
 def remark_texts(lines: Sequence[Row]) -> list[str]:
     """What the audit says of these rows, the gravest kinds first; that a row is copied stands next to it."""
-    every = {one for row in lines for cell in row.cells for one in remarks(cell)}
-    ranked = {(list(KINDS).index(one.kind), _text(one)) for one in every if one.kind != "copied"}
+    ranked = {
+        (list(KINDS).index(one.kind), _text(one))
+        for row in lines
+        for cell in row.cells
+        for one in remarks(cell)
+        if one.kind != "copied"
+    }
     return [text for _, text in sorted(ranked)]
 
 
@@ -122,9 +132,9 @@ def _marks(about: Iterable[Remark], texts: Sequence[str]) -> tuple[int, ...]:
 def _number(cell: ReferenceResult | None, texts: Sequence[str]) -> Cell:
     if cell is None:
         return Cell()
-    std = "" if cell.std is None else f" ±{cell.std:g}"
     return Cell(
-        text=cell.printed + std, marks=_marks((one for one in remarks(cell) if one.task), texts)
+        text=cell.printed + ("" if cell.std is None else f" ±{cell.std:g}"),
+        marks=_marks((one for one in remarks(cell) if one.task), texts),
     )
 
 
@@ -163,7 +173,6 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
     """A figure of a paper, drawn from our runs, or from its formula. ``runs``: by name, one a seed. Raises BenchError where none
     of them has a score."""
     spec = next((one for one in figure_runs() if one.part == part), None)
-    [(p.panel, f"{p.key} {p.x:g}", f"{p.y:g}", p.read) for p in printed_points(part)]
     page = {
         "part": part,
         "open": spec.open if spec else "",
@@ -175,10 +184,10 @@ def paper_figure(part: Part, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any
         ),
     }
     if spec and spec.draws == "cosines":
-        ridges = [(name, cosines(ours[0])) for name, ours in runs.items()]
-        page["ridges"] = [(name, one) for name, one in ridges if one]
+        page["ridges"] = [(name, one) for name, ours in runs.items() if (one := cosines(ours[0]))]
     elif spec and runs:
-        every = [run for ours in runs.values() for run in ours]
-        made = board(every, version="reproduced", title=part.name)
+        made = board(
+            [run for ours in runs.values() for run in ours], version="reproduced", title=part.name
+        )
         page["drawn"] = [one for one in figures(made) if one.kind == spec.draws]
     return page

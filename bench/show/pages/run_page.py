@@ -85,8 +85,7 @@ def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
             continue
         around = ""
         if spread := cell.spread:
-            ends = (score(end, cell.decimals) for end in (spread.low, spread.high))
-            around = f"{' to '.join(ends)} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
+            around = f"{' to '.join(score(end, cell.decimals) for end in (spread.low, spread.high))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
         yield {
             "name": table.suite,
             "task": f"{head.task}, {form_text(table)}",
@@ -194,13 +193,12 @@ Points = Sequence[tuple[float, float]]
 def curves(run: Run) -> list[dict[str, Any]]:
     """Loss and dev score over steps, as far as ``curve.jsonl`` has at least two points of them."""
     entries, done = read_curve(run.folder), run.record.training
-    best: list[tuple[float, float]] = []
+    best: Points = ()
     if done and done.best_step is not None and done.dev_score is not None:
-        best.append((done.best_step, done.dev_score))
-    dev = (done.dev_task if done else None) or "dev"
+        best = [(done.best_step, done.dev_score)]
     parts: list[tuple[str, Points, str, Points]] = [
         ("loss", series(entries, "loss"), "{:.3g}", ()),
-        (dev, series(entries, "dev_score"), "{:.2f}", best),
+        ((done and done.dev_task) or "dev", series(entries, "dev_score"), "{:.2f}", best),
     ]
     return [curve(*part) for part in parts if len(part[1]) > 1]
 
@@ -267,7 +265,6 @@ def cosines(run: Run) -> dict[str, Any] | None:
     for k, values in groups.items():
         heights = densities[k] / tallest
         mean = float(values.mean())
-        [f"{x(at)} {-height:.1f}" for at, height in zip(places, heights, strict=True)]
         ridges.append(
             {
                 "label": f"{k} to {k + 1}",

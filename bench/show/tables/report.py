@@ -51,28 +51,31 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
 
 def score_grids(record: RunRecord) -> list[Grid]:
     """One for each suite, protocol and text form; the sub-datasets of a task stand indented below it."""
-    numbers = ("score", "sd", "n", "mean", "wmean", "Pearson")
-    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
-    made = []
-    for (suite, protocol, text), scores in by_form(record).items():
-        metrics = ", ".join(dict.fromkeys(result.metric for result in scores))
-        made.append(
-            grid(
-                columns,
-                [row for result in scores for row in _score_rows(result)],
-                title=f"{suite}: {metrics}, {protocol}{f' ({text})' if text else ''}",
-            )
+    numbers = [
+        Column(name, right=True) for name in ("score", "sd", "n", "mean", "wmean", "Pearson")
+    ]
+    return [
+        grid(
+            ["task", *numbers],
+            [row for result in scores for row in _score_rows(result)],
+            title=f"{suite}: {', '.join(dict.fromkeys(result.metric for result in scores))}, "
+            f"{protocol}{f' ({text})' if text else ''}",
         )
-    return made
+        for (suite, protocol, text), scores in by_form(record).items()
+    ]
 
 
 def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
     detail, places = result.detail, DECIMALS.get(result.metric, 2)
     pearson, subsets = detail.get("pearson"), detail.get("subsets")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
-    sd = "" if result.std is None else score(result.std, places)
-    more = (_number(value) for value in (detail.get("mean"), detail.get("wmean"), overall))
-    yield result.task, score(result.value, places), sd, str(result.n), *more
+    yield (
+        result.task,
+        score(result.value, places),
+        "" if result.std is None else score(result.std, places),
+        str(result.n),
+        *(_number(value) for value in (detail.get("mean"), detail.get("wmean"), overall)),
+    )
     parts = {
         "all pairs at once": detail.get("pooled"),
         **(subsets if isinstance(subsets, Mapping) else {}),
@@ -90,12 +93,11 @@ def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
 
 def recipe(record: RunRecord) -> Grid:
     """Every value with its source; those that the command set come first."""
-    ordered = sorted(
-        record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
-    )
     rows = [
         (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
-        for key, value in ordered
+        for key, value in sorted(
+            record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
+        )
     ]
     return grid(("value of", "is", Column("from", wrap=NARROWEST)), rows, title="recipe")
 
@@ -183,8 +185,11 @@ def overlap_grid(overlap: Any) -> Grid:
     if clean := dict.fromkeys(one.task for one in counts if one.exact + one.near == 0):
         rows.append(("none of " + ", ".join(clean), *[""] * 5))
     numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
-    columns: list[Column | str] = ["task", *(Column(name, right=True) for name in numbers)]
-    return grid(columns, rows, title="sentences of the evaluation sets that stand in the corpus")
+    return grid(
+        ["task", *(Column(name, right=True) for name in numbers)],
+        rows,
+        title="sentences of the evaluation sets that stand in the corpus",
+    )
 
 
 # --- what verify found ---
@@ -192,24 +197,28 @@ def overlap_grid(overlap: Any) -> Grid:
 
 def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
     """How many checks agree in each run; what differs and which scores could not be computed; what else was not checked."""
-    agree = [
-        [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
-        for report in reports
-    ]
-    columns: list[Column | str] = [
-        Column("run", wrap=30),
-        "result",
-        *(Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)),
-    ]
-    yield grid(columns, agree)
+    yield grid(
+        [
+            Column("run", wrap=30),
+            "result",
+            *(Column(kind, right=True, drop=i) for i, kind in enumerate(KINDS, 1)),
+        ],
+        [
+            [report.name, _result(report), *(f"{report.count(kind) or ''}" for kind in KINDS)]
+            for report in reports
+        ],
+    )
     wrong = [
         (report.name, finding.kind, finding.what, finding.why)
         for report in reports
         for finding in [*report.differences, *report.select(UNCHECKED, "score")]
     ]
     if wrong:
-        columns = ["run", "check", Column("of", wrap=16), Column("why", wrap=24)]
-        yield grid(columns, wrong, title="Differs, or cannot be computed")
+        yield grid(
+            ["run", "check", Column("of", wrap=16), Column("why", wrap=24)],
+            wrong,
+            title="Differs, or cannot be computed",
+        )
     unchecked = Counter(
         (finding.kind, finding.why)
         for report in reports
@@ -217,9 +226,8 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
         if finding.kind != "score"
     )
     if unchecked:
-        columns = ["check", Column("times", right=True), Column("why", wrap=24)]
         yield grid(
-            columns,
+            ["check", Column("times", right=True), Column("why", wrap=24)],
             [(kind, f"{count:,}", why) for (kind, why), count in sorted(unchecked.items())],
             title="Not checked",
         )
@@ -228,5 +236,4 @@ def report_grids(reports: Sequence[RunReport]) -> Iterator[Grid]:
 def _result(report: RunReport) -> str:
     if report.differences:
         return "differs"
-    checked = report.count() and not report.count("score", UNCHECKED)
-    return "agrees" if checked else "not checked"
+    return "agrees" if (report.count() and not report.count("score", UNCHECKED)) else "not checked"

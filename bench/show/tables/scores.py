@@ -33,17 +33,21 @@ def score_grid(
     number has its own ±, and with ``intervals`` everywhere.
     """
     ranked = [table.head, "±", difference_heading(table)] if table.head else []
-    columns = [Column("method", wrap=16), Column("n", right=True, lead=True)]
-    columns += [Column(name, right=True, drop=2) for name in table.columns if name != table.head]
-    columns += [Column(name, right=True, lead=True) for name in ranked if name]
-    columns += [Column(name, right=True, drop=1) for name in COSTS]
+    columns = [
+        Column("method", wrap=16),
+        Column("n", right=True, lead=True),
+        *(Column(name, right=True, drop=2) for name in table.columns if name != table.head),
+        *(Column(name, right=True, lead=True) for name in ranked if name),
+        *(Column(name, right=True, drop=1) for name in COSTS),
+    ]
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
-        ranks = _ranked(row, table) if ranked else []
         costs = (text for text, _ in cost_texts(row).values())
+        ranks = _ranked(row, table) if ranked else []
         rows.append([*_scores(row, table, intervals or not table.head), *ranks, *costs])
-        for label, cells in under(row):
-            rows.append([GridCell(text=f"  {label}", emphasis="dim"), "", *cells])
+        rows += [
+            [GridCell(text=f"  {label}", emphasis="dim"), "", *cells] for label, cells in under(row)
+        ]
     rows += [list(_scale_cells(row, other)) for other, row in scale]
     return grid(
         columns,
@@ -87,8 +91,10 @@ def _mean(cell: Cell | None, *, with_spread: bool) -> GridCell:
 def _scale_cells(row: Row, table: Table) -> list[GridCell]:
     """A row under the headings of another table."""
     name = " ".join(filter(None, (row_name(row, table), table.backbone, "(for scale)")))
-    cells = [GridCell(text=name), *_scores(row, table, not table.head)[1:]]
-    return [replace(cell, emphasis="dim") for cell in cells]
+    return [
+        replace(cell, emphasis="dim")
+        for cell in [GridCell(text=name), *_scores(row, table, not table.head)[1:]]
+    ]
 
 
 def _ranked(row: Row, table: Table) -> list[GridCell]:
@@ -105,13 +111,15 @@ def cost_texts(row: Row) -> dict[str, tuple[str, float | None]]:
     where it was not recorded), and the number itself."""
     cost = row.cost or Cost()
     seconds, tuning = cost.train_seconds, cost.tuning_seconds
-    texts = (
-        (short(cost.trainable_parameters), cost.trainable_parameters),
-        ("" if seconds is None else duration(seconds), seconds),
-        ("" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}", tuning),
-        (short(cost.peak_memory_bytes), cost.peak_memory_bytes),
-    )
-    return dict(zip(COSTS, texts, strict=True))
+    return {
+        "params": (short(cost.trainable_parameters), cost.trainable_parameters),
+        "train": ("" if seconds is None else duration(seconds), seconds),
+        "tuning": (
+            "" if tuning is None else f"{duration(tuning)}/{cost.tuning_trials or '?'}",
+            tuning,
+        ),
+        "memory": (short(cost.peak_memory_bytes), cost.peak_memory_bytes),
+    }
 
 
 def _settings(table: Table) -> Grid | None:
@@ -310,10 +318,12 @@ def as_csv(tables: Sequence[Table]) -> str:
 
 def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
     """One mapping per (row, task), with those keys of ``HEADING`` of which something is known, and others."""
-    for table in tables:
-        for row in table.rows:
-            for task, cell in zip(table.columns, row.cells, strict=True):
-                yield {**_row_facts(row, table), **_cell_facts(cell), "task": task}
+    return (
+        {**_row_facts(row, table), **_cell_facts(cell), "task": task}
+        for table in tables
+        for row in table.rows
+        for task, cell in zip(table.columns, row.cells, strict=True)
+    )
 
 
 def _row_facts(row: Row, table: Table) -> dict[str, Any]:
@@ -461,12 +471,11 @@ def items_grid(one: Disagreement) -> Grid:
     """A row for each item: its number in the data, gold, the values of both runs, and the texts
     where they are at hand."""
     _, task, protocol, form = one.key
-    title = f"{task}, {protocol}{f' ({form})' if form else ''}"
-    notes = [f"texts are not available: {one.no_texts}"] if one.no_texts else []
-    notes += [RANKS] if any(item.gold.place is not None for item in one.items) else []
-    numbers = [Column(name, right=True) for name in ("item", "gold", "A", "B")]
     return grid(
-        [*numbers, Column("texts", wrap=24)],
+        [
+            *(Column(name, right=True) for name in ("item", "gold", "A", "B")),
+            Column("texts", wrap=24),
+        ],
         [
             (
                 str(item.number),
@@ -475,8 +484,12 @@ def items_grid(one: Disagreement) -> Grid:
             )
             for item in one.items
         ],
-        title=f"{title}: {one.differ:,} of {one.n:,} items differ",
-        notes=notes,
+        title=f"{task}, {protocol}{f' ({form})' if form else ''}: "
+        f"{one.differ:,} of {one.n:,} items differ",
+        notes=[
+            *([f"texts are not available: {one.no_texts}"] if one.no_texts else []),
+            *([RANKS] if any(item.gold.place is not None for item in one.items) else []),
+        ],
     )
 
 
@@ -486,12 +499,15 @@ def _text(item: ItemValue) -> str:
 
 def as_data(disagreements: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
     """Schema ``bench.items/1``: numbers in full."""
-    tasks = [
-        {
-            name: value
-            for name, value in (one.key._asdict() | asdict(one)).items()
-            if name not in ("key", "no_texts")
-        }
-        for one in disagreements
-    ]
-    return {"schema": "bench.items/1", "runs": [first, second], "tasks": tasks}
+    return {
+        "schema": "bench.items/1",
+        "runs": [first, second],
+        "tasks": [
+            {
+                name: value
+                for name, value in (one.key._asdict() | asdict(one)).items()
+                if name not in ("key", "no_texts")
+            }
+            for one in disagreements
+        ],
+    }
