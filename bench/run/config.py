@@ -198,11 +198,10 @@ def _values_of(key: str, text: str) -> list[str]:
 
 def to_table(config: RunConfig) -> dict[str, Any]:
     """What differs from the defaults, as numbers, texts, lists and tables."""
-    default = RunConfig()
     table = {
         name: msgspec.to_builtins(getattr(config, name))
         for name in FIELDS
-        if getattr(config, name) != getattr(default, name)
+        if getattr(config, name) != getattr(RunConfig(), name)
     }
     if config.recipes:  # else a recipe file would decide
         table["backbones"] = list(config.backbones)
@@ -248,13 +247,12 @@ class Plan:
                     f"all runs of a plan need the same value of {key}", "set it in [common]"
                 )
 
-    def replaced(self, **values: Any) -> Plan:
+    def replaced(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
         """The plan with these fields in every run; recipe values are added to those of the runs."""
-        added = values.pop("overrides", {})
         return replace(
             self,
             runs=tuple(
-                replace(config, overrides={**config.overrides, **added}, **values)
+                replace(config, overrides={**config.overrides, **overrides}, **values)
                 for config in self.runs
             ),
         )
@@ -295,9 +293,11 @@ def toml_lines(values: Mapping[str, Any]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(toml_lines(value))} }}"
-    return json.dumps(value, ensure_ascii=False)
+    return (
+        f"{{ {', '.join(toml_lines(value))} }}"
+        if isinstance(value, Mapping)
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def with_recipes(config: RunConfig, typed: Container[str]) -> list[RunConfig]:

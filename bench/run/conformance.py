@@ -38,11 +38,10 @@ from bench.base.errors import (
     RunFailed,
     UnknownName,
 )
-from bench.data.corpora import KINDS
 from bench.data.sets import DataFolder
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
-from bench.run.plan import learns
+from bench.run.plan import COLUMNS_OF, learns
 from bench.run.plugins import Plugin
 from bench.run.recipes import check_entries, check_overrides, choose, fits, merge, read, variants_of
 from bench.run.search import check_key, dimension, with_values
@@ -85,8 +84,11 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
                 except BenchError as error:  # not every setting needs to have every variant
                     built = Finding("may be refused", name, AGREES, f"refused: {error.message}")
                 results.append(built)
-                shorter = OF_VARIANTS[:1] if setting == "none" else OF_VARIANTS
-                checks = shorter if built.kind == "can be built" and built.passed else ()
+                checks = tuple(
+                    one
+                    for one in checks
+                    if built.kind == "can be built" and built.passed and one in OF_VARIANTS
+                )
             results += [result_of(name, kind, partial(function, case)) for kind, function in checks]
     return once_each(results)
 
@@ -139,9 +141,6 @@ def tiny_backbone(folder: Path, *, prefix: int = 0) -> str:
     return str(folder)
 
 
-COLUMNS = {kind: names for names, kind in KINDS.items()}
-
-
 @dataclass
 class Case:
     """A method in one setting."""
@@ -185,8 +184,9 @@ class Case:
         texts: list[Any] = (
             SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
         )
-        shifted = [texts[i:] + texts[:i] for i in range(step, step + 3)]
-        columns: dict[str, Any] = dict(zip(COLUMNS[kind], shifted, strict=False))
+        columns: dict[str, Any] = {
+            name: texts[i:] + texts[:i] for i, name in enumerate(COLUMNS_OF[kind], step)
+        }
         if kind == "labelled":
             columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
         if kind == "graded":
@@ -251,17 +251,26 @@ def encode_elsewhere(case: Case) -> np.ndarray:
     files = [os.path.abspath(package)] if package.endswith(".py") else []
     case.folder.mkdir(parents=True, exist_ok=True)
     facts = (case.setting, case.backbone, dict(case.overrides))
-    job = (case.plugin.name, files, facts, str(case.folder))
-    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(job)],
+        [
+            sys.executable,
+            "-c",
+            SCRIPT,
+            json.dumps([case.plugin.name, files, facts, str(case.folder)]),
+        ],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": paths},
+        env={
+            **os.environ,
+            "PYTHONHASHSEED": "1",
+            "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+        },
         check=False,
     )
-    message = "".join(done.stderr.strip().splitlines()[-1:])[:200]
-    fail_if(done.returncode, f"another process cannot encode: {message}")
+    fail_if(
+        done.returncode,
+        "another process cannot encode: " + "".join(done.stderr.strip().splitlines()[-1:])[:200],
+    )
     return np.load(case.folder / "elsewhere.npy")
 
 
@@ -445,8 +454,12 @@ DIMENSIONS = 32
 
 def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
     """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated between two."""
-    digests = [hashlib.sha256(sentence.encode()).digest()[:8] for sentence in sentences]
-    rows = [np.random.default_rng([seed, *bits]).standard_normal(DIMENSIONS) for bits in digests]
+    rows = [
+        np.random.default_rng(
+            [seed, *hashlib.sha256(sentence.encode()).digest()[:8]]
+        ).standard_normal(DIMENSIONS)
+        for sentence in sentences
+    ]
     return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
 
 

@@ -269,9 +269,11 @@ def weights_of(run: PlannedRun) -> Weights | None:
     if FROZEN in run.plugin.cls.trains:
         trained, frozen = 2 * depth * hidden * recipe.get("prompt_length", 0) + hidden**2, trained
     head = vocabulary + hidden**2 if recipe.get("mlm") else 0
-    if recipe.get("freeze_lm_head"):
-        return Weights(layers, trained, frozen + head)
-    return Weights(layers, trained + head, frozen)
+    return (
+        Weights(layers, trained, frozen + head)
+        if recipe.get("freeze_lm_head")
+        else Weights(layers, trained + head, frozen)
+    )
 
 
 def estimate(
@@ -300,12 +302,17 @@ def estimate(
         seconds = trained_rows(recipe, rows, steps) / measured
         basis = "time from the speed of an earlier run"
     elif steps and weights:
-        seconds = training_seconds(run, weights, rows, steps, speed, chunk)
-        if device != "cpu":
-            seconds = max(seconds, steps * STEP_SECONDS)
+        seconds = max(
+            training_seconds(run, weights, rows, steps, speed, chunk),
+            0.0 if device == "cpu" else steps * STEP_SECONDS,
+        )
         if recipe.select_on != "last":
-            sentences = steps / recipe.eval_steps * DEV_SENTENCES.get(recipe.select_on, 3_000)
-            seconds += encoding_seconds(run, weights, sentences, speed)
+            seconds += encoding_seconds(
+                run,
+                weights,
+                steps / recipe.eval_steps * DEV_SENTENCES.get(recipe.select_on, 3_000),
+                speed,
+            )
     return Estimate(
         basis,
         steps,
@@ -369,11 +376,10 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
     if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
         forward += 2 * weights.layers * (2 if frozen and run.recipe.get("mlm") else 1)
     gradients = GRADIENT * weights.trained
-    peak = forward + gradients if chunk and chunk < rows else max(forward, gradients)
     return int(
         VALUE_AND_MOMENTS * weights.trained
         + VALUE * weights.frozen
-        + peak
+        + (forward + gradients if chunk and chunk < rows else max(forward, gradients))
         + PROCESS["cuda" if device.startswith("cuda") else "cpu"]
     )
 

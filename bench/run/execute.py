@@ -193,17 +193,19 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
     Raises RunFailed if trained weights are damaged: record and scores stay as they are.
     """
     record = store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
-    if record is not None and _has_weights(run, record):
-        problem = checkpoint_problem(record, store.folder(run.run_id))
-        if problem and record.training is not None:
+    if (
+        record is not None
+        and _has_weights(run, record)
+        and (problem := checkpoint_problem(record, store.folder(run.run_id)))
+    ):
+        if record.training is not None:
             raise RunFailed(
                 f"{problem}; the recorded scores stay as they are",
                 "the same command with --fresh trains it again and scores the new weights",
             )
-        if problem:
-            reporter.note(f"{problem}: made again, because nothing was trained")
-            forget(run, store, reporter)
-            record = None
+        reporter.note(f"{problem}: made again, because nothing was trained")
+        forget(run, store, reporter)
+        record = None
     if record is None:
         record = _new_record(run, config)
     elif run.backbone.title in ("", record.provenance.backbone.title):
@@ -231,8 +233,10 @@ def _unscored(
         if not is_scored(record, task, known):
             tasks.append(known)
         elif problem:
-            name = data_key(task.name, known.form, task.suite)
-            reporter.note(f"predictions are made again: {name} ({problem})")
+            reporter.note(
+                "predictions are made again: "
+                f"{data_key(task.name, known.form, task.suite)} ({problem})"
+            )
             shutil.rmtree(folder / VECTORS, ignore_errors=True)
             tasks.append(known)
     return tuple(tasks)
@@ -388,13 +392,12 @@ def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
     assert isinstance(method, TorchMethod) and run.corpus is not None
     context = method.context
 
-    def progress(done: int, total: int | None = None) -> None:
-        if context.should_stop():
-            raise Interrupted(
-                "stopped while tokenising the corpus; the same command starts that again"
-            )
-        context.reporter.advance(done, total=total)
-
+    progress = partial(
+        _advance,
+        context.reporter,
+        context.should_stop,
+        "stopped while tokenising the corpus; the same command starts that again",
+    )
     context.reporter.phase("tokenise")
     corpus = (
         as_text(run.corpus, progress=progress)
@@ -402,6 +405,19 @@ def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
         else tokenised(run.corpus, method.backbone, progress)
     )
     return partial(loop.train, method, corpus, context)
+
+
+def _advance(
+    reporter: Reporter,
+    should_stop: Callable[[], bool],
+    stopped: str,
+    rows: int,
+    total: int | None = None,
+) -> None:
+    """Report the rows of a corpus that are done. Raises Interrupted with the message ``stopped``."""
+    if should_stop():
+        raise Interrupted(stopped)
+    reporter.advance(rows, total=total)
 
 
 def tokenised(
@@ -536,8 +552,8 @@ def follow(
 
 def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
     with devices.stop_signals(insistent=False) as should_stop:
-        folder = store.folder(run.run_id)
-        prepared(build(run, config, SilentReporter(), folder, should_stop, ranks), run)()
+        method = build(run, config, SilentReporter(), store.folder(run.run_id), should_stop, ranks)
+        prepared(method, run)()
 
 
 # --- scores ---
@@ -564,16 +580,15 @@ def score(
         store.write_predictions(
             run.run_id, result.task, result.text, result.predictions, result.suite
         )
-        speed = before.encode_sentences_per_second
-        if vectors.encoded:
-            speed = round(vectors.encoded / max(vectors.seconds, 1e-9), 1)
         record = replace(
             record,
             scores=merge_scores(record.scores, result),
             cost=replace(
                 before,
                 eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
-                encode_sentences_per_second=speed,
+                encode_sentences_per_second=round(vectors.encoded / max(vectors.seconds, 1e-9), 1)
+                if vectors.encoded
+                else before.encode_sentences_per_second,
                 peak_memory_bytes=devices.peak_memory_bytes(device),
                 host_memory_bytes=devices.host_memory_bytes(),
             ),
@@ -601,12 +616,18 @@ def score(
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
         place = "builtin" if run.backbone.name == "builtin" else "folder"
         origin = "hub" if run.backbone.hub else "run" if run.backbone.trained else place
-        model = {"kind": origin, **vectors.shape_facts(), **about}
-        record = with_provenance(record, backbone=replace(record.provenance.backbone, model=model))
+        record = with_provenance(
+            record,
+            backbone=replace(
+                record.provenance.backbone,
+                model={"kind": origin, **vectors.shape_facts(), **about},
+            ),
+        )
     if failed:
         store.write(record)
-        kind = TasksFailed if record.scores else RunFailed
-        raise kind("; and ".join(error.message for error in failed), failed[0].hint)
+        raise (TasksFailed if record.scores else RunFailed)(
+            "; and ".join(error.message for error in failed), failed[0].hint
+        )
     return record
 
 
@@ -735,13 +756,13 @@ def with_overlap(
     if corpus is None or not scored:
         return about
 
-    def progress(rows: int) -> None:
-        if should_stop():
-            raise Interrupted(
-                "stopped while the corpus was compared with the evaluation data; the same command goes on"
-            )
-        reporter.advance(rows, total=len(corpus))
-
+    progress = partial(
+        _advance,
+        reporter,
+        should_stop,
+        "stopped while the corpus was compared with the evaluation data; the same command goes on",
+        total=len(corpus),
+    )
     reporter.phase("overlap")
     try:
         return replace(

@@ -88,14 +88,16 @@ class Batch:
     @property
     def worker(self) -> str:
         """The content of worker.sh."""
-        variables = sorted(worker_environment(self.target.cpus).items())
-        bench = [sys.executable, "-P", "-m", "bench", "run", "--wait", "--plain"]
         return WORKER.format(
             directory=shlex.quote(os.getcwd()),
-            variables="\n".join(f"export {key}={shlex.quote(value)}" for key, value in variables),
+            variables="\n".join(
+                f"export {key}={shlex.quote(value)}"
+                for key, value in sorted(worker_environment(self.target.cpus).items())
+            ),
             command=shlex.join(
                 [
-                    *bench,
+                    sys.executable,
+                    *("-P", "-m", "bench", "run", "--wait", "--plain"),
                     "--plan",
                     f"{self.folder}/plan.toml",
                     "--runs",
@@ -149,11 +151,9 @@ def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
 
 def queue(store: RunsFolder) -> dict[str, Job]:
     """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
-    jobs: dict[str, Job] = {}
-    for name, queued in (("slurm", _slurm_queue), ("ray", _ray_queue)):
-        if submitted := batches(store, name):
-            jobs |= queued(submitted)
-    return jobs
+    submitted = batches(store, "slurm")
+    of_slurm = _slurm_queue(submitted) if submitted else {}
+    return of_slurm | _ray_queue(batches(store, "ray"))
 
 
 def check(target: Target, connect: bool) -> None:
@@ -294,17 +294,16 @@ def _slurm_script(batch: Batch) -> str:
         "mem": target.memory,
         **dict(target.options),
     }
-    lines = [
-        f"#SBATCH --{key}" + (f"={_quoted(str(value))}" if value else "")
-        for key, value in options.items()
-        if value is not None
-    ]
-    submitted = shlex.join(_submission(batch, 0, len(batch.runs))).replace("\n", " ")
     return "\n".join(
         [
             "#!/bin/sh",
-            *lines,
-            f"# submitted as: {submitted}",
+            *(
+                f"#SBATCH --{key}" + (f"={_quoted(str(value))}" if value else "")
+                for key, value in options.items()
+                if value is not None
+            ),
+            "# submitted as: "
+            + shlex.join(_submission(batch, 0, len(batch.runs))).replace("\n", " "),
             SCRIPT.format(
                 folder=shlex.quote(str(batch.folder)),
                 runs=shlex.quote(str(batch.folder.parents[1])),
@@ -385,12 +384,11 @@ def _slurm_queue(batches: Mapping[Path, Sequence[str]]) -> dict[str, Job]:
         folder = by_name[batch_name]
         run_id = batches[folder][int(first) + int(index)]
         waits = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-        detail = f"({why})" if waits and why != "None" else node and f"on {node}"
         jobs[run_id] = Job(
             engine="slurm",
             state="queued" if waits else "running",
             name=name,
-            detail=detail,
+            detail=f"({why})" if waits and why != "None" else node and f"on {node}",
             cancel=f"scancel {name}",
             log=folder / "logs" / f"{run_id}.log",
         )

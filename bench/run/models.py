@@ -76,15 +76,14 @@ def check_prompts(prompts: Mapping[str, str], suites: Sequence[str]) -> None:
     """Raises UnknownName for a prompt whose name is neither a task nor a suite that is scored."""
     chosen = [suite(name) for name in expand_suites(suites)] if prompts else []
     known = [one.name for one in chosen] + [task.name for one in chosen for task in one.tasks]
-    for name in prompts:
-        if name not in known:
-            raise UnknownName(
-                "task",
-                name,
-                known,
-                "among those to be scored",
-                "bench suites NAME lists its tasks",
-            )
+    if strange := [name for name in prompts if name not in known]:
+        raise UnknownName(
+            "task",
+            strange[0],
+            known,
+            "among those to be scored",
+            "bench suites NAME lists its tasks",
+        )
 
 
 def find_model(
@@ -138,8 +137,11 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
     otherwise, it is scored as they do."""
     path = Path(text).expanduser()
     folder = path if (path / "run.json").is_file() else None
-    is_id = bool(text) and os.sep not in text and not path.exists()
-    if is_id and any(run_id.startswith(text) for run_id in runs.ids()):
+    if (
+        os.sep not in text
+        and not path.exists()
+        and any(run_id.startswith(text) for run_id in runs.ids())
+    ):
         folder = runs.record_file(text).parent
     if folder is not None:
         if overrides:
@@ -176,8 +178,12 @@ def plan_model(
     )
     plugins = [Path(file) for file in config.plugins]
     if model.run is None:
-        made = model.plugin and Registry({model.method: model.plugin}, ())
-        return plan.make(config, made or discover(plugins), data, ready)
+        return plan.make(
+            config,
+            Registry({model.method: model.plugin}, ()) if model.plugin else discover(plugins),
+            data,
+            ready,
+        )
     if config.fresh:
         raise BenchError(
             f"--fresh: {model.run} is a run, and would be trained again", "leave --fresh out"
@@ -292,9 +298,11 @@ def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> 
     if dimension not in (None, array.shape[1]):
         return f"{array.shape[1]} dimensions, {dimension} before"
     bad = np.flatnonzero(~(np.abs(array) <= np.finfo(np.float32).max).all(axis=1))
-    if not len(bad):
-        return ""
-    return f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'"
+    return (
+        f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'"
+        if len(bad)
+        else ""
+    )
 
 
 def _from_torch(value: Any) -> Any:
@@ -529,8 +537,7 @@ class VectorsModel(ObjectModel):
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
         """Raises BenchError for missing texts: which, and how many."""
-        lacking = [text for text in texts if text not in cls.row_of]
-        if lacking:
+        if lacking := [text for text in texts if text not in cls.row_of]:
             raise BenchError(
                 f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: "
                 + ", ".join(repr(text[:60]) for text in lacking[:3]),
@@ -583,13 +590,13 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
             f"--key-env {options.key_env}: the environment has no such variable",
             f"export {options.key_env}=...",
         )
-    default_key = "OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"
     values = {"address": address, "model": options.model, "dimensions": options.dimensions}
     return external_plugin(
         ServerModel,
         options.model,
         batch=options.batch,
-        key_env=options.key_env or default_key,
+        key_env=options.key_env
+        or ("OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"),
         defaults={key: Value(value, "given") for key, value in values.items() if value},
     )
 
@@ -606,8 +613,9 @@ class ServerModel(ExternalModel):
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
         """The sha256 of address, model and dimensions, which also names the cache."""
-        identity = [recipe["address"], recipe["model"], recipe.get("dimensions")]
-        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([recipe["address"], recipe["model"], recipe.get("dimensions")]).encode()
+        ).hexdigest()
 
     @classmethod
     def cache_folder(cls) -> Path:
@@ -636,8 +644,9 @@ class ServerModel(ExternalModel):
                 part = new[start : start + self.batch]
                 store.add(part, self.request)
                 self.dimension = int(store.first(1).shape[1])
-                done = len(texts) - len(new) + start + len(part)
-                self.context.reporter.advance(done, total=len(texts))
+                self.context.reporter.advance(
+                    len(texts) - len(new) + start + len(part), total=len(texts)
+                )
             return store(texts)
 
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
@@ -648,8 +657,9 @@ class ServerModel(ExternalModel):
         if known is None:
             return int(store.first(1).shape[1]) or None
         (now,), (before,) = self.request([known]), store([known])
-        norms = np.linalg.norm(now) * np.linalg.norm(before)
-        if now.shape != before.shape or now @ before < SAME * norms:
+        if now.shape != before.shape or now @ before < SAME * (
+            np.linalg.norm(now) * np.linalg.norm(before)
+        ):
             raise RunFailed(
                 f"{self.recipe['address']} now returns another vector for '{known[:60]}' "
                 "than the one in the cache: has its model changed?",

@@ -169,8 +169,13 @@ def make_all(
         key = config.suites, config.text
         if key not in scored:
             scored[key] = _scored(*key, data)
-        recipes = {one.method: one for one in map(read_custom, map(Path, config.recipes))}
-        planner = _Planner(config, scored[key], data, ready, recipes)
+        planner = _Planner(
+            config,
+            scored[key],
+            data,
+            ready,
+            recipes={one.method: one for one in map(read_custom, map(Path, config.recipes))},
+        )
         for name, variant in config.named:
             plugin = registry[name]
             for backbone in planner.backbones(plugin):
@@ -310,8 +315,11 @@ class _Planner:
             notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
         if config.setting is None and len(cls.settings) > 1:
             notes.append(f"setting {setting} (no --setting was given)")
-        of_check = {"select_on": Value("captions dev", "only the suite check is scored")}
-        implied = of_check if setting != NOT_TRAINED and config.suites == ("check",) else {}
+        implied = (
+            {"select_on": Value("captions dev", "only the suite check is scored")}
+            if setting != NOT_TRAINED and config.suites == ("check",)
+            else {}
+        )
         if custom is not None:
             check_values(cls, custom.values, f"--recipe {custom.file}")
             implied |= custom.values
@@ -358,13 +366,13 @@ class _Planner:
             rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(budget.unit, 0)  # of a step
             if 0 < (recipe.get("max_steps") or 0) * rows < budget.amount:
                 notes.append(f"max_steps={recipe.max_steps} ends the training before the budget")
-        expect = None  # the number that the paper prints, where recipe and corpus are just those of its entry
-        if (
-            printed
+        expect = (  # the number that the paper prints, where recipe and corpus are just those of its entry
+            printed.expect
+            if printed
             and not (trained and config.corpus not in (None, printed.corpus))
             and dict(recipe) == dict(merge(cls, printed, printed.variant, {}, trained=trained))
-        ):
-            expect = printed.expect
+            else None
+        )
         run = PlannedRun(
             plugin=plugin,
             variant=variant,
@@ -553,8 +561,11 @@ def opened(name: str, requested: bool, data: DataFolder, scored: Sequence[KnownT
     on this machine."""
     name = HUB_CORPORA.get(name, name)
     if name == TARGET:
-        absent = data.later is not None and data.later.pending
-        return AbsentCorpus(TARGET, ("sentence",), 0) if absent else target_corpus(scored)
+        return (
+            AbsentCorpus(TARGET, ("sentence",), 0)
+            if data.later is not None and data.later.pending
+            else target_corpus(scored)
+        )
     if name == STSB_TRAIN:
         return stsb_train(data)
     if name.startswith(PREFIX):
@@ -582,8 +593,10 @@ def stsb_train(data: DataFolder) -> Corpus:
 
 def _of_hub(name: str, data: DataFolder) -> Corpus:
     if data.later is None or is_here(name):
-        say = getattr(data.fetcher, "say", silent)
-        return Corpus(*hub_corpus(name, offline=data.offline, say=say), default_cache())
+        return Corpus(
+            *hub_corpus(name, offline=data.offline, say=getattr(data.fetcher, "say", silent)),
+            default_cache(),
+        )
     wanted = HubName.of(name)
     data.later.note(
         Pending(
@@ -699,8 +712,13 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         notes += (
             f"the code of {plugin.name} has changed since this run was made; its vectors may differ",
         )
-    recipe = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
-    return TrainedRun(record, folder, plugin, Recipe(recipe), notes)
+    return TrainedRun(
+        record,
+        folder,
+        plugin,
+        Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}),
+        notes,
+    )
 
 
 def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:

@@ -143,13 +143,15 @@ def from_file(file: Path) -> list[Plugin]:
 
 def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
     """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
-    classes = [loaded]
-    if inspect.ismodule(loaded):
-        classes = [
+    classes = (
+        [
             cls
             for cls in filter(inspect.isclass, vars(loaded).values())
             if cls.__module__ == loaded.__name__
         ]
+        if inspect.ismodule(loaded)
+        else [loaded]
+    )
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
         if not re.fullmatch("[a-z0-9-]+", str(cls.name)):

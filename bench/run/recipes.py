@@ -141,8 +141,10 @@ def _whole(
     whole: dict[str, Any] = {"values": {}, "facts": {}}
     for table in (*common, recipe):
         if all(fits(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")):
-            both = {key: whole[key] | _triples(table.get(key, {})) for key in ("values", "facts")}
-            whole |= {**table, **both}
+            whole |= {
+                **table,
+                **{key: whole[key] | _triples(table.get(key, {})) for key in ("values", "facts")},
+            }
     return {**whole, "file": file}
 
 
@@ -191,8 +193,11 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
                 f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
                 "--seeds 1-5, or other seeds that the search did not use",
             )
-        same = self.search.get("plugin", plugin) == plugin
-        return [] if same else [f"the code of {self.method} has changed since {name}"]
+        return (
+            []
+            if self.search.get("plugin", plugin) == plugin
+            else [f"the code of {self.method} has changed since {name}"]
+        )
 
 
 def read_custom(file: Path) -> CustomRecipe:

@@ -136,7 +136,6 @@ def runs_of(
     checkpoint is that checkpoint; ``released``: so is every row with a known one, and what would be trained is left out.
     Raises BenchError for a filter or a backbone that fits no row.
     """
-    drawn = [one for one in figure_runs() if one.part == part]
     printed = {row.first.backbone for row in printed_rows(part)} or {
         name for one in figure_runs() for name in one.backbones
     }
@@ -145,7 +144,7 @@ def runs_of(
         for row in printed_rows(part, filters)
         for place in _places(row.first.backbone, printed, backbones)
     ]
-    for one in drawn:
+    for one in [one for one in figure_runs() if one.part == part]:
         places = [place for name in one.backbones for place in _places(name, printed, backbones)]
         runs += _of_figure(one, places, registry, released)
     if backbones and not runs:
@@ -171,8 +170,11 @@ def together(runs: Sequence[TableRun]) -> tuple[TableRun, ...]:
         if earlier is not run:
             earlier.rows += run.rows
             for name in ("suites", "notes", "instead_of"):
-                both = getattr(earlier, name) + getattr(run, name)
-                setattr(earlier, name, tuple(dict.fromkeys(both)))
+                setattr(
+                    earlier,
+                    name,
+                    tuple(dict.fromkeys(getattr(earlier, name) + getattr(run, name))),
+                )
     listed = tuple(merged.values())
     for run in listed:
         if run.on is not None:
@@ -208,8 +210,13 @@ def printed_rows(part: Part, filters: Sequence[str] = ()) -> list[Row]:
 def _fits(row: Row, word: str) -> bool:
     first = row.first
     means = meaning(first.method, first.variant, first.setting, first.backbone)
-    by = "own" if first.own_result else "copied"
-    names = {first.setting, first.method, means.method, means.name, by}
+    names = {
+        first.setting,
+        first.method,
+        means.method,
+        means.name,
+        "own" if first.own_result else "copied",
+    }
     return word.lower() in names or word.lower() in first.label.lower()
 
 
@@ -234,8 +241,11 @@ def _of_figure(
                 instead_of=() if own else instead_of,
                 notes=(drawn.open,) if drawn.open else (),
             )
-            plain = released and not variant and not changes
-            checkpoint = released_as(method, setting, backbone) if plain else None
+            checkpoint = (
+                released_as(method, setting, backbone)
+                if released and not variant and not changes
+                else None
+            )
             made.append(run if checkpoint is None else _from_checkpoint(run, checkpoint))
     return made
 
@@ -333,8 +343,10 @@ def with_set(
 def in_order(runs: Sequence[TableRun]) -> list[TableRun]:
     """Every run that can be done, each after the one that it needs."""
     runnable = [run for run in runs if not run.why_not]
-    every = dict.fromkeys([*(run.on for run in runnable if run.on), *runnable])
-    return sorted(every, key=lambda run: run.on is not None)
+    return sorted(
+        dict.fromkeys([*(run.on for run in runnable if run.on), *runnable]),
+        key=lambda run: run.on is not None,
+    )
 
 
 def seeds_of(run: TableRun, runs: Sequence[TableRun], chosen: Sequence[int]) -> tuple[int, ...]:

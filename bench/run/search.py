@@ -398,8 +398,10 @@ def _identity(study: Study) -> dict[str, Any]:
         for method, facts in content.pop("methods").items()
         for key, fact in facts.items()
     }
-    differing = {"name", "trials", "created", "command", "overlap", "suites"}
-    return {key: content[key] for key in content.keys() - differing}
+    return {
+        key: content[key]
+        for key in content.keys() - {"name", "trials", "created", "command", "overlap", "suites"}
+    }
 
 
 # --- its trials ---
@@ -513,9 +515,11 @@ class Worker:
             runs = self.jobs[trial.method].trial_runs(
                 trial.values, f"{self.study.name}, trial {trial.number}"
             )
-            watch: Reporter = reporter
-            if self.study.pruner != "none" and trial.number != RECIPE:
-                watch = PruningReporter(reporter, self._open(trial))
+            watch: Reporter = (
+                PruningReporter(reporter, self._open(trial))
+                if self.study.pruner != "none" and trial.number != RECIPE
+                else reporter
+            )
             for run in runs:
                 record, _ = execute(run, store, self.options, watch)
                 watch = reporter  # the pruner sees the first seed
@@ -579,8 +583,11 @@ class Worker:
         if state.state.is_finished():
             return msgspec.convert(state.user_attrs[RESULT], Trial)
         space = self.jobs[method].space
-        values = {key: space[key].rounded(value) for key, value in state.params.items()}
-        return Trial(method=method, number=state.number, values=values)
+        return Trial(
+            method=method,
+            number=state.number,
+            values={key: space[key].rounded(value) for key, value in state.params.items()},
+        )
 
     def _open(self, trial: Trial) -> Any:
         """Optuna's object of a trial."""
@@ -601,9 +608,10 @@ class Worker:
 
     def _remove_weights(self, trial: Trial) -> None:
         """Remove what an ended trial trained: it is not used again, and it is as large as the model."""
-        folder = self.trial_folder(trial.method, trial.number)
         for run_id, name in product(trial.runs, (CHECKPOINT, VECTORS, "state")):
-            shutil.rmtree(folder / run_id / name, ignore_errors=True)
+            shutil.rmtree(
+                self.trial_folder(trial.method, trial.number) / run_id / name, ignore_errors=True
+            )
 
 
 @dataclass
