@@ -241,11 +241,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Raises BenchError where the runs disagree on a field of the whole command."""
-        for key in SHARED:
-            if len({getattr(config, key) for config in self.runs}) > 1:
-                raise BenchError(
-                    f"all runs of a plan need the same value of {key}", "set it in [common]"
-                )
+        if mixed := [k for k in SHARED if len({getattr(config, k) for config in self.runs}) > 1]:
+            raise BenchError(
+                f"all runs of a plan need the same value of {mixed[0]}", "set it in [common]"
+            )
 
     def replaced(self, *, overrides: Mapping[str, str] = {}, **values: Any) -> Plan:
         """The plan with these fields in every run; recipe values are added to those of the runs."""

@@ -187,10 +187,11 @@ class Case:
         columns: dict[str, Any] = {
             name: texts[i:] + texts[:i] for i, name in enumerate(COLUMNS_OF[kind], step)
         }
-        if kind == "labelled":
-            columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
-        if kind == "graded":
-            columns["score"] = [[i % 3 / 2] for i in range(len(SENTENCES))]
+        numbers: dict[str, Any] = {
+            "labelled": {"label": [[i % 3] for i in range(len(SENTENCES))]},
+            "graded": {"score": [[i % 3 / 2] for i in range(len(SENTENCES))]},
+        }
+        columns |= numbers.get(kind, {})
         return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
 
 
@@ -454,12 +455,8 @@ DIMENSIONS = 32
 
 def stand_in(sentences: Sequence[str], seed: int = 0) -> np.ndarray:
     """(n, DIMENSIONS) float32 from a hash of each sentence: the same for one sentence, unrelated between two."""
-    rows = [
-        np.random.default_rng(
-            [seed, *hashlib.sha256(sentence.encode()).digest()[:8]]
-        ).standard_normal(DIMENSIONS)
-        for sentence in sentences
-    ]
+    digests = [hashlib.sha256(sentence.encode()).digest()[:8] for sentence in sentences]
+    rows = [np.random.default_rng([seed, *bits]).standard_normal(DIMENSIONS) for bits in digests]
     return np.array(rows, dtype=np.float32).reshape(len(rows), DIMENSIONS)
 
 

@@ -370,9 +370,12 @@ def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None 
     hidden, half = sizes["hidden_size"], run.precision in ("bf16", "fp16")
     frozen = FROZEN in run.plugin.cls.trains
     of_hidden, of_inner = STORED["frozen" if frozen else "trained", "half" if half else "full"]
-    number = of_hidden * hidden + of_inner * sizes.get("intermediate_size", 4 * hidden)
     tokens = min(rows, chunk or rows) * _views(run) * run.recipe.max_seq_length
-    forward = tokens * sizes["num_hidden_layers"] * number
+    forward = (
+        tokens
+        * sizes["num_hidden_layers"]
+        * (of_hidden * hidden + of_inner * sizes.get("intermediate_size", 4 * hidden))
+    )
     if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
         forward += 2 * weights.layers * (2 if frozen and run.recipe.get("mlm") else 1)
     gradients = GRADIENT * weights.trained

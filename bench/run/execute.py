@@ -139,8 +139,15 @@ def execute(
                 )
                 store.write(record)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
-            record = replace(record, status="interrupted")
-            record = score(method, run, store, record, tasks, reporter, should_stop)
+            record = score(
+                method,
+                run,
+                store,
+                replace(record, status="interrupted"),
+                tasks,
+                reporter,
+                should_stop,
+            )
             record = replace(record, status="finished", error=None)
             store.write(record)
         (folder / TRACEBACK).unlink(missing_ok=True)

@@ -156,8 +156,7 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
             "a folder with config.json and model.safetensors, a hub name, a run, "
             "vectors:FILE.npz, or a server's address",
         )
-    released = find_checkpoint(text)
-    if released is not None and released.hub == text.partition("@")[0]:
+    if (released := find_checkpoint(text)) and released.hub == text.partition("@")[0]:
         values = {key: one_value(value) for key, value in released.set.items()} | overrides
         if released.ours == PRETRAINED or values.keys() == released.set.keys():
             return Model(text, released.ours, text, values)
@@ -257,10 +256,13 @@ def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> 
     short = public_name(name).strip()[:60] or "model"
     if short == "builtin":
         raise BenchError("builtin is the name of the backbone inside this package", "another name")
-    attributes |= {"__module__": base.__module__, "own_backbone": short}
     return Plugin(
         base.name,
-        type(base.__name__, (base,), attributes),
+        type(
+            base.__name__,
+            (base,),
+            {**attributes, "__module__": base.__module__, "own_backbone": short},
+        ),
         "bench",
         __version__,
         hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest(),

@@ -585,9 +585,13 @@ def stsb_train(data: DataFolder) -> Corpus:
         pairs = read_sts(data, "STS-B", text="any", split="train")
     except NotFetchedYet:
         return AbsentCorpus(STSB_TRAIN, COLUMNS_OF["graded"], 5_749)
-    rows = zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True)
     table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([COLUMNS_OF["graded"], *rows])
+    csv.writer(table, lineterminator="\n").writerows(
+        [
+            COLUMNS_OF["graded"],
+            *zip(pairs.sentences1, pairs.sentences2, (pairs.gold / 5).tolist(), strict=True),
+        ]
+    )
     return written_corpus(STSB_TRAIN, ".csv", table.getvalue())
 
 
@@ -707,17 +711,14 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
             f"{record.run_id}: {problem}",
             AGAIN_FRESH if trains and record.training is not None else AGAIN,
         )
-    notes = registry.warnings
-    if made_by.sha256 not in (None, plugin.sha256):
-        notes += (
-            f"the code of {plugin.name} has changed since this run was made; its vectors may differ",
-        )
+    changed = made_by.sha256 not in (None, plugin.sha256)
+    note = f"the code of {plugin.name} has changed since this run was made; its vectors may differ"
     return TrainedRun(
         record,
         folder,
         plugin,
         Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}),
-        notes,
+        registry.warnings + ((note,) if changed else ()),
     )
 
 

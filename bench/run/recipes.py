@@ -463,8 +463,12 @@ def check_entries(method: type[Method], recipes: Sequence[Entry]) -> None:
             raise UnknownName("setting", entry.setting, method.settings, where)
         if entry.variant and entry.variant not in variants_of(method):
             raise UnknownName("variant", entry.variant, variants_of(method), where)
-        parts = ", ".join(filter(None, [entry.setting, entry.backbone, entry.variant]))
-        check_values(method, entry.values, f"{entry.file}: recipe for {parts}")
+        check_values(
+            method,
+            entry.values,
+            f"{entry.file}: recipe for "
+            + ", ".join(filter(None, [entry.setting, entry.backbone, entry.variant])),
+        )
 
 
 def check_values(method: type[Method], values: Mapping[str, Value], where: str) -> None:

@@ -145,8 +145,12 @@ def runs_of(
         for place in _places(row.first.backbone, printed, backbones)
     ]
     for one in [one for one in figure_runs() if one.part == part]:
-        places = [place for name in one.backbones for place in _places(name, printed, backbones)]
-        runs += _of_figure(one, places, registry, released)
+        runs += _of_figure(
+            one,
+            [place for name in one.backbones for place in _places(name, printed, backbones)],
+            registry,
+            released,
+        )
     if backbones and not runs:
         raise BenchError(
             f"--backbone {','.join(backbones)}: no chosen row of {part.name} has it", part.command
@@ -375,8 +379,14 @@ def plan_runs(
     for run in runs:
         run.planned, run.error = (), None
         try:
-            configs = _configs(run, seeds_of(run, runs, config.seeds), config, store)
-            run.planned = tuple(make_all(configs, registry, data, ready))
+            run.planned = tuple(
+                make_all(
+                    _configs(run, seeds_of(run, runs, config.seeds), config, store),
+                    registry,
+                    data,
+                    ready,
+                )
+            )
         except BenchError as error:
             run.error = error
     return [planned for run in runs for planned in run.planned]
