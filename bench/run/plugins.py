@@ -143,7 +143,7 @@ def from_file(file: Path) -> list[Plugin]:
 
 def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
     """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
-    classes = (
+    classes: list[Any] = (
         [
             cls
             for cls in filter(inspect.isclass, vars(loaded).values())
