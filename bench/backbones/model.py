@@ -156,8 +156,9 @@ class Backbone:
         ties the two). Raises BenchError where the checkpoint has no head, or for a family whose head is not known here.
         """
         head = head_of(self._masked_lm(), self.family)
-        embeddings = self.encoder.get_input_embeddings().weight
-        head.decoder.weight = nn.Parameter(embeddings.detach().clone().float())
+        head.decoder.weight = nn.Parameter(
+            self.encoder.get_input_embeddings().weight.detach().clone().float()
+        )
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
@@ -203,8 +204,7 @@ class MaskedLM(nn.Module):
         self.model = model.requires_grad_(False)
 
     def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
-        logits: Tensor = self.model(input_ids=ids_nT, attention_mask=mask_nT).logits
-        return logits
+        return self.model(input_ids=ids_nT, attention_mask=mask_nT).logits  # type: ignore[no-any-return]
 
 
 # --- the masked-language-modelling head of a pretrained model, cut out: one interface for the heads of all families ---

@@ -198,8 +198,12 @@ def compare_runs(
         raise BenchError(problem, "name finished runs")
     if isinstance(baseline, Result):
         baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
-    options = tables.TableOptions(baseline=baseline, together=together)
-    return Tables(tables.compare_runs([result.run for result in results.values()], options))
+    return Tables(
+        tables.compare_runs(
+            [result.run for result in results.values()],
+            tables.TableOptions(baseline=baseline, together=together),
+        )
+    )
 
 
 def load_runs(folder: PathLike = None) -> Results:
@@ -228,8 +232,11 @@ def load_run(
 
     Raises BenchError where there is no such run, or it has no model (it scored an object, vectors or a server).
     """
-    reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    trained = find_run(reference, RunsFolder(_path(runs)), _files(plugins))
+    trained = find_run(
+        str(run.folder) if isinstance(run, Result) else os.fspath(run),
+        RunsFolder(_path(runs)),
+        _files(plugins),
+    )
     for note in trained.notes:
         warnings.warn(note, stacklevel=2)
     return LoadedRun(

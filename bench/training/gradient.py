@@ -98,8 +98,8 @@ def batch_of(
     views = method.collate(
         {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}, rows, epoch
     )
-    masks = (view["attention_mask"] for view in views if "attention_mask" in view)
-    return Batch(views, step, rows=rows, tokens=sum(int(mask.sum()) for mask in masks))
+    tokens = sum(int(view["attention_mask"].sum()) for view in views if "attention_mask" in view)
+    return Batch(views, step, rows=rows, tokens=tokens)
 
 
 def part_of(batch: Batch, positions: Rows) -> Batch:
