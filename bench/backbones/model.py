@@ -217,8 +217,10 @@ def head_of(model: Any, family: str) -> Any:
     Raises BenchError where it is not known.
     """
     if family == "distilbert":
-        transform = nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm)
-        parts = transform, model.vocab_projector
+        parts = (
+            nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm),
+            model.vocab_projector,
+        )
     elif family == "modernbert":
         parts = model.head, model.decoder
     elif family == "electra":

@@ -194,8 +194,10 @@ def compare_runs(
     results = {result.run_id: result for result in _results(what, RunsFolder(_path(runs)))}
     unfinished = [run for run, result in results.items() if result.record.status != "finished"]
     if unfinished or not results:
-        problem = f"not finished: {', '.join(unfinished)}" if unfinished else "no run was named"
-        raise BenchError(problem, "name finished runs")
+        raise BenchError(
+            f"not finished: {', '.join(unfinished)}" if unfinished else "no run was named",
+            "name finished runs",
+        )
     if isinstance(baseline, Result):
         baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
     return Tables(
@@ -397,8 +399,12 @@ class Result:
             for label, score in named:
                 if same(name) == same(label):
                     return score
-        known = [label for label, score in named if ("/" in label) == (score.task == AVERAGE)]
-        raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
+        raise UnknownName(
+            "task",
+            task,
+            [label for label, score in named if ("/" in label) == (score.task == AVERAGE)],
+            f"among the scores of {self.run_id}",
+        )
 
     def predictions(self, task: str) -> dict[str, np.ndarray]:
         """The predictions of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and other

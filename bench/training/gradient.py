@@ -245,7 +245,7 @@ def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tens
     """
     whole: Sequence[Tensor] = [view.detach() for view in views]
     if isinstance(ranks, Ranks):
-        sizes = ranks.sizes(batch.whole or ranks.total(batch.size))
+        sizes = ranks.sizes(batch.whole or sum(ranks.gather(batch.size)))
         lengths = iter(ranks.largest([length for view in views for length in view.shape[1:]]))
         for_all = [[next(lengths) for _ in view.shape[1:]] for view in views]
         same = [

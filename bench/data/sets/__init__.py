@@ -769,8 +769,10 @@ class DataFolder:
                 f"--data DIR or BENCH_DATA; {hint}",
                 wanted.name,
             )
-        homes = [wanted.homes[text]] if text in wanted.homes else wanted.places
-        files = [f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes]
+        files = [
+            f"{home}/{wanted.files[0].path}".removeprefix("./")
+            for home in ([wanted.homes[text]] if text in wanted.homes else wanted.places)
+        ]
         return DataMissing(
             f"{wanted.name}: not found in {self.root}; looked for {' or '.join(files)}",
             hint,
