@@ -440,9 +440,11 @@ def check_mlm_head(path: Path | None) -> None:
 def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
     """("bert" or "roberta", whichever the family takes after; hidden size), where a config says both."""
     family, hidden = FAMILIES.get(str(config.get("model_type"))), config.get("hidden_size")
-    if family is None or not isinstance(hidden, int):
-        return None
-    return ("roberta" if family.offset else "bert"), hidden
+    return (
+        None
+        if family is None or not isinstance(hidden, int)
+        else ("roberta" if family.offset else "bert", hidden)
+    )
 
 
 def own_dropout(config: Mapping[str, Any]) -> float | None:

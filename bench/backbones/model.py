@@ -108,9 +108,11 @@ class Backbone:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        return self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]  # type: ignore[no-any-return]
+        return (
+            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+            if texts
+            else []
+        )
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
         """More than twice as fast (benchmarks/tokenising.py): transformers also wraps the offsets and masks of every sentence."""

@@ -252,9 +252,11 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
             wanted,
             f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
         )
-    if not file.varies:  # only white space differs
-        return Found(file, path, ANY, file.forms[ANY].sha256, text)
-    return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+    return (
+        Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+        if file.varies  # else only white space differs
+        else Found(file, path, ANY, file.forms[ANY].sha256, text)
+    )
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
