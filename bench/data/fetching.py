@@ -325,14 +325,14 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
     )
 
 
-def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
+def check_network(urls: Iterable[str]) -> None:
     """Raises FetchFailed if none of these servers answers a request for its front page, whatever the answer is."""
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
     for parts in dict.fromkeys(urllib.parse.urlsplit(url)[:2] for url in urls):
         try:
-            get_session().head("{}://{}/".format(*parts), timeout=seconds)
+            get_session().head("{}://{}/".format(*parts), timeout=8.0)
             return
         except Exception as error:  # the client's own HTTP library has errors of its own
             problems[parts[1]] = innermost(error)
