@@ -94,8 +94,9 @@ class Reference:
     @property
     def short(self) -> str:
         """The part of the name in a run's id."""
-        name = Path(self.name).name or "model"
-        return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60]
+        return "".join(
+            c if c.isalnum() or c in "._-" else "-" for c in (Path(self.name).name or "model")
+        )[:60]
 
     def config(self) -> dict[str, Any]:
         """The model's config with BERT's names for its sizes; empty where the files are not here yet."""
@@ -470,8 +471,13 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
             f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
             "--allow-pickle reads only the tensors in it and stores them as safetensors",
         )
-    patterns = [*FILES, *weights, *(f"*/{pattern}" for pattern in weights)]
-    return sorted(filter_repo_objects(files, allow_patterns=patterns, ignore_patterns=list(NOT)))
+    return sorted(
+        filter_repo_objects(
+            files,
+            allow_patterns=[*FILES, *weights, *(f"*/{pattern}" for pattern in weights)],
+            ignore_patterns=list(NOT),
+        )
+    )
 
 
 PARAMETERS = {

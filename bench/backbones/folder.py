@@ -109,10 +109,16 @@ def weights_hash(path: Path) -> str:
 
     For a sentence-transformers folder also over what its modules say about pooling, normalisation and length.
     """
-    folders = [folder for folder in {path, *_modules(path)} if folder.is_dir()]
-    files = [file for folder in folders for file in folder.iterdir() if file.is_file()]
-    kinds = {*SETTINGS, ".safetensors"}
-    return files_sha256((f for f in files if f.suffix in kinds and f.name not in ABOUT), path)
+    files = [
+        file
+        for folder in {path, *_modules(path)}
+        if folder.is_dir()
+        for file in folder.iterdir()
+        if file.is_file()
+    ]
+    return files_sha256(
+        (f for f in files if f.suffix in {*SETTINGS, ".safetensors"} and f.name not in ABOUT), path
+    )
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
@@ -120,8 +126,9 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
     with contextlib.suppress(NotAModel):
         inner = transformer_folder(folder)
         vocabularies = [at / file for at in (inner, folder) for file in VOCABULARIES]
-        needed = [inner / "config.json", *_parts(inner, weights)]
-        return any(f.exists() for f in vocabularies) and all(f.exists() for f in needed)
+        return any(f.exists() for f in vocabularies) and all(
+            f.exists() for f in [inner / "config.json", *_parts(inner, weights)]
+        )
     return False
 
 
@@ -218,12 +225,15 @@ def _convert(folder: Path, to: Path) -> None:
     for file in _settings(folder):
         if file.name not in PICKLES:
             shutil.copyfile(file, to / file.name)
-    tensors = {
-        name: tensor.clone().contiguous()
-        for file in _parts(folder, PICKLES)
-        for name, tensor in _pickled_tensors(file).items()
-    }
-    save_file(tensors, to / WEIGHTS[0], metadata={"format": "pt"})
+    save_file(
+        {
+            name: tensor.clone().contiguous()
+            for file in _parts(folder, PICKLES)
+            for name, tensor in _pickled_tensors(file).items()
+        },
+        to / WEIGHTS[0],
+        metadata={"format": "pt"},
+    )
 
 
 def _pickled_tensors(file: Path) -> dict[str, Any]:
@@ -371,9 +381,11 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def family_of(folder: Path | None) -> Family | None:
     """The family of the model in a folder; None where it is not listed, or not here yet."""
-    if folder is None or not (folder / "config.json").is_file():
-        return None
-    return FAMILIES.get(str(read_config(folder).get("model_type", "")))
+    return (
+        None
+        if folder is None or not (folder / "config.json").is_file()
+        else FAMILIES.get(str(read_config(folder).get("model_type", "")))
+    )
 
 
 def title(model_type: str) -> str:
@@ -391,8 +403,7 @@ def check_layers(
     why: str = "are not attention, intermediate and output as BERT's are",
 ) -> None:
     """Raises BenchError where ``what`` cannot go through the layers one by one because they are not BERT's. None: it is not here yet."""
-    family = family_of(folder)
-    if family is not None and not family.prefix:
+    if (family := family_of(folder)) is not None and not family.prefix:
         able = ", ".join(known.title for known in FAMILIES.values() if known.prefix)
         raise BenchError(
             f"{what} does not work on {family.title}: its layers {why}",
@@ -402,8 +413,7 @@ def check_layers(
 
 def check_placed(folder: Path | None, what: str, hint: str) -> None:
     """Raises BenchError where position ids do not determine a token's position, which ``what`` needs. None: it is not here yet."""
-    family = family_of(folder)
-    if family is not None and not family.placed:
+    if (family := family_of(folder)) is not None and not family.placed:
         raise BenchError(
             f"{what} does not work on {family.title}, which counts the distance of two tokens along the sequence, "
             "whatever their position ids",
@@ -430,9 +440,11 @@ def check_mlm_head(path: Path | None) -> None:
 def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
     """("bert" or "roberta", whichever the family takes after; hidden size), where a config says both."""
     family, hidden = FAMILIES.get(str(config.get("model_type"))), config.get("hidden_size")
-    if family is None or not isinstance(hidden, int):
-        return None
-    return ("roberta" if family.offset else "bert"), hidden
+    return (
+        None
+        if family is None or not isinstance(hidden, int)
+        else ("roberta" if family.offset else "bert", hidden)
+    )
 
 
 def own_dropout(config: Mapping[str, Any]) -> float | None:

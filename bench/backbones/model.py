@@ -108,9 +108,11 @@ class Backbone:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        return self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]  # type: ignore[no-any-return]
+        return (
+            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+            if texts
+            else []
+        )
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
         """More than twice as fast (benchmarks/tokenising.py): transformers also wraps the offsets and masks of every sentence."""
@@ -156,8 +158,9 @@ class Backbone:
         ties the two). Raises BenchError where the checkpoint has no head, or for a family whose head is not known here.
         """
         head = head_of(self._masked_lm(), self.family)
-        embeddings = self.encoder.get_input_embeddings().weight
-        head.decoder.weight = nn.Parameter(embeddings.detach().clone().float())
+        head.decoder.weight = nn.Parameter(
+            self.encoder.get_input_embeddings().weight.detach().clone().float()
+        )
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
@@ -203,8 +206,7 @@ class MaskedLM(nn.Module):
         self.model = model.requires_grad_(False)
 
     def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
-        logits: Tensor = self.model(input_ids=ids_nT, attention_mask=mask_nT).logits
-        return logits
+        return self.model(input_ids=ids_nT, attention_mask=mask_nT).logits  # type: ignore[no-any-return]
 
 
 # --- the masked-language-modelling head of a pretrained model, cut out: one interface for the heads of all families ---
@@ -217,8 +219,10 @@ def head_of(model: Any, family: str) -> Any:
     Raises BenchError where it is not known.
     """
     if family == "distilbert":
-        transform = nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm)
-        parts = transform, model.vocab_projector
+        parts = (
+            nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm),
+            model.vocab_projector,
+        )
     elif family == "modernbert":
         parts = model.head, model.decoder
     elif family == "electra":

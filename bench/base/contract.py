@@ -172,6 +172,7 @@ def import_file(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a third party's code may raise anything
         sys.modules.pop(name, None)
-        kind = PluginFailed if isinstance(error, SystemExit) else BenchError
-        raise kind(f"--plugin {file} does not import: {located(error)}") from None
+        raise (PluginFailed if isinstance(error, SystemExit) else BenchError)(
+            f"--plugin {file} does not import: {located(error)}"
+        ) from None
     return module

@@ -222,13 +222,16 @@ def packages() -> dict[str, str]:
 def platform_facts(device: str) -> dict[str, Any]:
     import torch
 
-    gpu = device.startswith("cuda")
     return {
         "python": platform.python_version(),
         "system": platform.platform(),
         "device": device_name(device),
         "threads": torch.get_num_threads(),
-        **({"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()} if gpu else {}),
+        **(
+            {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
+            if device.startswith("cuda")
+            else {}
+        ),
     }
 
 

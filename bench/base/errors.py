@@ -26,14 +26,12 @@ def one_line(error: BaseException, most: int = 200) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:most]
 
 
-def printable(text: str, keep: str = "") -> str:
-    """Foreign text with what moves a cursor or cannot be seen as visible escapes, but for the characters in ``keep``."""
+def printable(text: str) -> str:
+    """Foreign text with what moves a cursor or cannot be seen as visible escapes."""
     return (
         text
         if text.isprintable()
-        else "".join(
-            c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text
-        )
+        else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     )
 
 

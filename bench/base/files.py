@@ -52,12 +52,10 @@ def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
             os.close(handle)
 
 
-def write_or_fail(
-    path: Path, data: bytes, hint: str | None = ELSEWHERE, folder: Path | None = None
-) -> None:
+def write_or_fail(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
     """As :func:`write_whole`. Raises BenchError if the file cannot be written."""
     with writing(path, hint):
-        write_whole(path, data, folder)
+        write_whole(path, data)
 
 
 @contextlib.contextmanager

@@ -68,8 +68,11 @@ def value_text(value: Any) -> str:
         return "none"
     if isinstance(value, float):
         return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
-    plain = isinstance(value, str) and value
-    return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
+    return (
+        str(value)
+        if isinstance(value, str) and value
+        else json.dumps(value, ensure_ascii=False, default=str)
+    )
 
 
 def seed_ranges(seeds: Iterable[int | None]) -> str:

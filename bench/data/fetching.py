@@ -224,10 +224,8 @@ def _from_web(url: str, to: Path, most_bytes: int) -> None:
                             "nothing was stored; this is not the expected file",
                         )
                     shown.update(file.write(block))
-    except FetchFailed:
-        raise
     except Exception as error:  # the client's own HTTP library has errors of its own
-        if of_the_disk(error):
+        if isinstance(error, FetchFailed) or of_the_disk(error):
             raise
         raise unreachable(url, error) from None
 
@@ -285,13 +283,11 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
                 raise
             say(REFUSED_TOKEN)
             return call(False)
-    except FetchFailed:
-        raise
     except Exception as error:  # the client's own HTTP library has errors of its own
         cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
         if isinstance(cause, HfHubHTTPError) and cause.response is not None:
             raise refusal(where, cause.response.status_code, cause.response.headers) from None
-        if of_the_disk(error):
+        if isinstance(error, FetchFailed) or of_the_disk(error):
             raise
         raise unreachable(where.url, error) from None
 
@@ -313,11 +309,13 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
     if status in PASSING:
         retry_after = headers.get("Retry-After", "")
         wait = float(retry_after) if retry_after.isdigit() else None
-        if wait is None or wait <= LONGEST_WAIT:
-            return Passing(f"{host(where.url)} answered {status}", wait)
-        return FetchFailed(
-            f"{where.url} answered {status}",
-            f"the server asks to wait {wait:.0f} s; run the command again after that",
+        return (
+            Passing(f"{host(where.url)} answered {status}", wait)
+            if wait is None or wait <= LONGEST_WAIT
+            else FetchFailed(
+                f"{where.url} answered {status}",
+                f"the server asks to wait {wait:.0f} s; run the command again after that",
+            )
         )
     return FetchFailed(
         f"{where.url} is not there, or not public (status {status})",
@@ -327,21 +325,21 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> FetchFailed
     )
 
 
-def check_network(urls: Iterable[str], seconds: float = 8.0) -> None:
+def check_network(urls: Iterable[str]) -> None:
     """Raises FetchFailed if none of these servers answers a request for its front page, whatever the answer is."""
     from huggingface_hub import get_session
 
     problems: dict[str, str] = {}
     for parts in dict.fromkeys(urllib.parse.urlsplit(url)[:2] for url in urls):
         try:
-            get_session().head("{}://{}/".format(*parts), timeout=seconds)
+            get_session().head("{}://{}/".format(*parts), timeout=8.0)
             return
         except Exception as error:  # the client's own HTTP library has errors of its own
             problems[parts[1]] = innermost(error)
     if problems:
-        why = next(iter(problems.values()))
         raise FetchFailed(
-            f"no network: {list_names(problems)} cannot be reached ({why})", NO_NETWORK
+            f"no network: {list_names(problems)} cannot be reached ({next(iter(problems.values()))})",
+            NO_NETWORK,
         )
 
 

@@ -70,9 +70,11 @@ class Match(OfTask):
 def scored_sentences(task: Any) -> Sequence[str]:
     """The data's own sentences of a loaded task: of pairs the scored split, without sentences that a task makes of them."""
     pairs: Any = getattr(task, "data", None)
-    if hasattr(pairs, "sentences1"):
-        return [*pairs.sentences1, *pairs.sentences2]
-    return list(getattr(task, "original", task.sentences))
+    return (
+        [*pairs.sentences1, *pairs.sentences2]
+        if hasattr(pairs, "sentences1")
+        else list(getattr(task, "original", task.sentences))
+    )
 
 
 def count_overlaps(

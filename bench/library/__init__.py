@@ -194,12 +194,18 @@ def compare_runs(
     results = {result.run_id: result for result in _results(what, RunsFolder(_path(runs)))}
     unfinished = [run for run, result in results.items() if result.record.status != "finished"]
     if unfinished or not results:
-        problem = f"not finished: {', '.join(unfinished)}" if unfinished else "no run was named"
-        raise BenchError(problem, "name finished runs")
+        raise BenchError(
+            f"not finished: {', '.join(unfinished)}" if unfinished else "no run was named",
+            "name finished runs",
+        )
     if isinstance(baseline, Result):
         baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
-    options = tables.TableOptions(baseline=baseline, together=together)
-    return Tables(tables.compare_runs([result.run for result in results.values()], options))
+    return Tables(
+        tables.compare_runs(
+            [result.run for result in results.values()],
+            tables.TableOptions(baseline=baseline, together=together),
+        )
+    )
 
 
 def load_runs(folder: PathLike = None) -> Results:
@@ -228,8 +234,11 @@ def load_run(
 
     Raises BenchError where there is no such run, or it has no model (it scored an object, vectors or a server).
     """
-    reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    trained = find_run(reference, RunsFolder(_path(runs)), _files(plugins))
+    trained = find_run(
+        str(run.folder) if isinstance(run, Result) else os.fspath(run),
+        RunsFolder(_path(runs)),
+        _files(plugins),
+    )
     for note in trained.notes:
         warnings.warn(note, stacklevel=2)
     return LoadedRun(
@@ -390,8 +399,12 @@ class Result:
             for label, score in named:
                 if same(name) == same(label):
                     return score
-        known = [label for label, score in named if ("/" in label) == (score.task == AVERAGE)]
-        raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
+        raise UnknownName(
+            "task",
+            task,
+            [label for label, score in named if ("/" in label) == (score.task == AVERAGE)],
+            f"among the scores of {self.run_id}",
+        )
 
     def predictions(self, task: str) -> dict[str, np.ndarray]:
         """The predictions of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and other

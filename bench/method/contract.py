@@ -126,8 +126,7 @@ class TrainReport:
 
 def seed_for(seed: int, *what: object) -> int:
     """A 63-bit seed for one kind of randomness, named: ``seed_for(42, "data order")`` is the same for every method."""
-    digest = hashlib.sha256(repr((seed, *what)).encode()).digest()
-    return int.from_bytes(digest[:8], "little") >> 1
+    return int.from_bytes(hashlib.sha256(repr((seed, *what)).encode()).digest()[:8], "little") >> 1
 
 
 def rng_for(seed: int, *what: object) -> np.random.Generator:

@@ -55,10 +55,6 @@ class Alone:
         """Every rank's value, in the order of the ranks."""
         return [value]
 
-    def total(self, number: int) -> int:
-        """The sum over the ranks."""
-        return sum(self.gather(number))
-
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Replace each rank's gradients by their mean over all ranks."""
 
@@ -173,9 +169,7 @@ class Ranks(Alone):
 
     def start_alike(self, module: nn.Module) -> None:
         with self._heard(), torch.no_grad():
-            for tensor in module.state_dict().values():
-                if not tensor.numel():
-                    continue
+            for tensor in [one for one in module.state_dict().values() if one.numel()]:
                 sent = tensor.contiguous().flatten()
                 dist.broadcast(sent.view(torch.uint8), src=0)
                 tensor.copy_(sent.view_as(tensor))

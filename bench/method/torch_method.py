@@ -67,10 +67,11 @@ def pad(
         ids[(positions >= len(before)) & (positions < ends[:, None])] = np.concatenate(cut)
     for i, token in enumerate(after):
         ids[np.arange(len(cut)), ends + i] = token
-    mask = positions < (ends + len(after))[:, None]
     return {
         "input_ids": torch.from_numpy(ids),
-        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+        "attention_mask": torch.from_numpy(
+            (positions < (ends + len(after))[:, None]).astype(np.int64)
+        ),
     }
 
 
@@ -93,8 +94,9 @@ def join(parts: Sequence[Features], pad_id: int) -> Features:
 
 def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
     """An (n, T, ...) tensor as (n, length, ...), filled up on the right."""
-    after = [0, 0] * (tensor.ndim - 2) + [0, length - tensor.shape[1]]
-    return nn.functional.pad(tensor, after, value=fill)
+    return nn.functional.pad(
+        tensor, [0, 0] * (tensor.ndim - 2) + [0, length - tensor.shape[1]], value=fill
+    )
 
 
 def take(features: Features, rows: Tensor, length: int) -> Features:
@@ -122,8 +124,9 @@ def by_length(mask: Tensor) -> list[Tensor]:
 
     A row's length counts up to its last 1. Every row is in exactly one group.
     """
-    positions = torch.arange(1, mask.shape[1] + 1)
-    lengths, order = (mask * positions).amax(1).sort(descending=True, stable=True)
+    lengths, order = (
+        (mask * torch.arange(1, mask.shape[1] + 1)).amax(1).sort(descending=True, stable=True)
+    )
     sizes = lengths.tolist()
     starts = [0]
     for i, length in enumerate(sizes):
@@ -192,9 +195,11 @@ def by_rows(
 
 def cut(value: Any, start: int, stop: int) -> Any:
     """Rows ``start`` to ``stop`` of a tensor or of features."""
-    if isinstance(value, Tensor):
-        return value[start:stop]
-    return of_rows(value, lambda tensor: tensor[start:stop])
+    return (
+        value[start:stop]
+        if isinstance(value, Tensor)
+        else of_rows(value, lambda tensor: tensor[start:stop])
+    )
 
 
 # --- a batch, its loss, and the method that is trained on it ---
@@ -415,9 +420,11 @@ class TorchMethod(Method, nn.Module):
         warmup = self.recipe.warmup_steps or round(self.recipe.warmup_ratio * steps)
         if step < warmup:
             return peak * step / warmup
-        if self.recipe.schedule == "constant":
-            return peak
-        return peak * max(0.0, (steps - step) / max(1, steps - warmup))
+        return (
+            peak
+            if self.recipe.schedule == "constant"
+            else peak * max(0.0, (steps - step) / max(1, steps - warmup))
+        )
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
         """The score by which checkpoints are selected; overridden where dev vectors differ from test vectors."""

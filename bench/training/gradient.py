@@ -98,8 +98,8 @@ def batch_of(
     views = method.collate(
         {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}, rows, epoch
     )
-    masks = (view["attention_mask"] for view in views if "attention_mask" in view)
-    return Batch(views, step, rows=rows, tokens=sum(int(mask.sum()) for mask in masks))
+    tokens = sum(int(view["attention_mask"].sum()) for view in views if "attention_mask" in view)
+    return Batch(views, step, rows=rows, tokens=tokens)
 
 
 def part_of(batch: Batch, positions: Rows) -> Batch:
@@ -245,7 +245,7 @@ def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tens
     """
     whole: Sequence[Tensor] = [view.detach() for view in views]
     if isinstance(ranks, Ranks):
-        sizes = ranks.sizes(batch.whole or ranks.total(batch.size))
+        sizes = ranks.sizes(batch.whole or sum(ranks.gather(batch.size)))
         lengths = iter(ranks.largest([length for view in views for length in view.shape[1:]]))
         for_all = [[next(lengths) for _ in view.shape[1:]] for view in views]
         same = [

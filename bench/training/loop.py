@@ -378,9 +378,8 @@ class Trainer:
         (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
 
     def is_done(self) -> bool:
-        patience = self.recipe.patience
         return self.horizon.reached(self.progress) or (
-            patience is not None and self.progress.worse >= patience
+            self.recipe.patience is not None and self.progress.worse >= self.recipe.patience
         )
 
     def where(self) -> str:
@@ -398,9 +397,14 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.context.precision)
-        autocast = torch.autocast(self.device.type, half, enabled=half is not None)
         self.window.append(
-            backward(self.method, batch, chunk=p.chunk, autocast=autocast, scaler=self.scaler)
+            backward(
+                self.method,
+                batch,
+                chunk=p.chunk,
+                autocast=torch.autocast(self.device.type, half, enabled=half is not None),
+                scaler=self.scaler,
+            )
         )
         self.ranks.mean_gradients(self.trained)
         self.scaler.unscale_(self.optimizer)
@@ -470,9 +474,12 @@ class Trainer:
             [self._text(value, name) for value in self.corpus.column(i).rows(rows)]
             for i, name in enumerate(names)
         ]
-        numbers = [str(row + 1) for row in rows.tolist()]
         lines = [
-            "\t".join(line) + "\n" for line in [("row", *names), *zip(numbers, *cells, strict=True)]
+            "\t".join(line) + "\n"
+            for line in [
+                ("row", *names),
+                *zip([str(row + 1) for row in rows.tolist()], *cells, strict=True),
+            ]
         ]
         with contextlib.suppress(OSError):  # a full disk must not hide the first error
             if self.ranks.lead:
@@ -512,8 +519,13 @@ class Trainer:
         """Every ``eval_steps`` steps; and at the end, where that is before the first score."""
         p = self.progress
         to_score = self.context.dev_score is not None and p.step and p.scored != p.step
-        at_the_end = p.best_step == 0 and self.horizon.reached(p)
-        return bool(to_score and (p.step % self.recipe.eval_steps == 0 or at_the_end))
+        return bool(
+            to_score
+            and (
+                p.step % self.recipe.eval_steps == 0
+                or (p.best_step == 0 and self.horizon.reached(p))
+            )
+        )
 
     def evaluate(self) -> None:
         """Score, and keep the checkpoint if it is strictly better."""
@@ -602,13 +614,6 @@ def explain_out_of_memory(error: BaseException, where: str, device: str) -> None
         ) from None
 
 
-def release() -> None:
-    """Free the memory of the failed step."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
 def hold_fewer_rows(trainer: Trainer) -> None:
     """After a step that did not fit: halve the rows that are held at a time, with --chunk auto and a batch that can be cut.
 
@@ -681,8 +686,9 @@ def train_to_end(trainer: Trainer) -> bool:
                 _score(trainer)
             trainer.log()
             stop = ranks.any(context.should_stop())
-            wait = max(context.save_seconds, trainer.save_took / SAVING)
-            due = context.save_seconds <= 0 or time.monotonic() - trainer.saved > wait
+            due = context.save_seconds <= 0 or time.monotonic() - trainer.saved > max(
+                context.save_seconds, trainer.save_took / SAVING
+            )
             if stop or ranks.share(due):
                 save(trainer)
             if trainer.is_done():
@@ -697,7 +703,10 @@ def train_to_end(trainer: Trainer) -> bool:
                 break
     finally:
         feed.close()
-    release()  # not while the error is handled: it refers to the tensors of the step
+    # free the memory of the failed step; not while the error is handled: it refers to the step's tensors
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
     return False
 
 

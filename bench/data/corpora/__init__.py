@@ -158,8 +158,12 @@ class Corpus:
     def _facts(self) -> tuple[str, int]:
         """The hash of the content and the number of rows, from the cache or by reading the whole file."""
         stat, where = self.path.stat(), (str(self.path.resolve()), self.column)
-        about = [SURVEY_VERSION, *where, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-        entry = CacheEntry("surveys", repr(where), about, self._cache)
+        entry = CacheEntry(
+            "surveys",
+            repr(where),
+            [SURVEY_VERSION, *where, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns],
+            self._cache,
+        )
         if (known := entry.read()) is None:
             digest = hashlib.sha256()
             known = {"rows": sum(1 for _ in self.rows(digest.update)), "sha256": digest.hexdigest()}
@@ -177,8 +181,11 @@ class Corpus:
             raise CorpusError(f"{where}: empty: it has no rows", "expected one sentence per line")
         names = list(head[1])
         known = [ALSO.get(name.strip().lower(), name.strip().lower()) for name in names]
-        strict = self.format in (".csv", ".tsv")
-        ours = sorted(name for name in known if strict or name in set().union(*COLUMNS))
+        ours = sorted(
+            name
+            for name in known
+            if self.format in (".csv", ".tsv") or name in set().union(*COLUMNS)
+        )
         if (columns := next((one for one in COLUMNS if sorted(one) == ours), None)) is None:
             listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
             raise CorpusError(
@@ -380,8 +387,10 @@ def _parquet(
 
 def _is_text(record: Record) -> bool:
     """Whether no string has half a surrogate pair or a NUL, which no tokenizer takes and only an escape can make."""
-    texts = "".join(value for value in record.values() if isinstance(value, str))
-    return not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in texts)
+    return not any(
+        c == "\0" or "\ud800" <= c <= "\udfff"
+        for c in "".join(value for value in record.values() if isinstance(value, str))
+    )
 
 
 def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:
@@ -510,8 +519,11 @@ def is_here(text: str) -> bool:
 
 
 def _folder_of(name: HubName, cache: Path | None) -> Path:
-    folder = f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
-    return (cache or default_cache()) / "hub-corpora" / folder
+    return (
+        (cache or default_cache())
+        / "hub-corpora"
+        / f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
+    )
 
 
 def _make(name: HubName, folder: Path, say: Say) -> None:
@@ -572,8 +584,9 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
     ]
     chosen = [f for f in readable if f"{f}/".startswith(f"{name.path}/" if name.path else "")]
     if chosen != [name.path]:
-        train = [file for file in chosen if TRAIN.search(file)]
-        chosen = train or [file for file in chosen if not OTHER_SPLIT.search(file)]
+        chosen = [file for file in chosen if TRAIN.search(file)] or [
+            file for file in chosen if not OTHER_SPLIT.search(file)
+        ]
     # text files in one folder have no columns, so each is a table unless the folder was named
     each = any(format_of(file) == ".txt" for file in chosen) and not name.path
     tables = {
@@ -595,9 +608,11 @@ def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
     known = tuple(ALSO.get(column, column) for column in renamed)
     if any(sorted(known) == sorted(parts) for parts in COLUMNS):
         return known
-    if len(columns) == 3 and known[2] in NUMBERS:
-        return ("sent0", "sent1", known[2])
-    return COLUMNS[len(columns) - 1]
+    return (
+        ("sent0", "sent1", known[2])
+        if len(columns) == 3 and known[2] in NUMBERS
+        else COLUMNS[len(columns) - 1]
+    )
 
 
 def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:

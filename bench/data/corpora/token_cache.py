@@ -134,10 +134,12 @@ def as_text(
 
 def _dtype(vocab_size: int, column: str) -> np.dtype:
     """The narrowest type that holds every id; of a score float64."""
-    if column == "score":
-        return np.dtype("<f8")
-    return next(
-        np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max
+    return (
+        np.dtype("<f8")
+        if column == "score"
+        else next(
+            np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max
+        )
     )
 
 
@@ -208,18 +210,19 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):
             return None
-        columns = []
-        for name in meta["columns"]:
-            ids = _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"], name), meta)
-            offsets = _mapped(folder / f"{name}.offsets", np.dtype("<i8"), meta)
-            columns.append(
-                TokenisedColumn(
-                    ids, offsets, text=meta["tokenizer"] == AS_TEXT and name not in NUMBERS
-                )
+        columns = [
+            TokenisedColumn(
+                _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"], name), meta),
+                _mapped(folder / f"{name}.offsets", np.dtype("<i8"), meta),
+                text=meta["tokenizer"] == AS_TEXT and name not in NUMBERS,
             )
-        if any(len(column) != meta["rows"] for column in columns):
-            return None
-        return TokenisedCorpus(folder, meta, columns)
+            for name in meta["columns"]
+        ]
+        return (
+            None
+            if any(len(column) != meta["rows"] for column in columns)
+            else TokenisedCorpus(folder, meta, columns)
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -252,9 +252,11 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
             wanted,
             f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}",
         )
-    if not file.varies:  # only white space differs
-        return Found(file, path, ANY, file.forms[ANY].sha256, text)
-    return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+    return (
+        Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+        if file.varies  # else only white space differs
+        else Found(file, path, ANY, file.forms[ANY].sha256, text)
+    )
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
@@ -397,9 +399,11 @@ class Source:
 
     def part(self, file: DataFile) -> Part | None:
         """How a file comes out of this source; None where it does not have it."""
-        if self.files:
-            return self.files.get(file.path)
-        return Part(paths=(f"{self.root}/{file.path}" if self.root else file.path,))
+        return (
+            self.files.get(file.path)
+            if self.files
+            else Part(paths=(f"{self.root}/{file.path}" if self.root else file.path,))
+        )
 
     @property
     def where(self) -> str:
@@ -418,9 +422,11 @@ class Source:
 
     @property
     def _paths(self) -> Sequence[str]:
-        if self.site == "web" and not self.archive:
-            return [path for part in self.files.values() for path in part.paths]
-        return (self.archive or "",)
+        return (
+            [path for part in self.files.values() for path in part.paths]
+            if self.site == "web" and not self.archive
+            else (self.archive or "",)
+        )
 
 
 @functools.cache
@@ -434,8 +440,11 @@ def sources() -> Mapping[str, Source]:
 
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
-    forms = ("any", "tokenised" if text == "any" else text)
-    return [s for s in sources().values() if wanted.name in s.sets and s.form in forms]
+    return [
+        s
+        for s in sources().values()
+        if wanted.name in s.sets and s.form in ("any", "tokenised" if text == "any" else text)
+    ]
 
 
 # --- what a plan would fetch ---
@@ -762,8 +771,10 @@ class DataFolder:
                 f"--data DIR or BENCH_DATA; {hint}",
                 wanted.name,
             )
-        homes = [wanted.homes[text]] if text in wanted.homes else wanted.places
-        files = [f"{home}/{wanted.files[0].path}".removeprefix("./") for home in homes]
+        files = [
+            f"{home}/{wanted.files[0].path}".removeprefix("./")
+            for home in ([wanted.homes[text]] if text in wanted.homes else wanted.places)
+        ]
         return DataMissing(
             f"{wanted.name}: not found in {self.root}; looked for {' or '.join(files)}",
             hint,
@@ -772,9 +783,11 @@ class DataFolder:
 
     def _get(self, wanted: DataSet, text: str) -> str:
         """How to get a set in a form: the command, if there is a source."""
-        if not sources_of(wanted, text):
-            return wanted.get
-        return f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
+        return (
+            wanted.get
+            if not sources_of(wanted, text)
+            else f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
+        )
 
 
 def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:

@@ -80,10 +80,9 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
 def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     copy = folder.open(wanted)
     rows = cells(copy.files[0].text, copy.files[0].file)
-    texts = {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)}
     return _pairs(
         [row[:4] for row in rows],
-        texts,
+        {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)},
         "tokenised" if copy.form == ANY else copy.form,
         copy.sha256,
     )
@@ -95,8 +94,9 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     known = {note["id"]: note["caption"] for note in json.loads(captions.text)["annotations"]}
     texts = {key: single_spaced(known[_number(key)]) for row in rows for key in row[:2]}
     of_ids = hashlib.sha256(ids.sha256.encode()).hexdigest()
-    sha256 = hashlib.sha256(f"{of_ids}\n{captions.sha256}".encode()).hexdigest()
-    return _pairs(rows, texts, "raw", sha256)
+    return _pairs(
+        rows, texts, "raw", hashlib.sha256(f"{of_ids}\n{captions.sha256}".encode()).hexdigest()
+    )
 
 
 def _pairs(

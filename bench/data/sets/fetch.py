@@ -126,8 +126,9 @@ class Fetcher:
             if (part := source.part(file))
             and not _is_right(set_, file, place / file.path, source.form)
         ]
-        get = self._unpack if source.archive else self._download
-        contents, downloads = get(source, revision, known, items, work)
+        contents, downloads = (self._unpack if source.archive else self._download)(
+            source, revision, known, items, work
+        )
         made, warnings = dict[str, Path](), dict[str, str]()
         for item in items:
             path, expected = item.file.path, item.file.rows
@@ -292,8 +293,12 @@ def text_and_labels(texts: bytes, labels: bytes) -> bytes:
 
 def first_columns(columns: int, file: bytes) -> bytes:
     """The first columns of a table with tabs."""
-    lines = file.decode("utf-8").removesuffix("\n").split("\n")
-    return _joined(["\t".join(line.split("\t")[:columns]) for line in lines])
+    return _joined(
+        [
+            "\t".join(line.split("\t")[:columns])
+            for line in file.decode("utf-8").removesuffix("\n").split("\n")
+        ]
+    )
 
 
 def labelled_nli(*files: bytes) -> bytes:

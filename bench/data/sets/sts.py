@@ -70,14 +70,15 @@ def read_sts(
     if split not in (*splits, ALL):
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
     copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
-    if task in _COLUMNS:
-        rows = [
+    rows = (
+        [
             (*row, file.file.split if split == ALL else task)
             for file in copy.files
             for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)
         ]
-    else:
-        rows = list(_pair_rows(copy, keep_spaces))
+        if task in _COLUMNS
+        else list(_pair_rows(copy, keep_spaces))
+    )
     first, second, gold, subset = zip(*rows, strict=True)
     return SentencePairs(
         name=task,

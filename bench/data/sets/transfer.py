@@ -115,8 +115,9 @@ def parse_texts(task: str, copy: Found) -> list[Row]:
             for line in text.splitlines()
         ]
     rows = []
-    lines = text.removesuffix("\n").split("\n")[copy.file.header :]
-    for number, line in enumerate(lines, start=1 + copy.file.header):
+    for number, line in enumerate(
+        text.removesuffix("\n").split("\n")[copy.file.header :], start=1 + copy.file.header
+    ):
         try:
             rows.append(_PARSERS[task](line.strip()))
         except (ValueError, IndexError):
