@@ -337,12 +337,11 @@ class RunRecord(
                 raise RecordDamaged(
                     f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
                 )
-        free = [
+        for path, value in (
             *((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)),
             *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
             *((path, operator.attrgetter(path)(self)) for path in FREE),
-        ]
-        for path, value in free:
+        ):
             if not _bounded(value):
                 raise RecordDamaged(
                     f"{path}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"

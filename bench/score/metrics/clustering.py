@@ -319,11 +319,10 @@ def agreement(predicted: ArrayLike, gold: ArrayLike) -> dict[str, float]:
         normalized_mutual_info_score,
     )
 
-    classes_N, clusters_N = np.asarray(gold), np.asarray(predicted)
     return {
-        "nmi": 100 * float(normalized_mutual_info_score(classes_N, clusters_N)),
-        "ami": 100 * float(adjusted_mutual_info_score(classes_N, clusters_N)),
-        "ari": 100 * float(adjusted_rand_score(classes_N, clusters_N)),
+        "nmi": 100 * float(normalized_mutual_info_score(gold, predicted)),
+        "ami": 100 * float(adjusted_mutual_info_score(gold, predicted)),
+        "ari": 100 * float(adjusted_rand_score(gold, predicted)),
     }
 
 
