@@ -149,9 +149,18 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
     for row in every:
         for cell in row.cells:
             means = meaning(cell.method, cell.variant, cell.setting)
-            name = (*_run_name(cell), tuple(means.set.items()), means.on)
             groups.setdefault(
-                (name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []
+                (
+                    _run_name(cell),
+                    tuple(means.set.items()),
+                    means.on,
+                    cell.setting,
+                    cell.backbone,
+                    cell.task,
+                    cell.metric,
+                    cell.protocol,
+                ),
+                [],
             ).append(cell)
     for cells in groups.values():
         for cell in cells:
@@ -479,13 +488,12 @@ SOURCES = {
 
 @cache
 def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
-    own = {
+    return {
         (source, *(getattr(cell, name) for name in KEY[1:]), cell.task): (cell.table, cell.value)
         for source, paper in SOURCES.items()
         for cell in reversed(results(paper=paper))  # of two rows the first stands
         if cell.protocol != WEIGHTED
-    }
-    return own | {
+    } | {
         (*(row[name] for name in KEY), task): (row["table"], value)
         for row in read_rows(SOURCES_FILE)
         for task, _, value, _ in read_scores(row, SOURCES_FILE)

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import SentencePairs, read_sts
 from bench.runs.record import REDUCED
-from bench.score.metrics.correlation import spearman
+from bench.score.metrics.correlation import if_defined, spearman
 from bench.score.metrics.geometry import (
     effective_rank,
     mean_cosines,
@@ -160,18 +160,11 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
         detail = {
             "positive": f"gold > {ABOVE:g}",
             "without_frequent_words": [
-                {"k": k, "spearman": _spearman(predictions[name], gold_N)}
+                {"k": k, "spearman": if_defined(spearman, predictions[name], gold_N)}
                 for k, name in arrays.items()
             ],
         }
     return TaskScore(float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=detail)
-
-
-def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:
-    try:
-        return spearman(cosine, gold)
-    except ValueError:  # constant
-        return None
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:
