@@ -219,14 +219,13 @@ def _same_text(row: Row, other: Row) -> str:
 
 
 def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
-    for row in every:
-        for cell in row.cells:
-            if cell.source and (there := in_source(cell)) and there[1] != cell.value:
-                yield _remark(
-                    "quoted",
-                    cell,
-                    f"printed {cell.printed}; {cell.source}, table {there[0]}: {show(there[1])}",
-                )
+    for cell in (cell for row in every for cell in row.cells):
+        if cell.source and (there := in_source(cell)) and there[1] != cell.value:
+            yield _remark(
+                "quoted",
+                cell,
+                f"printed {cell.printed}; {cell.source}, table {there[0]}: {show(there[1])}",
+            )
 
 
 def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
@@ -370,8 +369,9 @@ def off_average(row: Row) -> float | None:
     if row.average is None or len(row.parts) < 2:
         return None
     mean = math.fsum(cell.value for cell in row.parts) / len(row.parts)
-    parts = math.fsum(half_unit(cell.printed) for cell in row.parts) / len(row.parts)
-    rounding = half_unit(row.average.printed) + parts
+    rounding = half_unit(row.average.printed) + math.fsum(
+        half_unit(cell.printed) for cell in row.parts
+    ) / len(row.parts)
     return mean if abs(row.average.value - mean) > rounding + TINY else None
 
 

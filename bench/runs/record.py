@@ -444,9 +444,8 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
     """
     content = known_sets()
     shas = {sha: reason.partition(",")[0] for reason, sha in content["dev"].items()}
-    if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
+    if shas.get(sha256) != name or (counts := content["dev_pairs"].get(name)) is None:
         return None
-    counts = content["dev_pairs"][name]
     return (
         sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)),
         sum(counts.values()),

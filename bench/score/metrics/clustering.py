@@ -239,8 +239,7 @@ class _Start:
             self.stable = True
             return -1.0
         self._sum_up()
-        empty = np.flatnonzero(self._count_K == 0)
-        if len(empty):
+        if len(empty := np.flatnonzero(self._count_K == 0)):
             self._fill(empty)
         self.moved_M = np.flatnonzero(self._touched_K & (self._count_K > 0))
         means_MD = self._sum_KD[self.moved_M] / self._count_K[self.moved_M, None]
