@@ -580,7 +580,7 @@ class Checkpoint:
         # without values here, the folder says itself how it pools
         return method == self.ours and all(
             (recipe or {}).get(key) == value
-            for key, value in (self.set or {"pooling": None}).items()
+            for key, value in (self.set.items() or (("pooling", None),))
         )
 
     def made(self, cell: ReferenceResult) -> bool:
