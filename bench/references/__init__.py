@@ -89,8 +89,7 @@ class ReferenceResult:
     @property
     def repeats(self) -> int:
         """How many runs the number is of, as far as ``runs`` says it; else 1."""
-        number = re.search(r"\d+", self.runs)
-        return int(number.group()) if number else 1
+        return int(number.group()) if (number := re.search(r"\d+", self.runs)) else 1
 
 
 @cache
@@ -295,7 +294,7 @@ class FigureRuns:
     backbones: tuple[str, ...]
     suites: tuple[str, ...]
     runs: tuple[tuple[str, str, str], ...]  # (setting, method, variant)
-    series: tuple[str, str] | None  # (recipe key, values)
+    series: Mapping[str, str]  # recipe key -> values; empty without one
     open: str  # what the sources leave open
 
 
@@ -327,17 +326,11 @@ def figure_runs() -> tuple[FigureRuns, ...]:
             backbones=tuple(row["backbones"].split(",")),
             suites=tuple(row["suites"].split(",")),
             runs=tuple(_figure_run(text) for text in row["runs"].split()),
-            series=_series(row["set"]),
+            series=dict([row["set"].split("=", 1)]) if row["set"] else {},
             open=row["open"],
         )
         for row in read_rows(HERE / "figures.tsv")
     )
-
-
-def _series(text: str) -> tuple[str, str] | None:
-    """ "m=0.1,0.2" as ("m", "0.1,0.2"); None if one of them is missing."""
-    key, _, values = text.partition("=")
-    return (key, values) if key and values else None
 
 
 def _figure_run(text: str) -> tuple[str, str, str]:
@@ -438,7 +431,10 @@ def meaning(method: str, variant: str, setting: str = "", backbone: str = "") ->
             and only_on in ("", backbone)
             and number is not None
         ):
-            changes, uses = (_pairs(row[name].replace("*", number)) for name in ("set", "uses"))
+            changes, uses = (  # "m=0.1,eh=1": {"m": "0.1", "eh": "1"}
+                dict(pair.split("=") for pair in row[name].replace("*", number).split(",") if pair)
+                for name in ("set", "uses")
+            )
             run_in, _, ours = row["ours"].rpartition(":")  # "unsupervised:consert", "simcse"
             below_in, _, below = row["on"].rpartition(":")
             return Meaning(
@@ -454,11 +450,6 @@ def meaning(method: str, variant: str, setting: str = "", backbone: str = "") ->
                 row["doubt"],
             )
     return Meaning(method, variant)
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """ "m=0.1,eh=1" -> {"m": "0.1", "eh": "1"}."""
-    return dict(pair.split("=") for pair in text.split(",") if pair)
 
 
 def find_printed(
@@ -502,11 +493,13 @@ def find_printed(
 def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
     means = meaning(r.method, r.variant, r.setting, r.backbone)
     names = {means.variant, r.variant} if means.holds else {means.variant}
-    if means.method != method or variant not in names or means.on:
-        return False
-    return all(
-        recipe is not None and key in recipe and _same(recipe[key], value)
-        for key, value in {**means.set, **means.holds}.items()
+    return (
+        (means.method, means.on) == (method, "")
+        and variant in names
+        and all(
+            recipe is not None and key in recipe and _same(recipe[key], value)
+            for key, value in {**means.set, **means.holds}.items()
+        )
     )
 
 
@@ -519,10 +512,13 @@ def _same(value: object, text: str) -> bool:
 
 def _rank(r: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, ...]:
     """What stands first: what the method's own paper prints, as a mean; among equals, what most papers print."""
-    rerun = r.own_result and r.paper != r.method
-    swept = bool(meaning(r.method, r.variant, r.setting).set) or r.variant == "reproduced"
-    agreeing = sum(other.value == r.value for other in printed)
-    return rerun, swept, r.runs.startswith("best"), not r.own_result, -agreeing
+    return (
+        r.own_result and r.paper != r.method,  # a rerun
+        bool(meaning(r.method, r.variant, r.setting).set) or r.variant == "reproduced",
+        r.runs.startswith("best"),
+        not r.own_result,
+        -sum(other.value == r.value for other in printed),
+    )
 
 
 def _number(variant: str, pattern: str) -> str | None:
@@ -577,16 +573,14 @@ class Checkpoint:
     @property
     def printed(self) -> str:
         """The average of its row, as printed."""
-        average = self.row.average
-        return average.printed if average else ""
+        return average.printed if (average := self.row.average) else ""
 
     def is_scored_by(self, method: str, recipe: Mapping[str, object] | None) -> bool:
         """Whether a run of a method with this recipe scores it as its authors do."""
-        wanted: Mapping[str, str | None] = self.set or {
-            "pooling": None
-        }  # the folder says itself how it pools
+        # without values here, the folder says itself how it pools
         return method == self.ours and all(
-            (recipe or {}).get(key) == value for key, value in wanted.items()
+            (recipe or {}).get(key) == value
+            for key, value in (self.set.items() or (("pooling", None),))
         )
 
     def made(self, cell: ReferenceResult) -> bool:
@@ -645,16 +639,12 @@ def released_for(cell: ReferenceResult) -> Checkpoint | None:
     A line of print is of one model. It is the authors' own where their own paper prints it or another one quotes it; what another
     paper ran again is another training.
     """
-    if (taken := scored_from(cell)) is not None:
-        return taken
-    return next(
-        (
-            checkpoint
-            for checkpoint in checkpoints()
-            if checkpoint.made(cell) and line_of(cell) in _theirs()
-        ),
-        None,
+    theirs = (
+        checkpoint
+        for checkpoint in checkpoints()
+        if checkpoint.made(cell) and line_of(cell) in _theirs()
     )
+    return scored_from(cell) or next(theirs, None)
 
 
 def line_of(cell: ReferenceResult) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from bench.references import (
     WEIGHTED,
     ReferenceResult,
     Row,
+    line_of,
     meaning,
     read_rows,
     read_scores,
@@ -60,7 +61,9 @@ def audit() -> tuple[Remark, ...]:
 def remarks(result: ReferenceResult) -> tuple[Remark, ...]:
     """What the audit says of a printed cell, or of the whole row that it stands in."""
     return tuple(
-        remark for remark in _by_row().get(_row_key(result), ()) if remark.task in ("", result.task)
+        remark
+        for remark in _by_row().get((*line_of(result), result.metric), ())
+        if remark.task in ("", result.task)
     )
 
 
@@ -68,16 +71,12 @@ def remarks(result: ReferenceResult) -> tuple[Remark, ...]:
 def _by_row() -> dict[tuple[str, ...], list[Remark]]:
     groups: dict[tuple[str, ...], list[Remark]] = {}
     for remark in audit():
-        groups.setdefault(_row_key(remark.cell), []).append(remark)
+        groups.setdefault((*line_of(remark.cell), remark.cell.metric), []).append(remark)
     return groups
 
 
 ROW = ("paper", "table", "label", "setting", "method", "backbone", "variant", "metric")
-"""The fields that name a row."""
-
-
-def _row_key(cell: ReferenceResult) -> tuple[str, ...]:
-    return tuple(getattr(cell, name) for name in ROW)
+"""The fields that name a row: those of ``line_of``, and the metric."""
 
 
 def _remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -> Remark:
@@ -118,8 +117,7 @@ DECIMALS = {
 
 def _averages(every: Sequence[Row]) -> Iterator[Remark]:
     for row in every:
-        mean = off_average(row)
-        if mean is not None and row.average is not None:
+        if row.average is not None and (mean := off_average(row)) is not None:
             by = row.average.value - mean
             text = f"printed {row.average.printed}; the mean of its {len(row.parts)} cells is {show(mean)} ({by:+.2f})"
             if coarse(row) and abs(by) <= 0.05 + half_unit(row.average.printed) + TINY:
@@ -151,9 +149,18 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
     for row in every:
         for cell in row.cells:
             means = meaning(cell.method, cell.variant, cell.setting)
-            name = (*_run_name(cell), tuple(means.set.items()), means.on)
             groups.setdefault(
-                (name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []
+                (
+                    _run_name(cell),
+                    tuple(means.set.items()),
+                    means.on,
+                    cell.setting,
+                    cell.backbone,
+                    cell.task,
+                    cell.metric,
+                    cell.protocol,
+                ),
+                [],
             ).append(cell)
     for cells in groups.values():
         for cell in cells:
@@ -171,13 +178,8 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
 
 def _kind(cell: ReferenceResult) -> str:
     """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", " (rerun)"."""
-    origin = "copied"
-    if cell.own_result:
-        origin = (
-            "own"
-            if cell.paper in (cell.method, meaning(cell.method, cell.variant, cell.setting).method)
-            else "rerun"
-        )
+    ours = (cell.method, meaning(cell.method, cell.variant, cell.setting).method)
+    origin = ("own" if cell.paper in ours else "rerun") if cell.own_result else "copied"
     return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
 
 
@@ -206,8 +208,9 @@ def _run_name(cell: ReferenceResult) -> tuple[str, str]:
 
 def _same_text(row: Row, other: Row) -> str:
     here, there = row.first.runs or "not said of what", other.first.runs or "not said of what"
-    text = f"the same {len(row.parts)} cells as {place(other.first)}"
-    text += f", there {there}, here {here}" if here != there else ""
+    text = f"the same {len(row.parts)} cells as {place(other.first)}" + (
+        f", there {there}, here {here}" if here != there else ""
+    )
     if row.average and other.average and row.average.value != other.average.value:
         text += (
             f"; the average is printed {row.average.printed} here and {other.average.printed} there"
@@ -216,15 +219,13 @@ def _same_text(row: Row, other: Row) -> str:
 
 
 def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
-    for row in every:
-        for cell in row.cells:
-            there = in_source(cell) if cell.source else None
-            if there is not None and there[1] != cell.value:
-                yield _remark(
-                    "quoted",
-                    cell,
-                    f"printed {cell.printed}; {cell.source}, table {there[0]}: {show(there[1])}",
-                )
+    for cell in (cell for row in every for cell in row.cells):
+        if cell.source and (there := in_source(cell)) and there[1] != cell.value:
+            yield _remark(
+                "quoted",
+                cell,
+                f"printed {cell.printed}; {cell.source}, table {there[0]}: {show(there[1])}",
+            )
 
 
 def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
@@ -299,8 +300,11 @@ def _claims(every: Sequence[Row]) -> Iterator[Remark]:
     ):
         if abs(claim.gain - float(claim.claimed)) > claim.rounding + TINY:
             cell, less = claim.cell, claim.less
-            text = f"{claim.place} claims {claim.claimed} above {less.label}; the printed {cell.printed} and {less.printed} give "
-            yield _remark("claim", cell, text + show(claim.gain, cell.metric))
+            yield _remark(
+                "claim",
+                cell,
+                f"{claim.place} claims {claim.claimed} above {less.label}; the printed {cell.printed} and {less.printed} give {show(claim.gain, cell.metric)}",
+            )
 
 
 def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
@@ -311,17 +315,18 @@ def _trained_shares(every: Sequence[Row]) -> Iterator[Remark]:
     }
     for row in every:
         cell = row.first
-        claim = claims.get((cell.paper, cell.table, cell.setting, cell.label))
-        if claim is None:
+        if (claim := claims.get((cell.paper, cell.table, cell.setting, cell.label))) is None:
             continue
         prompt, head, lm_head = trained_shares(
             cell.backbone, int(claim["prompt_length"]), lm_head=bool(claim["lm_head"])
         )
         if prompt + head + lm_head > float(claim["claimed"]) + half_unit(claim["claimed"]):
-            text = f"{claim['place']} claims around {claim['claimed']} % trained parameters; the prompt has {prompt:.2f} %"
-            text += f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
-            text += f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
-            yield _remark("claim", cell, text, row=True)
+            text = (
+                f"{claim['place']} claims around {claim['claimed']} % trained parameters; the prompt has {prompt:.2f} %"
+                f", prompt and head (the authors' code trains both) {prompt + head:.2f} %"
+            )
+            more = f", with the LM head {prompt + head + lm_head:.0f} %" if lm_head else ""
+            yield _remark("claim", cell, text + more, row=True)
 
 
 CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
@@ -364,8 +369,9 @@ def off_average(row: Row) -> float | None:
     if row.average is None or len(row.parts) < 2:
         return None
     mean = math.fsum(cell.value for cell in row.parts) / len(row.parts)
-    parts = math.fsum(half_unit(cell.printed) for cell in row.parts) / len(row.parts)
-    rounding = half_unit(row.average.printed) + parts
+    rounding = half_unit(row.average.printed) + math.fsum(
+        half_unit(cell.printed) for cell in row.parts
+    ) / len(row.parts)
     return mean if abs(row.average.value - mean) > rounding + TINY else None
 
 
@@ -482,13 +488,12 @@ SOURCES = {
 
 @cache
 def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
-    own = {
+    return {
         (source, *(getattr(cell, name) for name in KEY[1:]), cell.task): (cell.table, cell.value)
         for source, paper in SOURCES.items()
         for cell in reversed(results(paper=paper))  # of two rows the first stands
         if cell.protocol != WEIGHTED
-    }
-    return own | {
+    } | {
         (*(row[name] for name in KEY), task): (row["table"], value)
         for row in read_rows(SOURCES_FILE)
         for task, _, value, _ in read_scores(row, SOURCES_FILE)

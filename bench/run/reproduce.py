@@ -229,9 +229,7 @@ def _of_figure(
 ) -> list[TableRun]:
     """The runs that a figure is drawn from; each value of a series is a run."""
     made = []
-    for (setting, method, variant), changes in product(
-        drawn.runs, series(dict([drawn.series]) if drawn.series else {})
-    ):
+    for (setting, method, variant), changes in product(drawn.runs, series(drawn.series)):
         own = registry[method].cls.own_backbone
         for backbone, instead_of in places:
             run = TableRun(

@@ -148,8 +148,9 @@ class Packed:
                 raise DataDamaged(f"{file}: the array '{name}' holds neither numbers nor text")
             row = len(self.rows)
             first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
-            stored = (data, None) if first == row else (None, first)
-            self.rows.append((file, name, dtype, shape, *stored))
+            self.rows.append(
+                (file, name, dtype, shape, *((data, None) if first == row else (None, first)))
+            )
 
     def write(self, path: Path) -> None:
         """The same arrays in the same order give the same bytes."""
@@ -241,8 +242,9 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
 
 def has_predictions(folder: Path) -> bool:
     """Whether predictions of the run in ``folder`` are here: in its folder, or in its version."""
-    located = find_packed(folder / "predictions")
-    return (folder / "predictions").is_dir() or (located is not None and located[1].is_file())
+    return (folder / "predictions").is_dir() or (
+        (located := find_packed(folder / "predictions")) is not None and located[1].is_file()
+    )
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:

@@ -114,15 +114,12 @@ class Predicted:
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]
-        score_S, moved_SN = (
-            None if own is None else own[rows] for own in (self.score_S, self.moved_SN)
-        )
         return replace(
             self,
             seeds=tuple(seeds),
             prediction_SN=self.prediction_SN[rows],
-            score_S=score_S,
-            moved_SN=moved_SN,
+            score_S=None if self.score_S is None else self.score_S[rows],
+            moved_SN=None if self.moved_SN is None else self.moved_SN[rows],
         )
 
 
@@ -216,9 +213,8 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
         return sentence_numbers(task, arrays["gold"])
     captions, first = np.unique(arrays["caption1"], return_index=True)
     place = np.minimum(np.searchsorted(captions, arrays["caption2"]), len(captions) - 1)
-    met = captions[place] == arrays["caption2"]
     alone = np.unique(arrays["caption2"], return_inverse=True)[1] + int(arrays["image"].max()) + 1
-    other = np.where(met, arrays["image"][first][place], alone)
+    other = np.where(captions[place] == arrays["caption2"], arrays["image"][first][place], alone)
     return np.stack([arrays["image"], other], axis=1)
 
 

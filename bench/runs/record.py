@@ -337,12 +337,11 @@ class RunRecord(
                 raise RecordDamaged(
                     f"scores[{i}]: the same cell as scores[{first[score.key]}]: {' '.join(map(str, score.key))}"
                 )
-        free = [
+        for path, value in (
             *((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores)),
             *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
             *((path, operator.attrgetter(path)(self)) for path in FREE),
-        ]
-        for path, value in free:
+        ):
             if not _bounded(value):
                 raise RecordDamaged(
                     f"{path}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
@@ -445,9 +444,8 @@ def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tup
     """
     content = known_sets()
     shas = {sha: reason.partition(",")[0] for reason, sha in content["dev"].items()}
-    if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
+    if shas.get(sha256) != name or (counts := content["dev_pairs"].get(name)) is None:
         return None
-    counts = content["dev_pairs"][name]
     return (
         sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)),
         sum(counts.values()),

@@ -194,9 +194,12 @@ def kind_of_values(record: RunRecord) -> str:
         trials: Any = search.get("trials")
         counted = type(trials) is int and 0 <= trials < 1e6
         return f"{TUNED}: {plural(trials, 'trial')}" if counted else TUNED
-    own = any(
-        record.recipe[key].source.startswith(NOT_OF_A_PAPER)
-        for key in DECISIVE
-        if key in record.recipe and record.recipe[key].value is not None
+    return (
+        OWN
+        if any(
+            record.recipe[key].source.startswith(NOT_OF_A_PAPER)
+            for key in DECISIVE
+            if key in record.recipe and record.recipe[key].value is not None
+        )
+        else PAPER
     )
-    return OWN if own else PAPER

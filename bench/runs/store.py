@@ -63,8 +63,9 @@ def data_key(task: str, text: str | None, suite: str = "") -> str:
 def predictions_name(task: str, text: str | None, suite: str = "") -> str:
     """The predictions of a task in a run's folder: "predictions/STS12@raw.npz"."""
     prefix = f"{suite}/" if suite in FOREIGN else ""
-    name = quote(data_key(task, text), safe=" @", errors="surrogatepass")
-    return f"predictions/{prefix}{name}.npz"
+    return (
+        f"predictions/{prefix}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
+    )
 
 
 class RunsFolder:
@@ -437,8 +438,7 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
     entries = []
     for line in lines:
         with contextlib.suppress(ValueError, RecursionError):
-            entry = json.loads(line)
-            if isinstance(entry, dict) and _is_number(entry.get("step")):
+            if isinstance(entry := json.loads(line), dict) and _is_number(entry.get("step")):
                 entries.append(entry)
     return sorted(entries, key=lambda entry: entry["step"])
 
@@ -470,15 +470,14 @@ COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
 def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """One mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order. ``value`` has the papers' scale: correlation and
     accuracy x 100; a value that was not recorded is None."""
-    rows = []
-    for record, _ in runs:
-        facts = {
+    return [
+        {
             "run": record.run_id,
             "name": record.backbone_name,
             **{key: getattr(record, key) for key in FACTS},
+            **{key: getattr(score, key) for key in SCORE},
+            **{key: getattr(record.cost, key) for key in COST},
         }
-        cost = {key: getattr(record.cost, key) for key in COST}
-        rows += [
-            facts | {key: getattr(score, key) for key in SCORE} | cost for score in record.scores
-        ]
-    return rows
+        for record, _ in runs
+        for score in record.scores
+    ]

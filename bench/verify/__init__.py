@@ -29,7 +29,7 @@ from bench.base.files import file_sha256
 from bench.data.fetching import Site, download
 from bench.data.sets import DataFolder
 from bench.runs.arrays import MANIFEST, NAME, Elsewhere, cached, read_manifest
-from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey, record_fingerprint
+from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey, known_sets, record_fingerprint
 from bench.runs.store import RECORD, Run, RunsFolder, data_key
 from bench.score.suites import find_task, suite_names
 from bench.verify.scores import (
@@ -38,7 +38,6 @@ from bench.verify.scores import (
     cell,
     check,
     check_scores,
-    known_hashes,
 )
 
 
@@ -63,7 +62,7 @@ def _fingerprint_difference(record: RunRecord) -> str:
 def _data_difference(score: Score, record: RunRecord, data: DataFolder | None) -> str:
     """The recorded hash against the hash that bench knows and, if it is there, against the set in ``data``."""
     recorded = record.provenance.data.get(data_key(score.task, score.text, score.suite))
-    expected = known_hashes().data.get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
+    expected = known_sets()["data"].get(f"{score.suite}/{score.task}", {}).get(score.text or "any")
     if recorded is None:
         return "the record has no hash of the data that was scored"
     if expected not in (None, recorded):
@@ -97,8 +96,14 @@ def _checkpoint_difference(run: Run) -> str:
         raise NotChecked("there is no checkpoint here")
     if run.record.checkpoint is None:
         raise NotChecked("the record has no hashes of its files")
-    compared = compare_files(run.checkpoint, run.record.checkpoint).items()
-    return next((f"{name}: {why}" for name, why in compared if why), "")
+    return next(
+        (
+            f"{name}: {why}"
+            for name, why in compare_files(run.checkpoint, run.record.checkpoint).items()
+            if why
+        ),
+        "",
+    )
 
 
 # --- one run, all checks ---

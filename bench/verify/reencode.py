@@ -65,8 +65,12 @@ def encode_again(
         reason = error.message if isinstance(error, BenchError) else one_line(error)
         hint = getattr(error, "hint", None)
         why = f"it cannot be encoded again: {reason}" + (f" (try: {hint})" if hint else "")
-        not_here = method is None and isinstance(error, BenchError)
-        yield Finding("encoding", "checkpoint", UNCHECKED if not_here else DIFFERS, why)
+        yield Finding(
+            "encoding",
+            "checkpoint",
+            UNCHECKED if method is None and isinstance(error, BenchError) else DIFFERS,
+            why,
+        )
         return
     changed = (
         ""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,24 +102,11 @@ def cell(score: Score) -> str:
 SCHEMA = "bench.given/1"
 
 
-@dataclass(frozen=True)
-class KnownHashes:
-    """``given``: suite/task -> array -> hash of its values; suite/task@form if a text form has other values. ``data``: suite/task -> text form -> sha256, by the names in records."""
-
-    given: Mapping[str, Mapping[str, str]]
-    data: Mapping[str, Mapping[str, str]]
-    dev: Mapping[str, str]
-    """Sets on which checkpoints are selected, and their sha256."""
-
-    def given_of(self, suite: str, task: str, form: str | None) -> Mapping[str, str] | None:
-        """Hashes of the arrays that no model changes; None for an unknown task."""
-        return self.given.get(f"{suite}/{task}@{form}", self.given.get(f"{suite}/{task}"))
-
-
-@functools.cache
-def known_hashes() -> KnownHashes:
-    content = known_sets()
-    return KnownHashes(content["given"], content["data"], content["dev"])
+def given_of(score: Score) -> dict[str, str] | None:
+    """Hashes of the arrays that no model changes; None for an unknown task. A text form may have others."""
+    given: dict[str, dict[str, str]] = known_sets()["given"]
+    name = f"{score.suite}/{score.task}"
+    return given.get(f"{name}@{score.text}", given.get(name))
 
 
 # --- every score of a run again ---
@@ -222,12 +208,11 @@ def _metrics(score: Score) -> list[str]:
     if score.suite == "mteb":
         return [score.metric]
     defined = suite(score.suite)
-    known = known_hashes().given_of(score.suite, score.task, score.text) is not None
     return [
         task.metric
         for task in defined.tasks
         if (task.name, task.protocol) == (score.task, score.protocol)
-        or (known and score.protocol in defined.earlier)
+        or (score.protocol in defined.earlier and given_of(score) is not None)
     ]
 
 
@@ -275,7 +260,7 @@ def _sha256(arrays: Arrays) -> str | None:
 
 def _gold_difference(score: Score, arrays: Arrays) -> str:
     """Gold values, sub-datasets, draws: everything that is the same for every model."""
-    if (expected := known_hashes().given_of(score.suite, score.task, score.text)) is None:
+    if (expected := given_of(score)) is None:
         raise NotChecked(
             f"bench has no hashes of the gold values of {'mteb' if score.suite == 'mteb' else 'this set'}"
         )

@@ -11,9 +11,9 @@ from stand_in import words_in
 
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import STS_TASKS, read_sts
+from bench.runs.record import known_sets
 from bench.score.suites import suite
 from bench.score.suites.sts import clean_dev_task, dev_task
-from bench.verify.scores import known_hashes
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     pairs = [key for part in clean.parts for key in keys(part)]
     assert len(pairs) == clean.n == 849 and not tested & set(pairs)
     assert [len(part) for part in clean.parts] == [363, 486]
-    assert clean.sha256 == known_hashes().dev[f"sts-dev-clean, {form}"]
+    assert clean.sha256 == known_sets()["dev"][f"sts-dev-clean, {form}"]
     among = [key in tested for key in keys(dev_task(data, form).data)]
     assert sum(among) == 1137, "what STS-B dev has"
 

@@ -19,9 +19,9 @@ from scored_run import finished_run, predictions
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED
 from bench.base.files import values_sha256
 from bench.runs import RunRecord, RunsFolder
-from bench.runs.record import fingerprint_of, record_fingerprint
+from bench.runs.record import fingerprint_of, known_sets, record_fingerprint
 from bench.verify import verify_run
-from bench.verify.scores import KnownHashes, close, known_hashes
+from bench.verify.scores import close
 
 
 @pytest.fixture
@@ -242,9 +242,9 @@ def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
 def test_an_average_that_does_not_follow_from_its_tasks(
     store: RunsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    empty = KnownHashes({}, {}, {})
-    monkeypatch.setattr("bench.verify.scores.known_hashes", lambda: empty)
-    monkeypatch.setattr("bench.verify.known_hashes", lambda: empty)
+    empty: dict[str, dict[str, str]] = {"given": {}, "data": {}, "dev": {}}
+    monkeypatch.setattr("bench.verify.scores.known_sets", lambda: empty)
+    monkeypatch.setattr("bench.verify.known_sets", lambda: empty)
     run = scores_with_average(store, finished_run(store))
     run = replace(
         run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores})
@@ -281,21 +281,21 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     data = DataFolder(shared / "data", offline=True)
     for name in ("STS13", "STS-B"):
         pairs = read_sts(data, name)
-        assert known_hashes().given[f"sts/{name}"] == {
+        assert known_sets()["given"][f"sts/{name}"] == {
             "gold": values_sha256({"gold": pairs.gold}),
             "subset": values_sha256({"subset": np.array(pairs.subset)}),
         }
         assert (
-            known_hashes().data[f"sts/{name}"]["tokenised"]
+            known_sets()["data"][f"sts/{name}"]["tokenised"]
             == pairs.sha256
-            != known_hashes().data[f"sts/{name}"]["raw"]
+            != known_sets()["data"][f"sts/{name}"]["raw"]
         )
     trec = read_transfer(data, "TREC")
-    assert known_hashes().given["transfer/TREC"]["gold"] == values_sha256(
+    assert known_sets()["given"]["transfer/TREC"]["gold"] == values_sha256(
         {"gold": trec.labels[trec.split == "test"]}
     )
     texts = read_clustering(data, "SearchSnippets")
-    assert known_hashes().given["clustering/SearchSnippets"]["gold"] == values_sha256(
+    assert known_sets()["given"]["clustering/SearchSnippets"]["gold"] == values_sha256(
         {"gold": texts.labels}
     )
 
@@ -357,7 +357,7 @@ def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
         findings = verify_run(store.folder(run.run_id), folder).findings
         return [one.outcome for one in findings if one.kind == "data"]
 
-    known = known_hashes().data["sts/STS13"]["tokenised"]
+    known = known_sets()["data"]["sts/STS13"]["tokenised"]
     for sha256, expected in ((known, AGREES), ("0" * 64, DIFFERS)):
         for folder in (*folders, None):
             assert outcomes("tokenised", {"STS13": sha256}, folder) == [expected]

@@ -37,13 +37,13 @@ def encode_unique(
     """
     if budget < 1:
         raise ValueError(f"budget is {budget} padded tokens; at least 1 is needed")
+    result = np.zeros((0, 0), dtype=np.float32)
     if not (distinct := sorted(set(sentences))):
-        return np.zeros((0, 0), dtype=np.float32)
+        return result
     ids = _compact_ids(distinct, tokens)
     # longest first: a batch that does not fit in memory fails at once, and the remaining time is over- and not underestimated
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
 
-    result: np.ndarray | None = None
     done = 0
     for rows in batches_of([len(ids[i]) for i in order], budget):
         where = [order[i] for i in rows]
@@ -52,13 +52,12 @@ def encode_unique(
             raise ValueError(
                 f"embed returned shape {vectors.shape} for {len(where)} sentences; expected ({len(where)}, dim)"
             )
-        if result is None:
+        if not done:
             result = np.empty((len(distinct), vectors.shape[1]), dtype=np.float32)
         result[where] = vectors
         done += len(where)
         if progress is not None:
             progress(done, len(distinct))
-    assert result is not None
     row_of = {sentence: i for i, sentence in enumerate(distinct)}
     return result[np.fromiter((row_of[s] for s in sentences), dtype=np.int64, count=len(sentences))]
 

@@ -239,8 +239,7 @@ class _Start:
             self.stable = True
             return -1.0
         self._sum_up()
-        empty = np.flatnonzero(self._count_K == 0)
-        if len(empty):
+        if len(empty := np.flatnonzero(self._count_K == 0)):
             self._fill(empty)
         self.moved_M = np.flatnonzero(self._touched_K & (self._count_K > 0))
         means_MD = self._sum_KD[self.moved_M] / self._count_K[self.moved_M, None]
@@ -319,11 +318,10 @@ def agreement(predicted: ArrayLike, gold: ArrayLike) -> dict[str, float]:
         normalized_mutual_info_score,
     )
 
-    classes_N, clusters_N = np.asarray(gold), np.asarray(predicted)
     return {
-        "nmi": 100 * float(normalized_mutual_info_score(classes_N, clusters_N)),
-        "ami": 100 * float(adjusted_mutual_info_score(classes_N, clusters_N)),
-        "ari": 100 * float(adjusted_rand_score(classes_N, clusters_N)),
+        "nmi": 100 * float(normalized_mutual_info_score(gold, predicted)),
+        "ami": 100 * float(adjusted_mutual_info_score(gold, predicted)),
+        "ari": 100 * float(adjusted_rand_score(gold, predicted)),
     }
 
 

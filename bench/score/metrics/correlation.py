@@ -88,6 +88,16 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     return cosine_N
 
 
+def if_defined(
+    correlation: Correlation, predicted: NDArray[np.float64], gold: NDArray[np.float64]
+) -> float | None:
+    """The correlation; None if it is undefined."""
+    try:
+        return correlation(predicted, gold)
+    except ValueError:
+        return None
+
+
 def correlate_groups(
     predicted: ArrayLike,
     gold: ArrayLike,
@@ -103,17 +113,13 @@ def correlate_groups(
     names_N = np.asarray(groups, dtype=str)
     if names_N.shape != a_N.shape:
         raise ValueError(f"{len(a_N)} items, {len(names_N)} group names")
-    each: dict[str, float | None] = {}
-    sizes: dict[str, int] = {}
     every = correlation(a_N, b_N)
-    names = dict.fromkeys(names_N.tolist())
-    for name in names:
-        member_N = names_N == name
-        sizes[name] = int(member_N.sum())
-        try:
-            each[name] = every if len(names) == 1 else correlation(a_N[member_N], b_N[member_N])
-        except ValueError:
-            each[name] = None
+    members = {name: names_N == name for name in dict.fromkeys(names_N.tolist())}
+    each = {
+        name: every if len(members) == 1 else if_defined(correlation, a_N[rows_N], b_N[rows_N])
+        for name, rows_N in members.items()
+    }
+    sizes = {name: int(rows_N.sum()) for name, rows_N in members.items()}
     values = [value for value in each.values() if value is not None]
     defined = len(values) == len(each)
     return Grouped(

@@ -6,6 +6,7 @@ and never sees a model, only a function from sentences to vectors. Listing the n
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.metadata
@@ -13,7 +14,7 @@ import json
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -315,9 +316,8 @@ def use_files(files: Sequence[Path]) -> None:
     _from_files.clear()
     check_files(files)
     for file in files:
-        if b"SUITE" not in file.read_bytes():
-            continue
-        if (defined := getattr(import_file(file), "SUITE", None)) is None:
+        loaded = import_file(file) if b"SUITE" in file.read_bytes() else None
+        if (defined := getattr(loaded, "SUITE", None)) is None:
             continue
         _check_definition(defined, f"--plugin {file}")
         if (other := suite_plugin(defined.name)) is not None:
@@ -361,8 +361,10 @@ def _check_definition(defined: object, whose: str) -> None:
             ),
         ]
         taken[task.name] = name
-    no_task = (absent, f"average names {absent}, which the suite does not have", "name its tasks")
-    for wrong, why, hint in (*problems, no_task):
+    for wrong, why, hint in (
+        *problems,
+        (absent, f"average names {absent}, which the suite does not have", "name its tasks"),
+    ):
         if wrong:
             raise BenchError(f"{whose}: {why}", hint)
 
@@ -472,6 +474,15 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
 
 
 # --- checks of vectors, for every suite ---
+
+
+@contextlib.contextmanager
+def scoring(task: str, hint: str | None = None) -> Iterator[None]:
+    """A metric that is undefined, or cannot be computed, fails the run: its ValueError becomes RunFailed, with the task's name."""
+    try:
+        yield
+    except ValueError as error:
+        raise RunFailed(f"{task}: {error}", hint) from None
 
 
 Vectors = Callable[[Sequence[str]], np.ndarray]
@@ -655,11 +666,10 @@ def _rescore_mteb(arrays: Arrays, metric: str) -> TaskScore | None:
     if "prediction" not in arrays or metric not in (*_CORRELATIONS, "accuracy"):
         return None
     prediction, gold, subset = arrays["prediction"], arrays["gold"], arrays["subset"]
-    values = []
-    for part in dict.fromkeys(subset.tolist()):
-        of_part = subset == part
-        if metric == "accuracy":
-            values.append(100 * float((prediction[of_part] == gold[of_part].reshape(-1, 1)).mean()))
-        else:
-            values.append(_CORRELATIONS[metric](prediction[of_part], gold[of_part]))
+    values = [
+        100 * float((prediction[rows] == gold[rows].reshape(-1, 1)).mean())
+        if metric == "accuracy"
+        else _CORRELATIONS[metric](prediction[rows], gold[rows])
+        for rows in (subset == part for part in dict.fromkeys(subset.tolist()))
+    ]
     return TaskScore(float(np.mean(values)), len(prediction))

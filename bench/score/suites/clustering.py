@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, data_set
 from bench.data.sets.transfer import CLUSTERING_TASKS, ClassedTexts, read_clustering
 from bench.score.metrics.clustering import kmeans, summary
@@ -25,6 +24,7 @@ from bench.score.suites import (
     Vectors,
     check_variety,
     float32_vectors,
+    scoring,
 )
 
 PROTOCOL = "sccl-kmeans/1"
@@ -47,7 +47,9 @@ class LoadedTexts(LoadedTask):
         """The task's result. Raises RunFailed if the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
         x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
-        try:
+        with scoring(
+            name, "did the training collapse? curve.jsonl in the run's folder has its losses"
+        ):
             clusterings = kmeans(
                 x_ND,
                 len(np.unique(self.data.labels)),
@@ -56,11 +58,6 @@ class LoadedTexts(LoadedTask):
                 max_iterations=ITERATIONS,
                 tolerance=TOLERANCE,
             )
-        except ValueError as error:
-            raise RunFailed(
-                f"{name}: {error}",
-                "did the training collapse? curve.jsonl in the run's folder has its losses",
-            ) from None
         return self.result(
             {
                 "prediction": np.stack(
@@ -75,10 +72,8 @@ class LoadedTexts(LoadedTask):
 
 def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: one column of clusters per seed."""
-    try:
+    with scoring(task):
         agreement = summary(predictions["prediction"], predictions["gold"])
-    except ValueError as error:
-        raise RunFailed(f"{task}: {error}") from None
     return TaskScore(
         agreement["accuracy"]["mean"],
         len(predictions["prediction"]),

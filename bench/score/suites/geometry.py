@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import SentencePairs, read_sts
 from bench.runs.record import REDUCED
-from bench.score.metrics.correlation import spearman
+from bench.score.metrics.correlation import if_defined, spearman
 from bench.score.metrics.geometry import (
     effective_rank,
     mean_cosines,
@@ -44,6 +43,7 @@ from bench.score.suites import (
     Vectors,
     check_variety,
     check_vectors,
+    scoring,
 )
 from bench.score.suites.sts import cosines
 
@@ -99,7 +99,7 @@ class LoadedGeometry(LoadedTask):
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed if the vectors cannot be scored."""
         sentences, name, pairs = self.original, self.task.name, self.data
-        try:
+        with scoring(name, "did the training collapse?"):
             x_ND = unit(
                 check_variety(check_vectors(vectors(sentences), sentences, name), sentences, name)
             )
@@ -119,8 +119,6 @@ class LoadedGeometry(LoadedTask):
                     "singular_values": singular_values(x_ND),
                 }
             result = self.result(predictions)
-        except ValueError as error:
-            raise RunFailed(f"{name}: {error}", "did the training collapse?") from None
         return replace(
             result,
             detail={
@@ -162,18 +160,11 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
         detail = {
             "positive": f"gold > {ABOVE:g}",
             "without_frequent_words": [
-                {"k": k, "spearman": _spearman(predictions[name], gold_N)}
+                {"k": k, "spearman": if_defined(spearman, predictions[name], gold_N)}
                 for k, name in arrays.items()
             ],
         }
     return TaskScore(float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=detail)
-
-
-def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:
-    try:
-        return spearman(cosine, gold)
-    except ValueError:  # constant
-        return None
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:

@@ -54,11 +54,10 @@ def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTa
 
 def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
     """A class of its own for one set in one text form, as mteb has one for each task."""
-    base = BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask
     metadata = metadata_of(task, loaded)
     return type(
         "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-")),
-        (base,),
+        (BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask,),
         {
             "metadata": metadata,
             "loaded": loaded,

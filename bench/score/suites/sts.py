@@ -46,6 +46,7 @@ from bench.score.suites import (
     Vectors,
     check_variety,
     check_vectors,
+    scoring,
 )
 
 PROTOCOL = "senteval-all/1"
@@ -138,12 +139,8 @@ class LoadedCleanDev(LoadedTask):
         each = {}
         for part in self.parts:
             cosine = cosines(part.sentences1, part.sentences2, vectors, f"{CLEAN_DEV}, {part.name}")
-            try:
+            with scoring(f"{CLEAN_DEV}, {part.name}", "did the training collapse?"):
                 each[part.name] = spearman(cosine, part.gold)
-            except ValueError as error:
-                raise RunFailed(
-                    f"{CLEAN_DEV}, {part.name}: {error}", "did the training collapse?"
-                ) from None
         return TaskResult(
             suite="sts",
             task=CLEAN_DEV,
@@ -227,24 +224,20 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     }
     if "all_splits_prediction" in predictions:
         both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
-        try:
+        with scoring(task, SAME_COSINES):
             detail["all_splits"] = {
                 "spearman": spearman(*both),
                 "pearson": pearson(*both),
                 "n": len(both[0]),
             }
-        except ValueError as error:
-            raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
     return TaskScore(ranked.all, len(predictions["prediction"]), detail=detail)
 
 
 def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
     """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
     sides = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
-    try:
+    with scoring(task, SAME_COSINES):
         return correlate_groups(*sides, spearman), correlate_groups(*sides, pearson)
-    except ValueError as error:
-        raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
 
 
 def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
@@ -329,10 +322,8 @@ def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
 def score_cxc(predictions: Arrays, task: str, protocol: str) -> TaskScore:
     """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
     ranked, linear = correlations(predictions, task)
-    try:
+    with scoring(task, SAME_COSINES):
         values = drawn_scores(predictions, protocol)
-    except ValueError as error:
-        raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
     low, median, high = np.percentile(values, [2.5, 50, 97.5])
     n = len(predictions["gold"])
     return TaskScore(

@@ -38,6 +38,7 @@ from bench.score.suites import (
     Vectors,
     check_variety,
     float32_vectors,
+    scoring,
 )
 
 PROTOCOL = "senteval-probe/1"
@@ -53,12 +54,11 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     fitter = partial(fit_batched, device=device)
     train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
     classes = len(texts.classes)
-    if len(train):
-        probe = holdout(
-            x_ND, texts.labels, train, test, classes, fitter, dev=dev if len(dev) else None
-        )
-    else:
-        probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
+    probe = (
+        holdout(x_ND, texts.labels, train, test, classes, fitter, dev=dev if len(dev) else None)
+        if len(train)
+        else inner_kfold(x_ND, texts.labels, test, classes, fitter)
+    )
     return (
         probe.predicted,
         probe.fold,
@@ -89,13 +89,9 @@ class LoadedTransfer(LoadedTask):
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed if the vectors cannot be scored or a classifier diverges."""
-        try:
+        with scoring(self.task.name, "are the vectors of a reasonable size?"):
             x_ND = features(self.data, vectors, self.task.name)
             predicted, fold, detail = self.classify(self.data, x_ND, self.device)
-        except ValueError as error:
-            raise RunFailed(
-                f"{self.task.name}: {error}", "are the vectors of a reasonable size?"
-            ) from None
         return self.result(
             {
                 "prediction": predicted,
@@ -133,9 +129,8 @@ def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in np.unique(fold)])
     detail = {}
-    if task.startswith(
-        "MRPC"
-    ):  # F1 x 100 of class 1; 0 if that class was neither predicted nor there
+    if task.startswith("MRPC"):
+        # F1 x 100 of class 1; 0 if that class was neither predicted nor there
         both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
         detail["f1"] = round(200 * both / max(either, 1), 2)
     return TaskScore(value, len(predicted), detail=detail)
@@ -242,13 +237,11 @@ class LoadedFewShot(LoadedTask):
     def drawn(self) -> list[np.ndarray]:
         """Rows of the examples of every draw. Raises RunFailed if a class has too few."""
         pool = self.pool
-        try:
+        with scoring(self.task.name):
             return [
                 pool[draw(self.data.labels[pool], SHOTS, self.data.name, seed)]
                 for seed in range(DRAWS)
             ]
-        except ValueError as error:
-            raise RunFailed(f"{self.task.name}: {error}") from None
 
     @property
     def needed(self) -> np.ndarray:
@@ -304,10 +297,8 @@ class LoadedFewShot(LoadedTask):
 
 def score_fewshot(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: mean and standard deviation (n - 1) over draws, and every draw."""
-    try:
+    with scoring(task):
         each = accuracies(predictions["prediction"], predictions["gold"])
-    except ValueError as error:
-        raise RunFailed(f"{task}: {error}") from None
     # a draw may leave out its own examples
     if len(tested := np.unique((predictions["prediction"] >= 0).sum(axis=0))) != 1:
         raise ValueError("the draws were tested on different numbers of items")
