@@ -83,14 +83,14 @@ def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
         head = record.score(table.suite, table.head or "", table.protocol, table.text)
         if head is None or cell is None:
             continue
-        around = ""
-        if spread := cell.spread:
-            around = f"{' to '.join(score(end, cell.decimals) for end in (spread.low, spread.high))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
+        spread = cell.spread
         yield {
             "name": table.suite,
             "task": f"{head.task}, {form_text(table)}",
             "value": score(head.value, cell.decimals),
-            "around": around,
+            "around": f"{' to '.join(score(end, cell.decimals) for end in (spread.low, spread.high))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
+            if spread
+            else "",
             "verdict": _verdict(table, row),
             "anchor": shown.anchor,
         }
@@ -193,9 +193,11 @@ Points = Sequence[tuple[float, float]]
 def curves(run: Run) -> list[dict[str, Any]]:
     """Loss and dev score over steps, as far as ``curve.jsonl`` has at least two points of them."""
     entries, done = read_curve(run.folder), run.record.training
-    best: Points = ()
-    if done and done.best_step is not None and done.dev_score is not None:
-        best = [(done.best_step, done.dev_score)]
+    best: Points = (
+        [(done.best_step, done.dev_score)]
+        if done and done.best_step is not None and done.dev_score is not None
+        else ()
+    )
     parts: list[tuple[str, Points, str, Points]] = [
         ("loss", series(entries, "loss"), "{:.3g}", ()),
         ((done and done.dev_task) or "dev", series(entries, "dev_score"), "{:.2f}", best),
@@ -249,8 +251,11 @@ def cosines(run: Run) -> dict[str, Any] | None:
         return None
     cosine, gold = rated
     level = np.minimum(gold.astype(int), LEVELS - 1)
-    levels = {k: cosine[level == k] for k in reversed(range(LEVELS))}
-    groups = {k: one for k, one in levels.items() if len(one) >= FEWEST and one.std() > 1e-6}
+    groups = {
+        k: one
+        for k in reversed(range(LEVELS))
+        if len(one := cosine[level == k]) >= FEWEST and one.std() > 1e-6
+    }
     if len(groups) < 2:
         return None
     low = min(math.floor(5 * cosine.min()) / 5, 0.0)
