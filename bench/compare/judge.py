@@ -228,8 +228,11 @@ NO_PREDICTIONS = "no predictions of every task"
 def _limits(cells: Cells) -> list[str]:
     """A note if sentences shared by pairs are not taken into account."""
     of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
-    pairs = [p for p in of_task if p.metric == "spearman" and p.task in STS_TASKS]
-    unknown = list_names(p.task for p in pairs if p.shared_NK is None)
+    unknown = list_names(
+        p.task
+        for p in of_task
+        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
+    )
     note = f"pairs of {unknown} are taken to share no sentence: the data is not the known one"
     return [note] if unknown else []
 
@@ -254,8 +257,11 @@ def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -
     for j, task in enumerate(table.columns):
         first: Predicted | None = None
         for i, row in enumerate(table.rows):
-            scores = [(runs[run], _scores(runs[run].record, table).get(task)) for run in row.runs]
-            having = [(run, score) for run, score in scores if score is not None]
+            having = [
+                (runs[run], score)
+                for run in row.runs
+                if (score := _scores(runs[run].record, table).get(task)) is not None
+            ]
             if task == AVERAGE or not having:
                 continue
             try:

@@ -93,17 +93,20 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
                     row_marks.append(len(footnotes))
                     names.append(row_name(row, table) + some)
             footnotes.append(Footnote(setting, value, list_names(names), usual))
-    rows = tuple(
-        replace(
-            row,
-            footnotes=tuple(row_marks),
-            values=", ".join(
-                filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
-            ),
-        )
-        for row, row_marks in zip(table.rows, marks, strict=True)
+    return replace(
+        table,
+        rows=tuple(
+            replace(
+                row,
+                footnotes=tuple(row_marks),
+                values=", ".join(
+                    filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
+                ),
+            )
+            for row, row_marks in zip(table.rows, marks, strict=True)
+        ),
+        footnotes=tuple(footnotes),
     )
-    return replace(table, rows=rows, footnotes=tuple(footnotes))
 
 
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
@@ -131,8 +134,7 @@ def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     """What should be the same in all runs of the table -> its value in this one."""
     packages, data = record.provenance.packages, record.provenance.data
-    facts = {"bench": record.provenance.bench_version or UNKNOWN}
-    facts |= {
+    facts = {"bench": record.provenance.bench_version or UNKNOWN} | {
         name: str(packages.get(name, UNKNOWN))
         for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))
     }
@@ -249,8 +251,12 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
 
 def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """The table with what every row took: means over its runs."""
-    rows = (replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows)
-    return replace(table, rows=tuple(rows))
+    return replace(
+        table,
+        rows=tuple(
+            replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows
+        ),
+    )
 
 
 TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")

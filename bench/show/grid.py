@@ -92,8 +92,10 @@ def grid(
     ]
     shape = [column if isinstance(column, Column) else Column(column) for column in columns]
     used = [
-        i for i in range(len(shape)) if not made or any(row[i].main or row[i].marks for row in made)
-    ] or [0]
+        i
+        for i, column in enumerate(zip(*made, strict=True))
+        if any(cell.main or cell.marks for cell in column)
+    ] or ([0] if made else range(len(shape)))
     return Grid(
         columns=tuple(shape[i] for i in used),
         rows=tuple(tuple(row[i] for i in used) for row in made),

@@ -82,8 +82,7 @@ def rows_of(
     named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
     settings: dict[str, dict[str, str]] = {}
     for record in records:
-        values = configuration(record)
-        settings[record.run_id] = values
+        values = settings[record.run_id] = configuration(record)
         known = record.provenance.backbone.revision  # the same weights may lie in several folders
         backbone = record.backbone_name if known else record.backbone
         named.setdefault((record.method, record.variant, record.setting, backbone), {}).setdefault(

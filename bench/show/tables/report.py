@@ -93,13 +93,17 @@ def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
 
 def recipe(record: RunRecord) -> Grid:
     """Every value with its source; those that the command set come first."""
-    rows = [
-        (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
-        for key, value in sorted(
-            record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
-        )
-    ]
-    return grid(("value of", "is", Column("from", wrap=NARROWEST)), rows, title="recipe")
+    return grid(
+        ("value of", "is", Column("from", wrap=NARROWEST)),
+        [
+            (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
+            for key, value in sorted(
+                record.recipe.items(),
+                key=lambda item: (not item[1].source.startswith(SET), item[0]),
+            )
+        ],
+        title="recipe",
+    )
 
 
 def model(record: RunRecord) -> str:
@@ -112,12 +116,13 @@ def training(record: RunRecord, folder: Path | None = None) -> Facts:
     facts: Facts = []
     if (done := record.training) is not None:
         rows = "" if done.sentences is None else f", {done.sentences:,} sentences"
-        best = "the last step"
-        if done.dev_score is not None:
+        facts.append(("steps", f"{done.steps:,}{rows}"))
+        if done.dev_score is None:
+            facts.append(("kept", "the last step"))
+        else:
             step = "?" if done.best_step is None else f"{done.best_step:,}"
             best = f"step {step}: {done.dev_task or 'dev'} {score(done.dev_score)}"
-        facts = [("steps", f"{done.steps:,}{rows}"), ("kept", best)]
-        facts += [("chosen on", dev_words(record))] if done.dev_score is not None else []
+            facts += [("kept", best), ("chosen on", dev_words(record))]
     curve = [] if folder is None else read_curve(folder)
     for key in ("loss", "dev_score"):
         if points := series(curve, key):
@@ -140,8 +145,11 @@ def provenance(record: RunRecord) -> Facts:
 
 def _facts(values: Mapping[str, Any]) -> Facts:
     """A name and a text for each field that was recorded."""
-    facts = [_fact(key, value) for key, value in values.items() if value is not None]
-    return [(name, text) for name, text in facts if text]
+    return [
+        fact
+        for key, value in values.items()
+        if value is not None and (fact := _fact(key, value))[1]
+    ]
 
 
 def _fact(key: str, value: Any) -> tuple[str, str]:
