@@ -430,8 +430,13 @@ def _separate(run: Run, senders: Mapping[str, str]) -> Run:
     record = run.record
     if (name := senders.get(record.run_id)) is None:
         return run
-    sender = RecipeValue(value=name, source="the submission")
-    return Run(structs.replace(record, recipe={**record.recipe, SENDER: sender}), run.folder)
+    return Run(
+        structs.replace(
+            record,
+            recipe={**record.recipe, SENDER: RecipeValue(value=name, source="the submission")},
+        ),
+        run.folder,
+    )
 
 
 # --- how a version was made: what its numbers are of, and how to check them ---
@@ -584,13 +589,15 @@ def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Ta
     note = f"Time and memory: {usual or 'unknown hardware or version'}."
     if names := dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere):
         note += f" Not shown, because they ran elsewhere: {', '.join(names)}."
-    rows = [
-        replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
-        if row.cost and row.runs in elsewhere
-        else row
-        for row in table.rows
-    ]
-    return replace(table, rows=tuple(rows)), note
+    return replace(
+        table,
+        rows=tuple(
+            replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
+            if row.cost and row.runs in elsewhere
+            else row
+            for row in table.rows
+        ),
+    ), note
 
 
 def made_in(record: RunRecord) -> str | None:

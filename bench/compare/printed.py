@@ -304,8 +304,8 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
         )
         rows.append(replace(row, cells=cells))
     missing = [row.name for row in rows if not any(cell and cell.printed for cell in row.cells)]
-    note = f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}"
-    return replace(table, rows=tuple(rows), notes=(*table.notes, *([note] if missing else [])))
+    notes = [f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}"] if missing else []
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
@@ -331,20 +331,22 @@ def _with_print(
     if result is None:
         return cell
     judged = judge(cell.mean, len(cell.values), result, spread, changed_by_hand(record, result))
-    printed = Printed(
-        value=result.value,
-        std=result.std,
-        source=f"{result.paper}:{result.table}",
-        own=result.own_result,
-        difference=round(cell.rounded - result.value, cell.decimals),
-        inside=None if judged.verdict == NOT_TESTED else judged.verdict == CONSISTENT,
-        half=judged.half,
-        reason=judged.reason,
-        note=", ".join(
-            filter(None, ("" if result.own_result else "copied by the paper", result.runs))
+    return replace(
+        cell,
+        printed=Printed(
+            value=result.value,
+            std=result.std,
+            source=f"{result.paper}:{result.table}",
+            own=result.own_result,
+            difference=round(cell.rounded - result.value, cell.decimals),
+            inside=None if judged.verdict == NOT_TESTED else judged.verdict == CONSISTENT,
+            half=judged.half,
+            reason=judged.reason,
+            note=", ".join(
+                filter(None, ("" if result.own_result else "copied by the paper", result.runs))
+            ),
         ),
     )
-    return replace(cell, printed=printed)
 
 
 def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:

@@ -56,8 +56,11 @@ def with_footnotes(
     """
     table = _seen_in_training(_with_differences(table, records), records)
     runs = [records[run] for row in table.rows for run in row.runs]
-    chosen = dict.fromkeys(map(dev_words, runs)) if table.suite == "sts" else {}
-    notes = [f"checkpoints: {text}" for text in chosen if text]
+    notes = [
+        f"checkpoints: {text}"
+        for text in dict.fromkeys(map(dev_words, runs))
+        if text and table.suite == "sts"
+    ]
     if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
         notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
@@ -301,8 +304,10 @@ def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
     if any(search.get("name") != searches[0].get("name") for search in searches):
         return None, None
     seconds, trials = searches[0].get("seconds"), searches[0].get("trials")
-    known = float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None
-    return known, trials if type(trials) is int and 0 <= trials < 1e6 else None
+    return (
+        float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None,
+        trials if type(trials) is int and 0 <= trials < 1e6 else None,
+    )
 
 
 def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | None:

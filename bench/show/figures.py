@@ -296,8 +296,10 @@ class Group:
 
 def _label(row: Row, table: Table) -> str:
     """The text next to a row's point; it may be cut."""
-    between = "+" if row.variant else " "
-    return visible(f"{row.label}{between}{variant_words(row, table)}".strip(), limit=LONGEST)
+    return visible(
+        f"{row.label}{'+' if row.variant else ' '}{variant_words(row, table)}".strip(),
+        limit=LONGEST,
+    )
 
 
 def table_groups(board: Board) -> list[Group]:
@@ -751,8 +753,14 @@ def method_lines(
 
 def learning(group: Group) -> Figure | None:
     """Of one dev set, that of most runs."""
-    trained = [run.record.training for run in group.runs.values()]
-    dev = mode([one.dev_task for one in trained if one and one.dev_task] or ["dev"])
+    dev = mode(
+        [
+            one.dev_task
+            for run in group.runs.values()
+            if (one := run.record.training) and one.dev_task
+        ]
+        or ["dev"]
+    )
 
     def read(group: Group, run: str) -> Line:
         done = group.runs[run].record.training

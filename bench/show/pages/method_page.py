@@ -146,11 +146,16 @@ def runs_grid(board: Board, method: str) -> Grid:
 
 def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid]]:
     """Of each setting: its title, and a line for each value that comes from one source."""
-    entries = sorted(described.file.recipes, key=lambda entry: entry.backbone == "builtin")
+
     return [
         (
             setting_words(setting),
-            recipe_grid([entry for entry in entries if entry.setting == setting]),
+            recipe_grid(
+                sorted(
+                    (entry for entry in described.file.recipes if entry.setting == setting),
+                    key=lambda entry: entry.backbone == "builtin",
+                )
+            ),
         )
         for setting in dict.fromkeys(entry.setting for entry in described.file.recipes)
     ]

@@ -40,15 +40,7 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
     """All about a run, as ``parts.html`` draws it on a page that lies ``up`` folders deep."""
     record = run.record
     again, typed = repeat([record]), without_folders(record.provenance.command or "")
-    sections = [
-        report.facts_grid("training", report.training(record)),
-        report.facts_grid("cost", report.cost(record)),
-        report.overlap_grid(record.provenance.corpus.overlap),
-        report.facts_grid(  # the version of code that was never released says nothing: its commit does
-            "provenance",
-            [fact for fact in report.provenance(record) if FROM_SOURCE not in fact],
-        ),
-    ]
+
     return {
         "record": record,
         "by": board.senders.get(record.run_id),
@@ -62,7 +54,19 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "curves": curves(run),
         "cosines": cosines(run),
         "recipe": report.recipe(record),
-        "sections": [part for part in sections if part.rows],
+        "sections": [
+            part
+            for part in (
+                report.facts_grid("training", report.training(record)),
+                report.facts_grid("cost", report.cost(record)),
+                report.overlap_grid(record.provenance.corpus.overlap),
+                report.facts_grid(  # the version of code that was never released says nothing: its commit does
+                    "provenance",
+                    [fact for fact in report.provenance(record) if FROM_SOURCE not in fact],
+                ),
+            )
+            if part.rows
+        ],
     }
 
 
@@ -72,8 +76,11 @@ def sentences(text: str) -> list[str]:
 
 def remarks(board: Board, method: str) -> list[str]:
     """The sentences of the version's note that name a method: they stand at its rows and on its pages."""
-    name = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
-    return [sentence for sentence in sentences(board.note or "") if name.search(sentence)]
+    return [
+        sentence
+        for sentence in sentences(board.note or "")
+        if re.search(rf"(?<![\w-]){re.escape(method)}(?![\w-])", sentence)
+    ]
 
 
 def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
@@ -113,8 +120,11 @@ def files(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]:
         if name == "run.json" or (run.folder / name).is_file()
     ]
     if has_predictions(run.folder):
-        elsewhere = re.match(r"https?://", board.predictions)
-        address = board.predictions if elsewhere else link(board.predictions, up)
+        address = (
+            board.predictions
+            if re.match(r"https?://", board.predictions)
+            else link(board.predictions, up)
+        )
         linked.append((NAME, address, "predictions of all runs"))
     return linked
 

@@ -51,12 +51,15 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
 
 def score_grids(record: RunRecord) -> list[Grid]:
     """One for each suite, protocol and text form; the sub-datasets of a task stand indented below it."""
-    numbers = [
-        Column(name, right=True) for name in ("score", "sd", "n", "mean", "wmean", "Pearson")
-    ]
     return [
         grid(
-            ["task", *numbers],
+            [
+                "task",
+                *(
+                    Column(name, right=True)
+                    for name in ("score", "sd", "n", "mean", "wmean", "Pearson")
+                ),
+            ],
             [row for result in scores for row in _score_rows(result)],
             title=f"{suite}: {', '.join(dict.fromkeys(result.metric for result in scores))}, "
             f"{protocol}{f' ({text})' if text else ''}",
@@ -84,8 +87,15 @@ def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
     for name, part in parts.items():
         if isinstance(part, Mapping):
             value = _number(part.get(result.metric, part.get("spearman")))
-            n = str(part["n"]) if isinstance(part.get("n"), int) else ""
-            yield f"  {name}", value, "", n, "", "", _number(part.get("pearson"))
+            yield (
+                f"  {name}",
+                value,
+                "",
+                str(part["n"]) if isinstance(part.get("n"), int) else "",
+                "",
+                "",
+                _number(part.get("pearson")),
+            )
 
 
 # --- recipe, training, cost, provenance, files ---
@@ -192,9 +202,14 @@ def overlap_grid(overlap: Any) -> Grid:
     ]
     if clean := dict.fromkeys(one.task for one in counts if one.exact + one.near == 0):
         rows.append(("none of " + ", ".join(clean), *[""] * 5))
-    numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     return grid(
-        ["task", *(Column(name, right=True) for name in numbers)],
+        [
+            "task",
+            *(
+                Column(name, right=True)
+                for name in ("sentences", "the same", "nearly", "%", "rows of the corpus")
+            ),
+        ],
         rows,
         title="sentences of the evaluation sets that stand in the corpus",
     )

@@ -135,8 +135,14 @@ def _settings(table: Table) -> Grid | None:
         (GridCell(marks=(i,)), note.setting, note.value, note.rows, note.most)
         for i, note in enumerate(table.footnotes, 1)
     ]
-    wrapped = (Column(name, wrap=16) for name in ("value", "rows", "most rows"))
-    return grid(["", "setting", *wrapped], rows) if rows else None
+    return (
+        grid(
+            ["", "setting", *(Column(name, wrap=16) for name in ("value", "rows", "most rows"))],
+            rows,
+        )
+        if rows
+        else None
+    )
 
 
 def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
