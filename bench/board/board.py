@@ -146,7 +146,11 @@ class Board:
             if (other.table.setting, *_form(other.table)) == form:
                 best.setdefault(row.backbone, (other.table, row))  # the best of a table come first
         best.pop(table.backbone or "", None)
-        return sorted(best.values(), key=lambda pair: _mean(pair[1]), reverse=True)[:MOST_FINISHED]
+        return sorted(
+            best.values(),
+            key=lambda pair: cell.mean if (cell := pair[1].cells[-1]) is not None else 0.0,
+            reverse=True,
+        )[:MOST_FINISHED]
 
     @cached_property
     def _single(self) -> Mapping[tuple[object, ...], Cell | None]:
@@ -192,10 +196,6 @@ class Board:
 def _form(table: Table) -> tuple[object, ...]:
     """What tables must share for their numbers to be in one column."""
     return table.suite, table.protocol, table.text, table.columns
-
-
-def _mean(row: Row) -> float:
-    return 0.0 if row.cells[-1] is None else row.cells[-1].mean
 
 
 def _runs_of(
@@ -347,17 +347,20 @@ def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreK
 
 def _facts(runs: Sequence[RunRecord], key: ScoreKey) -> dict[str, str]:
     """What runs of a row had, by name: their seeds, the recipe, and hashes of the method's code and of the scored data."""
-    data = {
-        run.provenance.data.get(data_key(score.task, key.text, key.suite))
-        for run in runs
-        for score in run.scores
-        if score.key._replace(task=key.task) == key
-    }
     return {
         "seeds": seed_ranges(run.seed for run in runs) or "any",
         **{name: value for name, value in configuration(runs[0]).items() if value != "null"},
         "code": str({run.provenance.plugin.sha256 for run in runs}),
-        "data": str(sorted(map(str, data))),
+        "data": str(
+            sorted(
+                {
+                    str(run.provenance.data.get(data_key(score.task, key.text, key.suite)))
+                    for run in runs
+                    for score in run.scores
+                    if score.key._replace(task=key.task) == key
+                }
+            )
+        ),
     }
 
 
@@ -395,13 +398,9 @@ def board(
     in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
     shown = tuple(run for run in finished if run.record.run_id in in_rows)
     by_sender = {run: senders[run] for run in sorted(in_rows & senders.keys())}
-    records = [run.record for run in shown if run.record.run_id not in senders]
-    dating = records or [run.record for run in shown]  # a sender may write any day into a record
-    replaced = [
-        f"{run.record.run_id}: replaced: its row has newer runs, of the same seed or of newer code"
-        for run in finished
-        if run not in shown
-    ]
+    dating = [  # a sender may write any day into a record
+        run.record for run in shown if run.record.run_id not in senders
+    ] or [run.record for run in shown]
     return Board(
         version=version,
         date=max(record.provenance.created for record in dating)[:10],
@@ -410,7 +409,14 @@ def board(
         answer=answer([table.table for table in tables]),
         runs=shown,
         senders=by_sender,
-        left_out=(*left_out, *replaced),
+        left_out=(
+            *left_out,
+            *(
+                f"{run.record.run_id}: replaced: its row has newer runs, of the same seed or of newer code"
+                for run in finished
+                if run not in shown
+            ),
+        ),
         tables=tables,
         made=facts(version, dating, by_sender, [table.table for table in tables]),
     )
@@ -424,8 +430,13 @@ def _separate(run: Run, senders: Mapping[str, str]) -> Run:
     record = run.record
     if (name := senders.get(record.run_id)) is None:
         return run
-    sender = RecipeValue(value=name, source="the submission")
-    return Run(structs.replace(record, recipe={**record.recipe, SENDER: sender}), run.folder)
+    return Run(
+        structs.replace(
+            record,
+            recipe={**record.recipe, SENDER: RecipeValue(value=name, source="the submission")},
+        ),
+        run.folder,
+    )
 
 
 # --- how a version was made: what its numbers are of, and how to check them ---
@@ -529,18 +540,24 @@ def board_tables(
 
     made: dict[str, BoardTable] = {}
     for table in sorted(judged, key=order):
-        setting = "untrained" if table.setting == "none" else table.setting
-        chosen = table.chosen_on and f"on {table.chosen_on}"
-        name = slug(setting, table.backbone, table.suite, table.protocol, table.text, chosen)
+        name = slug(
+            "untrained" if table.setting == "none" else table.setting,
+            table.backbone,
+            table.suite,
+            table.protocol,
+            table.text,
+            table.chosen_on and f"on {table.chosen_on}",
+        )
         anchor = unused_name(name or "table", made)
         rules = _counted(
             (checkpoint_rule(records[run]) for row in table.rows for run in row.runs), "run"
         )
         selection = f"Checkpoint: {rules}." if rules else ""
-        if table.chosen_on:
-            selection += (
-                " This is not a development set, so these scores have a table of their own."
-            )
+        selection += (
+            " This is not a development set, so these scores have a table of their own."
+            if table.chosen_on
+            else ""
+        )
         table, cost_note = comparable_costs(table, records)
         made[anchor] = BoardTable(
             anchor=anchor, table=table, selection=selection, cost_note=cost_note
@@ -572,13 +589,15 @@ def comparable_costs(table: Table, records: Mapping[str, RunRecord]) -> tuple[Ta
     note = f"Time and memory: {usual or 'unknown hardware or version'}."
     if names := dict.fromkeys(row.name for row in table.rows if row.runs in elsewhere):
         note += f" Not shown, because they ran elsewhere: {', '.join(names)}."
-    rows = [
-        replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
-        if row.cost and row.runs in elsewhere
-        else row
-        for row in table.rows
-    ]
-    return replace(table, rows=tuple(rows)), note
+    return replace(
+        table,
+        rows=tuple(
+            replace(row, cost=replace(row.cost, **dict.fromkeys(measured)))
+            if row.cost and row.runs in elsewhere
+            else row
+            for row in table.rows
+        ),
+    ), note
 
 
 def made_in(record: RunRecord) -> str | None:
@@ -653,8 +672,9 @@ def checkpoint_rule(record: RunRecord) -> str | None:
 
 def answer(tables: Sequence[Table]) -> str:
     """Of the first table that ranks several rows, else of the first that ranks one."""
-    ranked = [(len(table.rows) > 1, text) for table in tables if (text := table_answer(table))]
-    answers = dict(reversed(ranked))
+    answers = {
+        len(table.rows) > 1: text for table in reversed(tables) if (text := table_answer(table))
+    }
     return answers.get(True) or answers.get(False) or "No method has a score on every task yet."
 
 
@@ -700,8 +720,11 @@ def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
     tasks = dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != AVERAGE)
     names = {"mteb": f"mteb:{','.join(tasks)}"} if tasks else {}
     suites = dict.fromkeys(names.get(score.suite, score.suite) for score in scores)
-    forms = dict.fromkeys(score.text for score in scores if score.text)
-    known = [form for form in forms if form in ("tokenised", "raw") or form.startswith("other-")]
+    known = [
+        form
+        for form in dict.fromkeys(score.text for score in scores if score.text)
+        if form in ("tokenised", "raw") or form.startswith("other-")
+    ]
     return [
         ("--suite", ",".join(suites)),
         ("--text", "" if known == ["tokenised"] else ",".join(known)),
@@ -713,8 +736,12 @@ def _corpus(record: RunRecord) -> str:
     name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
     if name is None or name in ("builtin", *MADE_HERE) or name.startswith("hub:"):
         return name or ""
-    files = [data_set.files[0] for data_set in data_sets().values() if data_set.kind == "corpus"]
-    hashes = {(file.name, form.sha256) for file in files for form in file.forms.values()}
+    hashes = {
+        (data_set.files[0].name, form.sha256)
+        for data_set in data_sets().values()
+        if data_set.kind == "corpus"
+        for form in data_set.files[0].forms.values()
+    }
     return next(
         (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes),
         f"{BY_HASH}{sha256}",

@@ -64,8 +64,17 @@ def headline(table: Table) -> str:
     """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
     fewest, most = table.seeds
     seeds = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    setting = table.setting and setting_words(table.setting)
-    return ", ".join(filter(None, (setting, table.backbone, seeds, protocol_words(table))))
+    return ", ".join(
+        filter(
+            None,
+            (
+                table.setting and setting_words(table.setting),
+                table.backbone,
+                seeds,
+                protocol_words(table),
+            ),
+        )
+    )
 
 
 def spread(cell: Cell) -> float | None:

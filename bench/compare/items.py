@@ -141,8 +141,12 @@ def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     places_N = _places(values_N)
     if values_N.dtype.kind != "f":  # of a version that stores their order alone
         return [ItemValue("", float(places_N[i]), float(places_N[i])) for i in rows]
-    pairs = zip([f"{values_N[i]:.3f}".rstrip("0").rstrip(".") for i in rows], rows, strict=True)
-    return [ItemValue(text, float(values_N[i]), float(places_N[i])) for text, i in pairs]
+    return [
+        ItemValue(
+            f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i])
+        )
+        for i in rows
+    ]
 
 
 def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:

@@ -158,8 +158,11 @@ def _with_intervals(table: Table, columns: Columns) -> Table:
             low, high = cell.mean - float(half), cell.mean + float(half)
             if covers != "seeds":  # of predictions is known that no value lies outside
                 low, high = max(-100.0, low), min(100.0, high)
-            spread = Spread(low=low, high=high, covers=covers, se=float(se))
-            rows[i] = _with_cell(rows[i], j, replace(cell, spread=spread))
+            rows[i] = _with_cell(
+                rows[i],
+                j,
+                replace(cell, spread=Spread(low=low, high=high, covers=covers, se=float(se))),
+            )
     return replace(table, rows=tuple(rows))
 
 
@@ -227,9 +230,11 @@ NO_PREDICTIONS = "no predictions of every task"
 
 def _limits(cells: Cells) -> list[str]:
     """A note if sentences shared by pairs are not taken into account."""
-    of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
-    pairs = [p for p in of_task if p.metric == "spearman" and p.task in STS_TASKS]
-    unknown = list_names(p.task for p in pairs if p.shared_NK is None)
+    unknown = list_names(
+        p.task
+        for p in {column: p for (_, column), (p, _) in cells.items()}.values()
+        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
+    )
     note = f"pairs of {unknown} are taken to share no sentence: the data is not the known one"
     return [note] if unknown else []
 
@@ -254,8 +259,11 @@ def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -
     for j, task in enumerate(table.columns):
         first: Predicted | None = None
         for i, row in enumerate(table.rows):
-            scores = [(runs[run], _scores(runs[run].record, table).get(task)) for run in row.runs]
-            having = [(run, score) for run, score in scores if score is not None]
+            having = [
+                (runs[run], score)
+                for run in row.runs
+                if (score := _scores(runs[run].record, table).get(task)) is not None
+            ]
             if task == AVERAGE or not having:
                 continue
             try:
@@ -359,7 +367,7 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
                 f"{key.task}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
             )
         moved.append(moved_N)
-    gold = stored[0].get("gold", np.arange(len(block_N)))
+
     try:
         moved_SN = np.stack(moved)
         return Predicted(
@@ -367,7 +375,9 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: ScoreKey) -> Predicted:
             metric=metric,
             seeds=tuple(run.record.seed for run in runs),
             prediction_SN=moved_SN,
-            gold_N=np.unique(gold, return_inverse=True)[1].reshape(-1),
+            gold_N=np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[
+                1
+            ].reshape(-1),
             shared_NK=block_N[:, None] if block_N[-1] + 1 < len(block_N) else None,
             moved_SN=moved_SN,
             score_S=np.array([score.value for score in scores]),

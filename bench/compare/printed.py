@@ -244,8 +244,11 @@ def judge_rows(rows: Sequence[Beside], text: str) -> list[list[Reproduced]]:
 
 
 def _scored(row: Beside, cell: ReferenceResult, text: str) -> Scored:
-    scores = [(record, score_of(record, cell, text)) for record in row.records]
-    return [(record, score) for record, score in scores if score is not None]
+    return [
+        (record, score)
+        for record in row.records
+        if (score := score_of(record, cell, text)) is not None
+    ]
 
 
 def _reproduced(
@@ -295,14 +298,14 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
     rows = []
     for row in table.rows:
         spreads = pooled if row.seeds[0] is not None else [(0.0, math.inf)] * len(pooled)
-        cells = (
+        cells = tuple(
             cell and _with_print(cell, task, row, table, records[row.runs[0]], spread)
             for task, cell, spread in zip(table.columns, row.cells, spreads, strict=True)
         )
-        rows.append(replace(row, cells=tuple(cells)))
+        rows.append(replace(row, cells=cells))
     missing = [row.name for row in rows if not any(cell and cell.printed for cell in row.cells)]
-    note = f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}"
-    return replace(table, rows=tuple(rows), notes=(*table.notes, *([note] if missing else [])))
+    notes = [f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}"] if missing else []
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))
 
 
 def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[ReferenceResult]:
@@ -324,24 +327,26 @@ def printed_for(row: Row, task: str, table: Table, record: RunRecord) -> list[Re
 def _with_print(
     cell: Cell, task: str, row: Row, table: Table, record: RunRecord, spread: tuple[float, float]
 ) -> Cell:
-    fitting = printed_for(row, task, table, record)
-    if not fitting:
+    result = next(iter(printed_for(row, task, table, record)), None)
+    if result is None:
         return cell
-    result = fitting[0]
     judged = judge(cell.mean, len(cell.values), result, spread, changed_by_hand(record, result))
-    copied = "" if result.own_result else "copied by the paper"
-    printed = Printed(
-        value=result.value,
-        std=result.std,
-        source=f"{result.paper}:{result.table}",
-        own=result.own_result,
-        difference=round(cell.rounded - result.value, cell.decimals),
-        inside=None if judged.verdict == NOT_TESTED else judged.verdict == CONSISTENT,
-        half=judged.half,
-        reason=judged.reason,
-        note=", ".join(filter(None, (copied, result.runs))),
+    return replace(
+        cell,
+        printed=Printed(
+            value=result.value,
+            std=result.std,
+            source=f"{result.paper}:{result.table}",
+            own=result.own_result,
+            difference=round(cell.rounded - result.value, cell.decimals),
+            inside=None if judged.verdict == NOT_TESTED else judged.verdict == CONSISTENT,
+            half=judged.half,
+            reason=judged.reason,
+            note=", ".join(
+                filter(None, ("" if result.own_result else "copied by the paper", result.runs))
+            ),
+        ),
     )
-    return replace(cell, printed=printed)
 
 
 def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:

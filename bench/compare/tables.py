@@ -56,8 +56,11 @@ def with_footnotes(
     """
     table = _seen_in_training(_with_differences(table, records), records)
     runs = [records[run] for row in table.rows for run in row.runs]
-    chosen = dict.fromkeys(map(dev_words, runs)) if table.suite == "sts" else {}
-    notes = [f"checkpoints: {text}" for text in chosen if text]
+    notes = [
+        f"checkpoints: {text}"
+        for text in dict.fromkeys(map(dev_words, runs))
+        if text and table.suite == "sts"
+    ]
     if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
         notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
@@ -93,17 +96,20 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
                     row_marks.append(len(footnotes))
                     names.append(row_name(row, table) + some)
             footnotes.append(Footnote(setting, value, list_names(names), usual))
-    rows = tuple(
-        replace(
-            row,
-            footnotes=tuple(row_marks),
-            values=", ".join(
-                filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
-            ),
-        )
-        for row, row_marks in zip(table.rows, marks, strict=True)
+    return replace(
+        table,
+        rows=tuple(
+            replace(
+                row,
+                footnotes=tuple(row_marks),
+                values=", ".join(
+                    filter(None, dict.fromkeys(kind_of_values(records[run]) for run in row.runs))
+                ),
+            )
+            for row, row_marks in zip(table.rows, marks, strict=True)
+        ),
+        footnotes=tuple(footnotes),
     )
-    return replace(table, rows=rows, footnotes=tuple(footnotes))
 
 
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
@@ -131,8 +137,7 @@ def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     """What should be the same in all runs of the table -> its value in this one."""
     packages, data = record.provenance.packages, record.provenance.data
-    facts = {"bench": record.provenance.bench_version or UNKNOWN}
-    facts |= {
+    facts = {"bench": record.provenance.bench_version or UNKNOWN} | {
         name: str(packages.get(name, UNKNOWN))
         for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))
     }
@@ -249,8 +254,12 @@ def refuse_footnotes(tables: Sequence[Table]) -> None:
 
 def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """The table with what every row took: means over its runs."""
-    rows = (replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows)
-    return replace(table, rows=tuple(rows))
+    return replace(
+        table,
+        rows=tuple(
+            replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows
+        ),
+    )
 
 
 TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
@@ -295,8 +304,10 @@ def tuning_cost(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
     if any(search.get("name") != searches[0].get("name") for search in searches):
         return None, None
     seconds, trials = searches[0].get("seconds"), searches[0].get("trials")
-    known = float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None
-    return known, trials if type(trials) is int and 0 <= trials < 1e6 else None
+    return (
+        float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None,
+        trials if type(trials) is int and 0 <= trials < 1e6 else None,
+    )
 
 
 def _parts(counts: Sequence[Mapping[str, int] | None]) -> dict[str, float] | None:

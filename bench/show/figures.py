@@ -296,8 +296,10 @@ class Group:
 
 def _label(row: Row, table: Table) -> str:
     """The text next to a row's point; it may be cut."""
-    between = "+" if row.variant else " "
-    return visible(f"{row.label}{between}{variant_words(row, table)}".strip(), limit=LONGEST)
+    return visible(
+        f"{row.label}{'+' if row.variant else ' '}{variant_words(row, table)}".strip(),
+        limit=LONGEST,
+    )
 
 
 def table_groups(board: Board) -> list[Group]:
@@ -306,8 +308,9 @@ def table_groups(board: Board) -> list[Group]:
     for table in sorted(
         (one.table for one in board.tables), key=lambda table: table.protocol not in PREFERRED
     ):
-        suites = tables.setdefault((table.setting or "", table.backbone or ""), {})
-        suites.setdefault(table.suite, table)
+        tables.setdefault((table.setting or "", table.backbone or ""), {}).setdefault(
+            table.suite, table
+        )
     runs = {run.record.run_id: Run(run.record, run.folder) for run in board.runs}
     groups = [Group(*place, suites, runs) for place, suites in tables.items()]
     return [g for g in groups if any(len(t.rows) > 1 for t in g.tables.values())][:MOST_GROUPS]
@@ -395,10 +398,12 @@ def paper_gains(group: Group) -> Figure | None:
         return None
     middle, printed = median(sd for _, sd in spreads), printed_gains()
     line = noise_line(simcse[0], middle)
-    count, rows = Counter(one.label for one in printed), []
-    for one in printed:  # the backbone stands where a name has several
-        backbone = f", {one.first.backbone.removesuffix('-uncased')}" * (count[one.label] > 1)
-        rows.append((one.label + backbone, one.gain, (), one.gain > line))
+    count = Counter(one.label for one in printed)
+    backbones = [one.first.backbone.removesuffix("-uncased") for one in printed]
+    rows = [  # the backbone stands where a name has several
+        (one.label + f", {backbone}" * (count[one.label] > 1), one.gain, (), one.gain > line)
+        for one, backbone in zip(printed, backbones, strict=True)
+    ]
     return group.figure(
         "printed-gains",
         "Gains over SimCSE that papers print",
@@ -432,12 +437,14 @@ def gains(group: Group) -> Figure | None:
     none."""
     suite = min(group.tables, key=lambda suite: (suite != "sts", suite))
     table = group.tables[suite]
-    compared = [
-        (point.label, one)
-        for point in group.methods(suite)
-        if (one := point.cell.against) is not None and one.verdict is not None
-    ]
-    compared.sort(key=lambda gain: -gain[1].difference)
+    compared = sorted(
+        (
+            (point.label, one)
+            for point in group.methods(suite)
+            if (one := point.cell.against) is not None and one.verdict is not None
+        ),
+        key=lambda gain: -gain[1].difference,
+    )
     rows = [
         (
             label,
@@ -600,12 +607,16 @@ def _cost(kind: str, row: Row) -> float | None:
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:
     """Of (cost, quality) pairs those on the Pareto front, cheapest first: every other is worse,
     costs more, or is equal in both."""
-    best = [
-        i
-        for i, (cost, quality) in enumerate(priced)
-        if not any((c <= cost and q > quality) or (c < cost and q >= quality) for c, q in priced)
-    ]
-    return sorted(best, key=lambda i: priced[i])
+    return sorted(
+        (
+            i
+            for i, (cost, quality) in enumerate(priced)
+            if not any(
+                (c <= cost and q > quality) or (c < cost and q >= quality) for c, q in priced
+            )
+        ),
+        key=lambda i: priced[i],
+    )
 
 
 def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
@@ -620,8 +631,12 @@ def draw_cost(axes: Axes, pairs: Pairs, best: Sequence[int], axis: str) -> None:
     axes.set_xlim(lowest if min(costs) else -lowest / 2, highest)
     x, y = zip(*((costs[i], pairs[i][1].cell.mean) for i in best), strict=True)
     axes.plot(x, y, drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.6)
-    numbers = [digit * 10.0**power for power in range(-3, 13) for digit in (1, 2, 5)]
-    inside = [number for number in numbers if lowest <= number <= highest]
+    inside = [
+        number
+        for power in range(-3, 13)
+        for digit in (1, 2, 5)
+        if lowest <= (number := digit * 10.0**power) <= highest
+    ]
     axes.set_xticks([0.0] * (0 in costs) + inside[:: len(inside) // 6 + 1])
     axes.xaxis.set_major_formatter(EngFormatter(sep="") if "parameters" in axis else "{x:g}")
 
@@ -738,18 +753,28 @@ def method_lines(
 
 def learning(group: Group) -> Figure | None:
     """Of one dev set, that of most runs."""
-    trained = [run.record.training for run in group.runs.values()]
-    dev = mode([one.dev_task for one in trained if one and one.dev_task] or ["dev"])
+    dev = mode(
+        [
+            one.dev_task
+            for run in group.runs.values()
+            if (one := run.record.training) and one.dev_task
+        ]
+        or ["dev"]
+    )
 
     def read(group: Group, run: str) -> Line:
         done = group.runs[run].record.training
         if not done or (done.dev_task or dev) != dev or not done.steps or not done.sentences:
             return {}  # another set, or it is not known how much the run saw
-        scores = series(read_curve(group.runs[run].folder), "dev_score")
-        return {step * done.sentences / done.steps: score for step, score in scores if step > 0}
+        return {
+            step * done.sentences / done.steps: score
+            for step, score in series(read_curve(group.runs[run].folder), "dev_score")
+            if step > 0
+        }
 
-    lines = method_lines(group, "sts", None, read)
-    lines.sort(key=lambda line: -list(line[1].values())[-1])
+    lines = sorted(
+        method_lines(group, "sts", None, read), key=lambda line: -list(line[1].values())[-1]
+    )
     return group.figure(
         "learning",
         f"{dev} while training",
@@ -765,8 +790,10 @@ def learning(group: Group) -> Figure | None:
 
 def spectrum(group: Group) -> Figure | None:
     """None where fewer than two methods have singular values."""
-    spectra = method_lines(group, "geometry", "uniformity", _spectrum)
-    spectra.sort(key=lambda line: -effective_rank(list(line[1].values())))
+    spectra = sorted(
+        method_lines(group, "geometry", "uniformity", _spectrum),
+        key=lambda line: -effective_rank(list(line[1].values())),
+    )
     powers = {1 << i for i in range(20)}
     lines = [(name, {k: y for k, y in line.items() if k in powers}) for name, line in spectra]
     return group.figure(
@@ -800,8 +827,10 @@ def frequent(group: Group) -> Figure | None:
     """None where fewer than two methods have the correlations."""
     lines = method_lines(group, "geometry", "alignment", _without_words)
     steps = max((list(line) for _, line in lines), key=len, default=[])
-    lines = [(name, line) for name, line in lines if list(line) == steps]
-    lines.sort(key=lambda line: line[1][steps[0]] - line[1][steps[-1]])
+    lines = sorted(
+        ((name, line) for name, line in lines if list(line) == steps),
+        key=lambda line: line[1][steps[0]] - line[1][steps[-1]],
+    )
     return group.figure(
         "frequent-words",
         "Without the most frequent words",

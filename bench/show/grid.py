@@ -91,11 +91,11 @@ def grid(
         tuple(cell if isinstance(cell, Cell) else Cell(text=cell) for cell in row) for row in rows
     ]
     shape = [column if isinstance(column, Column) else Column(column) for column in columns]
-    texts = [[cell.main or cell.marks for cell in column] for column in zip(*made, strict=True)]
-    used: Sequence[int] = (
-        [i for i, column in enumerate(texts) if any(column)] if made else range(len(shape))
-    )
-    used = used or [0]
+    used = [
+        i
+        for i, column in enumerate(zip(*made, strict=True))
+        if any(cell.main or cell.marks for cell in column)
+    ] or ([0] if made else range(len(shape)))
     return Grid(
         columns=tuple(shape[i] for i in used),
         rows=tuple(tuple(row[i] for i in used) for row in made),
@@ -149,8 +149,11 @@ def terminal(
         lines += _row(drawn, shown, wide, table.columns, room)
     if table.below:
         lines += [Text(""), *terminal(table.below, room, encoding), Text("")]
-    notes = [f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)]
-    notes += [*table.notes, *([table.key] if styled and table.key else [])]
+    notes = [
+        *(f"{_raised((i,))} {note}" for i, note in enumerate(table.footnotes, 1)),
+        *table.notes,
+        *([table.key] if styled and table.key else []),
+    ]
     if left_out := [name for i, name in enumerate(names) if i not in shown]:
         notes.append(f"not shown at {width} columns: {list_names(left_out, 20)} ({table.whole})")
     lines += [
@@ -233,11 +236,8 @@ def _gaps(shown: Sequence[int], columns: Sequence[Column]) -> list[int]:
 
 def wrap(text: str, room: int, *, fold: bool = False) -> list[str]:
     """In lines of ``room`` columns, between words; a longer word has its own line, or is cut with ``fold``. At least one line."""
-    lines = [
-        line.plain.rstrip()
-        for line in Text(text, overflow="fold" if fold else "ignore").wrap(CONSOLE, max(room, 1))
-    ]
-    return list(filter(None, lines)) or [""]
+    lines = Text(text, overflow="fold" if fold else "ignore").wrap(CONSOLE, max(room, 1))
+    return [plain for line in lines if (plain := line.plain.rstrip())] or [""]
 
 
 def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
@@ -288,9 +288,8 @@ def _markdown_cell(cell: Cell) -> str:
     text = markdown(cell.main)
     if cell.link and text:
         text = f"[{text}]({quote(cell.link, safe='/:?#=&%+@')})"
-    if text:
-        form = {"best": "**{}**", "strong": "**{}**", "second": "*{}*"}.get(cell.emphasis, "{}")
-        text = form.format(text)
+    form = {"best": "**{}**", "strong": "**{}**", "second": "*{}*"}.get(cell.emphasis, "{}")
+    text = form.format(text) if text else ""
     marks = f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
     parts = [text, f"± {cell.half}" if cell.half else "", markdown(SIGNS.get(cell.sign, ""))]
     return " ".join(part for part in parts if part) + marks
@@ -313,8 +312,10 @@ def latex_document(tables: Sequence[Grid]) -> str:
 
 def as_latex(table: Grid) -> str:
     """A float with booktabs' rules; the title, footnotes and notes are its caption."""
-    caption = [_sentence(table.title)] if table.title else []
-    caption += _notes(table, r"\textsuperscript{{{}}} ", _sentence)
+    caption = [
+        *([_sentence(table.title)] if table.title else []),
+        *_notes(table, r"\textsuperscript{{{}}} ", _sentence),
+    ]
     return "\n".join(
         [
             r"\begin{table}[ht]",
@@ -328,10 +329,12 @@ def as_latex(table: Grid) -> str:
 
 
 def _tabular(table: Grid) -> str:
-    sides = "".join("r" if column.right else "l" for column in table.columns)
     return "\n".join(
         [
-            FIT + r"\begin{tabular}{" + sides + "}",
+            FIT
+            + r"\begin{tabular}{"
+            + "".join("r" if column.right else "l" for column in table.columns)
+            + "}",
             r"\toprule",
             " & ".join(latex(column.name) for column in table.columns) + r" \\",
             r"\midrule",
@@ -343,8 +346,7 @@ def _tabular(table: Grid) -> str:
 
 
 def _sentence(text: str) -> str:
-    text = latex(text[:1].upper() + text[1:])
-    return text.rstrip(".") + "."
+    return latex(text[:1].upper() + text[1:]).rstrip(".") + "."
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -354,15 +356,16 @@ def _latex_cell(cell: Cell) -> str:
         "second": r"\underline{%s}",
         "dim": r"{\scriptsize %s}",
     }
-    text = (
-        form.get(cell.emphasis, "%s") % re.sub(r"(?<![\w.])-(?=\d)", "$-$", latex(cell.main))
-        if cell.main
-        else ""
+    main = re.sub(r"(?<![\w.])-(?=\d)", "$-$", latex(cell.main))
+    return "".join(
+        [
+            r"\cellcolor[gray]{0.9}" if cell.sign == TINT else "",
+            form.get(cell.emphasis, "%s") % main if main else "",
+            rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else "",
+            latex(SIGNS.get(cell.sign, "")),
+            rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else "",
+        ]
     )
-    text += rf"\,{{\tiny$\pm${cell.half}}}" if cell.half else ""
-    text += latex(SIGNS.get(cell.sign, ""))
-    text += rf"\textsuperscript{{{','.join(map(str, cell.marks))}}}" if cell.marks else ""
-    return (r"\cellcolor[gray]{0.9}" if cell.sign == TINT else "") + text
 
 
 def as_html(table: Grid) -> str:
@@ -394,11 +397,14 @@ def _html_cell(cell: Cell, side: str) -> str:
     if cell.link and text:
         text = f'<a href="{html_escape.escape(quote(cell.link, safe="/:?#=&%+@"))}">{text}</a>'
     tag = {"best": "b", "strong": "b", "second": "u", "dim": "small"}.get(cell.emphasis)
-    text = f"<{tag}>{text}</{tag}>" if tag and text else text
-    text += f" <small>± {cell.half}</small>" if cell.half else ""
-    text += f' <abbr title="{cell.sign}">{SIGNS[cell.sign]}</abbr>' if cell.sign else ""
-    text += f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else ""
-    return f"<td{_class(' '.join(filter(None, ('tint' * (cell.sign == TINT), side))))}>{text}</td>"
+    parts = [
+        f"<{tag}>{text}</{tag}>" if tag and text else text,
+        f" <small>± {cell.half}</small>" if cell.half else "",
+        f' <abbr title="{cell.sign}">{SIGNS[cell.sign]}</abbr>' if cell.sign else "",
+        f"<sup>{', '.join(map(str, cell.marks))}</sup>" if cell.marks else "",
+    ]
+    names = " ".join(filter(None, ("tint" * (cell.sign == TINT), side)))
+    return f"<td{_class(names)}>{''.join(parts)}</td>"
 
 
 @lru_cache(maxsize=1 << 16)  # a thousand pages say much the same

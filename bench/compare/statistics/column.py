@@ -452,12 +452,17 @@ class Column:
         )
         error_M = np.sqrt(items_M + repeated_M + one_M + other_M)
         error_M[other] = np.nan
-        parts: list[tuple[Floats, Floats | float]] = [
-            (items_M, self.freedom),
-            (repeated_M, self.repeated_freedom),
-            (one_M + other_M, seeds_freedom_M),
-        ]
-        return Differences(self.mean_M - self.mean_M[other], error_M, _satterthwaite(parts))
+        return Differences(
+            self.mean_M - self.mean_M[other],
+            error_M,
+            _satterthwaite(
+                [
+                    (items_M, self.freedom),
+                    (repeated_M, self.repeated_freedom),
+                    (one_M + other_M, seeds_freedom_M),
+                ]
+            ),
+        )
 
     def half_widths(self) -> tuple[Floats, Floats, list[str]]:
         """(M,) half of each method's interval and its standard error, NaN where nothing is known; what they cover: "items and seeds",
@@ -516,12 +521,11 @@ def column(
     )
     covariance = np.full((2, len(here_R), len(here_R)), np.nan)
     covariance[:, np.outer(here_R, here_R)] = items.covariance(moved_RN).reshape(2, -1)
-    repeated = []
-    if len(known) == len(answers):
-        for by_task in zip(*known, strict=True):
-            values_RQ = np.concatenate([moved.value_SR for _, moved in by_task])
-            if values_RQ.shape[1] > 1:
-                repeated.append(values_RQ / len(first))
+    repeated = [
+        values_RQ / len(first)
+        for by_task in zip(*(known if len(known) == len(answers) else []), strict=True)
+        if (values_RQ := np.concatenate([moved.value_SR for _, moved in by_task])).shape[1] > 1
+    ]
     return Column(values, random, covariance, freedom=items.freedom, repeated=repeated)
 
 

@@ -82,8 +82,7 @@ def rows_of(
     named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
     settings: dict[str, dict[str, str]] = {}
     for record in records:
-        values = configuration(record)
-        settings[record.run_id] = values
+        values = settings[record.run_id] = configuration(record)
         known = record.provenance.backbone.revision  # the same weights may lie in several folders
         backbone = record.backbone_name if known else record.backbone
         named.setdefault((record.method, record.variant, record.setting, backbone), {}).setdefault(
@@ -122,8 +121,11 @@ def _newest(
     if older := others.pop(code, []):
         notes.append(f"{name}: left out, newer runs have their seeds: {', '.join(sorted(older))}")
     commands = "; ".join(" ".join(["bench compare", *sorted(ids)]) for ids in others.values())
-    value = f"the newest only (other code: {commands})"
-    footnote = Footnote("code of the method", value, name) if others else None
+    footnote = (
+        Footnote("code of the method", f"the newest only (other code: {commands})", name)
+        if others
+        else None
+    )
     return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed), footnote
 
 
@@ -542,15 +544,16 @@ def against(table: Table, baseline: str | None) -> Table:
     base = _default(table) if baseline is None else _named(table, baseline)
     if base is None:
         return table
-    rows = [
-        replace(row, is_baseline=True)
-        if row is base
-        else replace(row, cells=tuple(map(_less, row.cells, base.cells)))
-        for row in table.rows
-    ]
     alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
     return replace(
-        table, rows=tuple(rows), baseline=base.name if alone else f"{base.name} {base.backbone}"
+        table,
+        rows=tuple(
+            replace(row, is_baseline=True)
+            if row is base
+            else replace(row, cells=tuple(map(_less, row.cells, base.cells)))
+            for row in table.rows
+        ),
+        baseline=base.name if alone else f"{base.name} {base.backbone}",
     )
 
 

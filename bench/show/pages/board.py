@@ -160,8 +160,13 @@ def data_grid(figure: Figure) -> Grid:
         for i, name in enumerate(figure.header)
     ]
     rows = [[one if isinstance(one, str) else _number(one) for one in row] for row in figure.data]
-    notes = [f"The first {MOST_DATA} of {len(rows):,} rows; all are in the file."]
-    return grid(columns, rows[:MOST_DATA], notes=notes if len(rows) > MOST_DATA else [])
+    return grid(
+        columns,
+        rows[:MOST_DATA],
+        notes=[f"The first {MOST_DATA} of {len(rows):,} rows; all are in the file."]
+        if len(rows) > MOST_DATA
+        else [],
+    )
 
 
 def _number(value: float) -> str:
@@ -230,5 +235,8 @@ def _row(board: Board, row: Row) -> dict[str, Any]:
 
 def as_script(content: Any) -> Markup:
     """JSON that may stand in a script element: no ``<``, no ``&``, no character beyond ASCII."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return Markup(text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&"}))  # noqa: S704
+    return Markup(  # noqa: S704
+        json.dumps(content, separators=(",", ":"), allow_nan=False).translate(
+            {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
+        )
+    )

@@ -13,7 +13,6 @@ from bench.compare.formatting import Block, blocks, heads, score, setting_words,
 from bench.compare.statistics.table import Row, Table
 from bench.run.recipes import Entry
 from bench.runs.searches import RECIPE, Search, best_trial, expected_best
-from bench.runs.store import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import render_template, run_link
 from bench.show.pages.printed import printed_papers
@@ -26,14 +25,20 @@ UP = 1  # folders between a method's page and its version
 def render(board: Board, method: str) -> str:
     """The page ``methods/<method>.html`` as HTML, a function of the board and of the method's source where it is installed."""
     described = board.described.get(method)
-    plugins = [run.record.provenance.plugin for run in board.runs if run.record.method == method]
+
     return render_template(
         "method.html",
         board=board,
         up=UP,
         method=method,
         one=described,
-        code=sorted({f"{code.package} {code.version}" for code in plugins if code.package}),
+        code=sorted(
+            {
+                f"{code.package} {code.version}"
+                for run in board.runs
+                if run.record.method == method and (code := run.record.provenance.plugin).package
+            }
+        ),
         notes=[" ".join(sentences(board.note or "")[:2]), *remarks(board, method)],
         paragraphs=paragraphs(described) if described else [],
         spans=spans,
@@ -109,8 +114,17 @@ def _linked(table: Grid, addresses: Sequence[str]) -> Grid:
 def runs_grid(board: Board, method: str) -> Grid:
     """Every run of the method, by setting, backbone, variant and seed."""
     rows = []
-    for run in sorted((one for one in board.runs if one.record.method == method), key=_place):
-        record, seconds = run.record, run.record.cost.train_seconds
+    records = sorted(
+        (run.record for run in board.runs if run.record.method == method),
+        key=lambda one: (
+            one.setting,
+            one.backbone,
+            one.variant,
+            -1 if one.seed is None else one.seed,
+        ),
+    )
+    for record in records:
+        seconds = record.cost.train_seconds
         sender = board.senders.get(record.run_id)  # whose word time and date would be
         rows.append(
             (
@@ -127,26 +141,21 @@ def runs_grid(board: Board, method: str) -> Grid:
     return grid(("run", "setting, backbone", seed, "averages", "run by", time, "made"), rows)
 
 
-def _place(run: Run) -> tuple[object, ...]:
-    record = run.record
-    return (
-        record.setting,
-        record.backbone,
-        record.variant,
-        -1 if record.seed is None else record.seed,
-    )
-
-
 # --- the recipes that lie next to a method: each value, which recipes have it, and its source ---
 
 
 def recipe_grids(described: MethodDescription) -> list[tuple[str, Grid]]:
     """Of each setting: its title, and a line for each value that comes from one source."""
-    entries = sorted(described.file.recipes, key=lambda entry: entry.backbone == "builtin")
+
     return [
         (
             setting_words(setting),
-            recipe_grid([entry for entry in entries if entry.setting == setting]),
+            recipe_grid(
+                sorted(
+                    (entry for entry in described.file.recipes if entry.setting == setting),
+                    key=lambda entry: entry.backbone == "builtin",
+                )
+            ),
         )
         for setting in dict.fromkeys(entry.setting for entry in described.file.recipes)
     ]
@@ -207,5 +216,12 @@ def trials_grid(search: Search, method: str) -> Grid:
                 "" if ahead is None else score(ahead),
             )
         )
-    numbers = [Column(name, right=True) for name in (*keys, search.study.select_on)]
-    return grid([method, *numbers, "", Column("expected best of so many", right=True)], rows)
+    return grid(
+        [
+            method,
+            *(Column(name, right=True) for name in (*keys, search.study.select_on)),
+            "",
+            Column("expected best of so many", right=True),
+        ],
+        rows,
+    )

@@ -85,25 +85,36 @@ def printed_grid(board: Board, lines: Sequence[Row], up: int = 0) -> Grid:
                 (one for cell in row.cells for one in remarks(cell) if not one.task), texts
             ),
         )
-        numbers = (_number(cells.get(task), texts) for task in tasks)
-        made.append([label, row.first.backbone, *numbers, _origin(row)])
+        made.append(
+            [
+                label,
+                row.first.backbone,
+                *(_number(cells.get(task), texts) for task in tasks),
+                _origin(row),
+            ]
+        )
         here = [_ours(board, cells.get(task)) for task in tasks]
         made += [["  ours", "", *here, ""]] if any(cell.main for cell in here) else []
-    columns = [Column(task, right=True) for task in tasks]
-    return grid(["as printed", "backbone", *columns, "of"], made, footnotes=texts)
+    return grid(
+        ["as printed", "backbone", *(Column(task, right=True) for task in tasks), "of"],
+        made,
+        footnotes=texts,
+    )
 
 
 def _origin(row: Row) -> str:
     """ "unsupervised; copied from simcse; one run" """
     first = row.first
-    facts = ["" if first.setting == "none" else first.setting]
-    facts += [cell.corpus for cell in row.cells]
-    facts += [
-        f"copied from {cell.source}".removesuffix(" from ")
-        for cell in row.cells
-        if not cell.own_result
+    facts = [
+        "" if first.setting == "none" else first.setting,
+        *(cell.corpus for cell in row.cells),
+        *(
+            f"copied from {cell.source}".removesuffix(" from ")
+            for cell in row.cells
+            if not cell.own_result
+        ),
+        *(cell.runs for cell in row.cells),
     ]
-    facts += [cell.runs for cell in row.cells]
     return "; ".join(dict.fromkeys(filter(None, facts)))
 
 

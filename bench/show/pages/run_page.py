@@ -40,15 +40,7 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
     """All about a run, as ``parts.html`` draws it on a page that lies ``up`` folders deep."""
     record = run.record
     again, typed = repeat([record]), without_folders(record.provenance.command or "")
-    sections = [
-        report.facts_grid("training", report.training(record)),
-        report.facts_grid("cost", report.cost(record)),
-        report.overlap_grid(record.provenance.corpus.overlap),
-        report.facts_grid(  # the version of code that was never released says nothing: its commit does
-            "provenance",
-            [fact for fact in report.provenance(record) if FROM_SOURCE not in fact],
-        ),
-    ]
+
     return {
         "record": record,
         "by": board.senders.get(record.run_id),
@@ -62,7 +54,19 @@ def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
         "curves": curves(run),
         "cosines": cosines(run),
         "recipe": report.recipe(record),
-        "sections": [part for part in sections if part.rows],
+        "sections": [
+            part
+            for part in (
+                report.facts_grid("training", report.training(record)),
+                report.facts_grid("cost", report.cost(record)),
+                report.overlap_grid(record.provenance.corpus.overlap),
+                report.facts_grid(  # the version of code that was never released says nothing: its commit does
+                    "provenance",
+                    [fact for fact in report.provenance(record) if FROM_SOURCE not in fact],
+                ),
+            )
+            if part.rows
+        ],
     }
 
 
@@ -72,8 +76,11 @@ def sentences(text: str) -> list[str]:
 
 def remarks(board: Board, method: str) -> list[str]:
     """The sentences of the version's note that name a method: they stand at its rows and on its pages."""
-    name = re.compile(rf"(?<![\w-]){re.escape(method)}(?![\w-])")
-    return [sentence for sentence in sentences(board.note or "") if name.search(sentence)]
+    return [
+        sentence
+        for sentence in sentences(board.note or "")
+        if re.search(rf"(?<![\w-]){re.escape(method)}(?![\w-])", sentence)
+    ]
 
 
 def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
@@ -83,14 +90,14 @@ def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
         head = record.score(table.suite, table.head or "", table.protocol, table.text)
         if head is None or cell is None:
             continue
-        around = ""
-        if spread := cell.spread:
-            around = f"{' to '.join(score(end, cell.decimals) for end in (spread.low, spread.high))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
+        spread = cell.spread
         yield {
             "name": table.suite,
             "task": f"{head.task}, {form_text(table)}",
             "value": score(head.value, cell.decimals),
-            "around": around,
+            "around": f"{' to '.join(score(end, cell.decimals) for end in (spread.low, spread.high))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
+            if spread
+            else "",
             "verdict": _verdict(table, row),
             "anchor": shown.anchor,
         }
@@ -113,8 +120,11 @@ def files(board: Board, run: Run, up: int = 0) -> list[tuple[str, str, str]]:
         if name == "run.json" or (run.folder / name).is_file()
     ]
     if has_predictions(run.folder):
-        elsewhere = re.match(r"https?://", board.predictions)
-        address = board.predictions if elsewhere else link(board.predictions, up)
+        address = (
+            board.predictions
+            if re.match(r"https?://", board.predictions)
+            else link(board.predictions, up)
+        )
         linked.append((NAME, address, "predictions of all runs"))
     return linked
 
@@ -193,9 +203,11 @@ Points = Sequence[tuple[float, float]]
 def curves(run: Run) -> list[dict[str, Any]]:
     """Loss and dev score over steps, as far as ``curve.jsonl`` has at least two points of them."""
     entries, done = read_curve(run.folder), run.record.training
-    best: Points = ()
-    if done and done.best_step is not None and done.dev_score is not None:
-        best = [(done.best_step, done.dev_score)]
+    best: Points = (
+        [(done.best_step, done.dev_score)]
+        if done and done.best_step is not None and done.dev_score is not None
+        else ()
+    )
     parts: list[tuple[str, Points, str, Points]] = [
         ("loss", series(entries, "loss"), "{:.3g}", ()),
         ((done and done.dev_task) or "dev", series(entries, "dev_score"), "{:.2f}", best),
@@ -249,8 +261,11 @@ def cosines(run: Run) -> dict[str, Any] | None:
         return None
     cosine, gold = rated
     level = np.minimum(gold.astype(int), LEVELS - 1)
-    levels = {k: cosine[level == k] for k in reversed(range(LEVELS))}
-    groups = {k: one for k, one in levels.items() if len(one) >= FEWEST and one.std() > 1e-6}
+    groups = {
+        k: one
+        for k in reversed(range(LEVELS))
+        if len(one := cosine[level == k]) >= FEWEST and one.std() > 1e-6
+    }
     if len(groups) < 2:
         return None
     low = min(math.floor(5 * cosine.min()) / 5, 0.0)

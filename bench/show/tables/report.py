@@ -51,12 +51,15 @@ def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]
 
 def score_grids(record: RunRecord) -> list[Grid]:
     """One for each suite, protocol and text form; the sub-datasets of a task stand indented below it."""
-    numbers = [
-        Column(name, right=True) for name in ("score", "sd", "n", "mean", "wmean", "Pearson")
-    ]
     return [
         grid(
-            ["task", *numbers],
+            [
+                "task",
+                *(
+                    Column(name, right=True)
+                    for name in ("score", "sd", "n", "mean", "wmean", "Pearson")
+                ),
+            ],
             [row for result in scores for row in _score_rows(result)],
             title=f"{suite}: {', '.join(dict.fromkeys(result.metric for result in scores))}, "
             f"{protocol}{f' ({text})' if text else ''}",
@@ -84,8 +87,15 @@ def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
     for name, part in parts.items():
         if isinstance(part, Mapping):
             value = _number(part.get(result.metric, part.get("spearman")))
-            n = str(part["n"]) if isinstance(part.get("n"), int) else ""
-            yield f"  {name}", value, "", n, "", "", _number(part.get("pearson"))
+            yield (
+                f"  {name}",
+                value,
+                "",
+                str(part["n"]) if isinstance(part.get("n"), int) else "",
+                "",
+                "",
+                _number(part.get("pearson")),
+            )
 
 
 # --- recipe, training, cost, provenance, files ---
@@ -93,13 +103,17 @@ def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
 
 def recipe(record: RunRecord) -> Grid:
     """Every value with its source; those that the command set come first."""
-    rows = [
-        (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
-        for key, value in sorted(
-            record.recipe.items(), key=lambda item: (not item[1].source.startswith(SET), item[0])
-        )
-    ]
-    return grid(("value of", "is", Column("from", wrap=NARROWEST)), rows, title="recipe")
+    return grid(
+        ("value of", "is", Column("from", wrap=NARROWEST)),
+        [
+            (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
+            for key, value in sorted(
+                record.recipe.items(),
+                key=lambda item: (not item[1].source.startswith(SET), item[0]),
+            )
+        ],
+        title="recipe",
+    )
 
 
 def model(record: RunRecord) -> str:
@@ -112,12 +126,13 @@ def training(record: RunRecord, folder: Path | None = None) -> Facts:
     facts: Facts = []
     if (done := record.training) is not None:
         rows = "" if done.sentences is None else f", {done.sentences:,} sentences"
-        best = "the last step"
-        if done.dev_score is not None:
+        facts.append(("steps", f"{done.steps:,}{rows}"))
+        if done.dev_score is None:
+            facts.append(("kept", "the last step"))
+        else:
             step = "?" if done.best_step is None else f"{done.best_step:,}"
             best = f"step {step}: {done.dev_task or 'dev'} {score(done.dev_score)}"
-        facts = [("steps", f"{done.steps:,}{rows}"), ("kept", best)]
-        facts += [("chosen on", dev_words(record))] if done.dev_score is not None else []
+            facts += [("kept", best), ("chosen on", dev_words(record))]
     curve = [] if folder is None else read_curve(folder)
     for key in ("loss", "dev_score"):
         if points := series(curve, key):
@@ -140,8 +155,11 @@ def provenance(record: RunRecord) -> Facts:
 
 def _facts(values: Mapping[str, Any]) -> Facts:
     """A name and a text for each field that was recorded."""
-    facts = [_fact(key, value) for key, value in values.items() if value is not None]
-    return [(name, text) for name, text in facts if text]
+    return [
+        fact
+        for key, value in values.items()
+        if value is not None and (fact := _fact(key, value))[1]
+    ]
 
 
 def _fact(key: str, value: Any) -> tuple[str, str]:
@@ -184,9 +202,14 @@ def overlap_grid(overlap: Any) -> Grid:
     ]
     if clean := dict.fromkeys(one.task for one in counts if one.exact + one.near == 0):
         rows.append(("none of " + ", ".join(clean), *[""] * 5))
-    numbers = ("sentences", "the same", "nearly", "%", "rows of the corpus")
     return grid(
-        ["task", *(Column(name, right=True) for name in numbers)],
+        [
+            "task",
+            *(
+                Column(name, right=True)
+                for name in ("sentences", "the same", "nearly", "%", "rows of the corpus")
+            ),
+        ],
         rows,
         title="sentences of the evaluation sets that stand in the corpus",
     )

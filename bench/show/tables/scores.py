@@ -42,9 +42,13 @@ def score_grid(
     ]
     rows: list[list[GridCell | str]] = []
     for row in table.rows:
-        costs = (text for text, _ in cost_texts(row).values())
-        ranks = _ranked(row, table) if ranked else []
-        rows.append([*_scores(row, table, intervals or not table.head), *ranks, *costs])
+        rows.append(
+            [
+                *_scores(row, table, intervals or not table.head),
+                *(_ranked(row, table) if ranked else []),
+                *(text for text, _ in cost_texts(row).values()),
+            ]
+        )
         rows += [
             [GridCell(text=f"  {label}", emphasis="dim"), "", *cells] for label, cells in under(row)
         ]
@@ -99,9 +103,12 @@ def _scale_cells(row: Row, table: Table) -> list[GridCell]:
 
 def _ranked(row: Row, table: Table) -> list[GridCell]:
     """± of the column that ranks, and the difference from the baseline, where the table has any."""
-    cell, half = row.cells[-1], GridCell()
-    if cell is not None:
-        half = GridCell(number=spread(cell), decimals=cell.decimals, emphasis="dim")
+    cell = row.cells[-1]
+    half = (
+        GridCell()
+        if cell is None
+        else GridCell(number=spread(cell), decimals=cell.decimals, emphasis="dim")
+    )
     difference = GridCell(text=difference_text(row), sign=sign_name(row, table))
     return [half, difference] if difference_heading(table) else [half]
 
@@ -128,8 +135,14 @@ def _settings(table: Table) -> Grid | None:
         (GridCell(marks=(i,)), note.setting, note.value, note.rows, note.most)
         for i, note in enumerate(table.footnotes, 1)
     ]
-    wrapped = (Column(name, wrap=16) for name in ("value", "rows", "most rows"))
-    return grid(["", "setting", *wrapped], rows) if rows else None
+    return (
+        grid(
+            ["", "setting", *(Column(name, wrap=16) for name in ("value", "rows", "most rows"))],
+            rows,
+        )
+        if rows
+        else None
+    )
 
 
 def legend(table: Table, tint: str = SIGNS[TINT]) -> list[str]:
@@ -173,8 +186,11 @@ def sign_name(row: Row, table: Table) -> str:
 def difference_heading(table: Table) -> str:
     """ "minus simcse [98.3 % CI]"; "" where no row was compared."""
     level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
-    any_compared = table.head is not None and any(map(verdict, table.rows))
-    return f"minus {table.baseline}{level}" if any_compared else ""
+    return (
+        f"minus {table.baseline}{level}"
+        if table.head is not None and any(map(verdict, table.rows))
+        else ""
+    )
 
 
 def difference_text(row: Row) -> str:
@@ -196,8 +212,11 @@ def under(row: Row) -> list[tuple[str, tuple[GridCell, ...]]]:
     for source in dict.fromkeys(printed.source for printed in every):
         copied = any(one.source == source and not one.own for one in every)
         labels = f"{source}, copied" if copied else source, "ours minus it", "95 % prediction ±"
-        columns = zip(*(_paper_cells(cell, source) for cell in row.cells), strict=True)
-        lines += zip(labels, columns, strict=True)
+        lines += zip(
+            labels,
+            zip(*(_paper_cells(cell, source) for cell in row.cells), strict=True),
+            strict=True,
+        )
     return [(label, cells) for label, cells in lines if any(cell.text for cell in cells)]
 
 
@@ -380,8 +399,14 @@ def _cell_facts(cell: Cell | None) -> dict[str, Any]:
 
 
 def as_json(tables: Sequence[Table]) -> str:
-    content = {"schema": SCHEMA, "tables": [table_data(table) for table in tables]}
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+    return (
+        json.dumps(
+            {"schema": SCHEMA, "tables": [table_data(table) for table in tables]},
+            indent=1,
+            allow_nan=False,
+        )
+        + "\n"
+    )
 
 
 def _facts(value: Any) -> dict[str, Any]:
@@ -457,8 +482,9 @@ def _difference(cell: Cell) -> float | None:
     """As printed, where nothing was tested."""
     if (against := cell.against) is None:
         return None
-    tested = against.verdict is not None
-    return against.difference if tested else round(against.difference, cell.decimals)
+    return (
+        round(against.difference, cell.decimals) if against.verdict is None else against.difference
+    )
 
 
 # --- items on which two runs disagree ---
