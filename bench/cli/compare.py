@@ -136,9 +136,11 @@ def compare(
     """
     chosen = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     of_runs = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
-    of_scores = {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)}
     with no_collection():
-        selected = with_scores(choose(references, runs, of_runs), of_scores)
+        selected = with_scores(
+            choose(references, runs, of_runs),
+            {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)},
+        )
     if items:
         _show_items(selected, chosen, top, data, form)
         return
@@ -195,8 +197,14 @@ def choose(
     fitting = list(every.values())
     for key, text in filters.items():
         fields, names = FIELDS.get(key, (key,)), comma_list(text)
-        names_of = [{getattr(run.record, field) or "none" for field in fields} for run in fitting]
-        fitting = matching(fitting, names_of, key, names, "among these runs", "bench runs")
+        fitting = matching(
+            fitting,
+            [{getattr(run.record, field) or "none" for field in fields} for run in fitting],
+            key,
+            names,
+            "among these runs",
+            "bench runs",
+        )
     finished = [run for run in fitting if run.record.status == "finished"]
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
@@ -221,13 +229,17 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
         if names := comma_list(text):
             known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
             check_names(key, names, known, "among the scores of these runs", "bench runs")
-            kept = [
-                tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
-                for run in runs
-            ]
             runs = [
-                Run(structs.replace(run.record, scores=scores), run.folder)
-                for run, scores in zip(runs, kept, strict=True)
+                Run(
+                    structs.replace(
+                        run.record,
+                        scores=tuple(
+                            s for s in run.record.scores if (getattr(s, key) or "none") in names
+                        ),
+                    ),
+                    run.folder,
+                )
+                for run in runs
             ]
     return [run for run in runs if run.record.scores or not any(filters.values())]
 
@@ -254,10 +266,10 @@ def _show_first(tables: Sequence[Table]) -> None:
     click.echo()
     print_tables([first])
     if others := [_line(table, first) for table in tables if table is not first]:
-        click.echo()
-        print_columns(others, headings=("other tables", "rows that may be the best"))
-        click.echo()
-        say("all tables: bench compare --all; one table: --suite, --backbone, --setting")
+        print_columns(others, headings=("other tables", "rows that may be the best"), blank=True)
+        say(
+            "all tables: bench compare --all; one table: --suite, --backbone, --setting", blank=True
+        )
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
@@ -289,8 +301,7 @@ def _show_items(
     items = disagreements(*selected, texts=partial(read_texts, data), tasks=tasks, top=top)
     if form == "json":
         click.echo(json_text(as_data(items, *names), indent=1))
-        return
-    print_columns(zip("AB", names, strict=True))
-    for task_items in items:
-        click.echo()
-        print_grid(items_grid(task_items))
+    else:
+        print_columns(zip("AB", names, strict=True))
+        for task_items in items:
+            print_grid(items_grid(task_items), blank=True)

@@ -346,12 +346,10 @@ def overlap(
     if as_json:
         about = {"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened)}
         click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
-        return
-    say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
-    click.echo()
-    print_grid(overlap_grid(merge_overlaps(overlaps)))
-    if matches is not None:
-        click.echo(f"every match: {matches}")
+    else:
+        say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
+        print_grid(overlap_grid(merge_overlaps(overlaps)), blank=True)
+        click.echo("" if matches is None else f"every match: {matches}\n", nl=False)
 
 
 def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:

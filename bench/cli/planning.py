@@ -225,9 +225,14 @@ def plan_rows(
     for runs in groups.values():
         guess = estimate(runs[0], earlier, device, chunk)
         fits = (guess.memory_bytes or 0) <= USABLE * memory_here(device)
-        smaller = None if fits else fitting_chunk(runs[0], device) or 0
-        pending = tuple(run for run in runs if not _is_finished(run, store))
-        rows.append(PlanRow(tuple(runs), guess, pending, smaller))
+        rows.append(
+            PlanRow(
+                tuple(runs),
+                guess,
+                pending=tuple(run for run in runs if not _is_finished(run, store)),
+                chunk=None if fits else fitting_chunk(runs[0], device) or 0,
+            )
+        )
     return rows
 
 
@@ -243,19 +248,21 @@ def show_plan(
         print_json(as_data(rows, plan.to_fetch, device))
         return
     first, card = rows[0].runs[0], card_named(device)
-    about = card and f"device {card.name} ({card.gib} GB), precision {first.precision}"
-    click.echo(about or device_line(device, first.precision))
+    click.echo(
+        f"device {card.name} ({card.gib} GB), precision {first.precision}"
+        if card
+        else device_line(device, first.precision)
+    )
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
     say(f"scored on {scored} ({first.text} text)", hang=2)
     for table in (_runs_grid(rows), _recipe_grid(rows, everything)):
-        click.echo()
-        print_grid(table)
-    click.echo()
+        print_grid(table, blank=True)
     if plan.to_fetch:
         say(
             "not on this machine; "
             + ("--offline forbids fetching" if config.offline else "a run fetches this first"),
             hang=2,
+            blank=True,
         )
         sets = [item.name for item in plan.to_fetch if item.kind != "backbone"]
         if config.data is not None and sets:
@@ -264,8 +271,7 @@ def show_plan(
                 hang=2,
             )
         print_grid(pending_grid(plan.to_fetch, terms=everything), indent=2)
-        click.echo()
-    say(_total(rows, plan.to_fetch), hang=2)
+    say(_total(rows, plan.to_fetch), hang=2, blank=True)
 
 
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
@@ -293,9 +299,8 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
                 "printed": f"{run.expect['value']:.2f}" if run.expect else "",
             }
         )
-    right = ("steps", "GiB", "time/run", "printed")
     return grid(
-        [Column(name, right=name in right) for name in lines[0]],
+        [Column(name, right=name in ("steps", "GiB", "time/run", "printed")) for name in lines[0]],
         [line.values() for line in lines],
         footnotes=list(footnotes),
         notes=list(
@@ -397,7 +402,6 @@ def as_data(
 
 
 EVERY = 10.0  # seconds between two plain lines
-INSIDE_TRAINING = ("train", "dev")  # phases that take turns
 
 
 class Bars(Progress):
@@ -443,8 +447,7 @@ class RunReporter:
 
     def start(self, label: str, number: int | None = None) -> None:
         """Begin a run; ``number``: its place in the list, from 1."""
-        several = number is not None and self.count > 1
-        self.label = f"{label} ({number} of {self.count})" if several else label
+        self.label = f"{label} ({number} of {self.count})" if number and self.count > 1 else label
         if self.plain:
             self._say("starts")
         else:
@@ -452,7 +455,7 @@ class RunReporter:
 
     def phase(self, name: str, total: int | None = None) -> None:
         """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
-        self._end_phases(but="train" if name in INSIDE_TRAINING else "")
+        self._end_phases(but="train" if name in ("train", "dev") else "")
         if name == "dev" or not self.bars.tasks:
             self.bars.add_task(name, total=total)
             self.last = self.last if name == "dev" else time.monotonic()

@@ -278,8 +278,11 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def shared_options(*names: str) -> list[click.Parameter]:
     """These options of ``bench run``, for a verb in which they mean the same."""
-    of_run = click.command()(run_options(lambda **_: None))
-    return [param for param in of_run.params if param.name in names]
+    return [
+        param
+        for param in click.command()(run_options(lambda **_: None)).params
+        if param.name in names
+    ]
 
 
 def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str, Any]) -> Plan:
@@ -479,9 +482,8 @@ def run_all(
         for number, run in turns:
             reporter.start(run.run_id, number)
             reporter.note(device_line(config.device, run.precision))
-            for note in dict.fromkeys(run.notes):
-                if note not in noted:
-                    reporter.note(note)
+            for note in dict.fromkeys(note for note in run.notes if note not in noted):
+                reporter.note(note)
             noted.update(run.notes)
             try:
                 record, worked = execute_with_less_memory(
@@ -549,11 +551,10 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
         for suite, average, tasks in suite_scores(record)
     ]
     print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
-    click.echo()
     click.echo(
-        f"records: {store.path}"
+        f"\nrecords: {store.path}"
         if len(records) > 1
-        else f"record: {store.folder(records[0].run_id)}"
+        else f"\nrecord: {store.folder(records[0].run_id)}"
     )
     folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
     click.echo(f"next: bench runs {records[-1].run_id}{folder}")

@@ -96,8 +96,10 @@ def runs(
     states, methods = comma_list(status), {*comma_list(method)}
     check_names("status", states, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
-    begun = {record.run_id for record in records}
-    records += [replace(NOT_STARTED, run_id=run_id) for run_id in sorted(queue.keys() - begun)]
+    records += [
+        replace(NOT_STARTED, run_id=run_id)
+        for run_id in sorted(queue.keys() - {record.run_id for record in records})
+    ]
     chosen = sorted(
         (
             record
@@ -257,5 +259,4 @@ def print_tables(record: RunRecord, folder: Path) -> None:
         report.facts_grid("provenance", report.provenance(record)),
     ):
         if table.rows:
-            click.echo()
-            print_grid(table)
+            print_grid(table, blank=True)

@@ -223,18 +223,20 @@ def show_space(
     )
     if as_json:
         print_json([{**to_builtins(study), "seconds": seconds or None}])
-        return
-    print_columns(
-        (
-            (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
-            for method, job in jobs.items()
-            for key, axis in job.space.items()
-        ),
-        headings=("method", "key", "now", "searched", "source"),
-    )
-    click.echo()
-    say(f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process")
-    say(study.overlap)
+    else:
+        print_columns(
+            (
+                (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
+                for method, job in jobs.items()
+                for key, axis in job.space.items()
+            ),
+            headings=("method", "key", "now", "searched", "source"),
+        )
+        say(
+            f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process",
+            blank=True,
+        )
+        say(study.overlap)
 
 
 def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:

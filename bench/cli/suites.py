@@ -65,14 +65,14 @@ def suites(
             warn(f"warning: {error.message}")
     if as_json:
         print_json(chosen)
-        return
-    print_grid(
-        grid(
-            ("suite", Column("tasks", right=True), Column("measures", wrap=24)),
-            [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen],
-            notes=["bench suites NAME: everything about one"],
+    else:
+        print_grid(
+            grid(
+                ("suite", Column("tasks", right=True), Column("measures", wrap=24)),
+                [(one["name"], str(len(one["tasks"])), one["description"]) for one in chosen],
+                notes=["bench suites NAME: everything about one"],
+            )
         )
-    )
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -90,7 +90,6 @@ def _show(facts: dict[str, Any]) -> None:
             ("data", f"bench data list {facts['name']}"),
         ]
     )
-    click.echo()
     rows = [
         (
             task["name"],
@@ -102,7 +101,7 @@ def _show(facts: dict[str, Any]) -> None:
         for task in facts["tasks"]
     ]
     items, parts = Column("items", right=True), Column("sub-datasets", wrap=20)
-    print_grid(grid(["task", items, "metric", "protocol", parts], rows))
+    print_grid(grid(["task", items, "metric", "protocol", parts], rows), blank=True)
 
 
 def _as_data(suite: Suite) -> dict[str, Any]:

@@ -79,8 +79,9 @@ def verify(
             print_grid(table)
             click.echo()
         click.echo(_summary(reports))
-    wrong = any(report.differences or report.count("score", UNCHECKED) for report in reports)
-    context.exit(int(wrong))
+    context.exit(
+        int(any(report.differences or report.count("score", UNCHECKED) for report in reports))
+    )
 
 
 def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:

@@ -118,8 +118,11 @@ def publish(
             baseline=baseline,
         )
         published, missing = searches(made, RunsFolder(runs), last)
+        old = [] if last is None else last.records()
+        records = [run.record for run in made.runs]
         made = replace(
             describe(made),
+            changes=changes_since(last.name, old, records) if last is not None else None,
             predictions=url or NAME,
             plan=read_plan(out, name),
             searches=tuple(published),
@@ -131,10 +134,6 @@ def publish(
                 ),
             ),
         )
-        old = [] if last is None else last.records()
-        records = [run.record for run in made.runs]
-        if last is not None:
-            made = replace(made, changes=changes_since(last.name, old, records))
         senders = {run_id: made.senders.get(run_id) for run_id in made.records}
         is_news = last is None or (
             (records, senders, made.title, made.note) != (old, last.senders, last.title, last.note)

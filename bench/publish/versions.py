@@ -26,7 +26,6 @@ from bench.verify.scores import RunReport
 RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
 """Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
-UNLISTED = RunReport("", [Finding("files", MANIFEST, DIFFERS, "missing")], "published")
 
 
 class PublishedRow(Struct):
@@ -115,7 +114,14 @@ def check(out: Path) -> list[RunReport]:
     folders = version_folders(out)
     if not folders:
         raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
-    return [replace(check_manifest(folder) or UNLISTED, name=folder.name) for folder in folders]
+    return [
+        replace(
+            check_manifest(folder)
+            or RunReport("", [Finding("files", MANIFEST, DIFFERS, "missing")], "published"),
+            name=folder.name,
+        )
+        for folder in folders
+    ]
 
 
 def refuse_altered(out: Path) -> None:
