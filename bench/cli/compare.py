@@ -135,10 +135,13 @@ def compare(
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
     chosen = tuple(dict.fromkeys(comma_list(",".join(tasks))))
-    of_runs = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
     with no_collection():
         selected = with_scores(
-            choose(references, runs, of_runs),
+            choose(
+                references,
+                runs,
+                {"method": method, "backbone": backbone, "setting": setting, "variant": variant},
+            ),
             {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)},
         )
     if items:
@@ -249,10 +252,12 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
 
 def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Table]:
     """The tables of the published page of these runs, in its order, without costs."""
-    records = {run.record.run_id: run.record for run in selected}
     tables = [
         replace(one.table, rows=tuple(replace(row, cost=None) for row in one.table.rows))
-        for one in board_tables(judged_tables(selected, extras=False), records)
+        for one in board_tables(
+            judged_tables(selected, extras=False),
+            {run.record.run_id: run.record for run in selected},
+        )
     ]
     if options.strict:
         refuse_footnotes(tables)

@@ -69,9 +69,12 @@ def known_methods(files: Sequence[Path | str]) -> Registry:
 def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
     """The plan, settled. Raises BenchError for a device or a folder that does not exist."""
     DataFolder(plan.runs[0].data).check_root()
-    runs = plan.replaced(offline=True).runs if offline_now() else plan.runs
     return Plan(
-        tuple(settled(run, only_look=only_look, ranks=ranks) for run in runs), plan.question
+        tuple(
+            settled(run, only_look=only_look, ranks=ranks)
+            for run in (plan.replaced(offline=True) if offline_now() else plan).runs
+        ),
+        plan.question,
     )
 
 
@@ -98,10 +101,11 @@ def prepare(
     data = Path(config.data) if config.data else None
     ready = partial(fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn)
     later = Later(beside_root=only_look)
-    if config.offline and not only_look:
-        runs = make(DataFolder(data, offline=True), ready)
-    else:
-        runs = make(DataFolder(data, fetcher=later), partial(_noted, later))
+    runs = (
+        make(DataFolder(data, offline=True), ready)
+        if config.offline and not only_look
+        else make(DataFolder(data, fetcher=later), partial(_noted, later))
+    )
     if later.pending and not only_look:
         announce(later.pending, fetched_folder())
         runs = make(DataFolder(data, fetcher=Fetcher(fetched_folder(), warn)), ready)
@@ -145,15 +149,6 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
 
 def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     """Names, sizes and licences; below them the sum and, with ``terms``, the terms of use and the notes, once each."""
-    rows = [
-        (
-            item.name,
-            "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
-            item.licence,
-            item.where,
-        )
-        for item in pending
-    ]
     archives = {name: sets for item in pending for name, sets in item.archives.items()}
     notes = [
         f"{_size(pending)} in all; sizes marked ? are known to the hub alone",
@@ -163,7 +158,15 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     ]
     return grid(
         ("", Column("MB", right=True), "licence", Column("from", wrap=24)),
-        rows,
+        [
+            (
+                item.name,
+                "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
+                item.licence,
+                item.where,
+            )
+            for item in pending
+        ],
         notes=list(dict.fromkeys(notes)) if terms else [notes[0], "terms of use and notes: --all"],
     )
 
@@ -215,8 +218,11 @@ def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
     """The runs of a plan, grouped by everything except the seed, with what each would take on a device or card."""
-    trains = any(run.corpus is not None for run in planned)
-    earlier = speeds_of_earlier_runs(store, device) if trains else {}
+    earlier = (
+        speeds_of_earlier_runs(store, device)
+        if any(run.corpus is not None for run in planned)
+        else {}
+    )
     groups: dict[str, list[PlannedRun]] = {}
     for run in planned:
         identity = (*_name(run), run.backbone.revision, run.corpus and run.corpus.name)

@@ -164,17 +164,16 @@ def _show_checkpoints(as_json: bool) -> None:
 
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
-    lines = []
-    for paper, table in tables():
-        numbers = results(paper=paper, table=table)
-        lines.append(
-            (
-                f"{paper}:{table}",
-                str(len(rows(numbers, by_metric=False))),
-                ", ".join(dict.fromkeys(number.metric for number in numbers)),
-                ", ".join(dict.fromkeys(number.setting for number in numbers)),
-            )
+    lines = [
+        (
+            f"{paper}:{table}",
+            str(len(rows(numbers, by_metric=False))),
+            ", ".join(dict.fromkeys(number.metric for number in numbers)),
+            ", ".join(dict.fromkeys(number.setting for number in numbers)),
         )
+        for paper, table in tables()
+        for numbers in [results(paper=paper, table=table)]
+    ]
     print_facts(PAPERS.items())
     click.echo()
     print_grid(
@@ -259,9 +258,10 @@ LONG = ("differs", "copied")  # kinds with hundreds of remarks
 def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     """Kind after kind, a line for each remark."""
     check_names("kind", kinds, KINDS, "of remark")
-    every = dict.fromkeys(remark for number in numbers for remark in remarks(number))
     shown = kinds or (KINDS if as_json else [kind for kind in KINDS if kind not in LONG])
-    listed = [remark for remark in every if remark.kind in shown]
+    listed = dict.fromkeys(
+        remark for number in numbers for remark in remarks(number) if remark.kind in shown
+    )
     if as_json:
         print_json(map(as_data, listed))
         return

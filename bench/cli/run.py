@@ -391,10 +391,11 @@ def run(
     if wait:
         plan = plan.replaced(wait_seconds=FOR_EVER)
     with rank_process(plan.runs[0].device) as (device, ranks):
-        if dry_run or plan.runs[0].target.elsewhere:
-            code = look(plan, dry_run, everything, to, as_json)
-        else:
-            code = do(plan.replaced(device=device), only, ranks, plain or as_json, as_json)
+        code = (
+            look(plan, dry_run, everything, to, as_json)
+            if dry_run or plan.runs[0].target.elsewhere
+            else do(plan.replaced(device=device), only, ranks, plain or as_json, as_json)
+        )
         raise click.exceptions.Exit(code)
 
 
@@ -534,13 +535,13 @@ def execute_with_less_memory(
 
 def outcome(record: RunRecord, worked: bool) -> str:
     """ "done: sts 76.25; STS-B dev 82.50 at step 875" """
-    trained, text = (
-        record.training,
-        f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}",
+    trained = record.training
+    text = f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}"
+    return (
+        text
+        if trained is None or trained.dev_score is None
+        else f"{text}; {trained.dev_task} {trained.dev_score:.2f} at step {trained.best_step}"
     )
-    if trained is None or trained.dev_score is None:
-        return text
-    return f"{text}; {trained.dev_task} {trained.dev_score:.2f} at step {trained.best_step}"
 
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:

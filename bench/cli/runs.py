@@ -218,9 +218,11 @@ def as_it_stands(
     if queue and record.run_id in queue:
         job = queue[record.run_id]
         return replace(record, status=job.state, error=job.describe())
-    if record.status != "finished" and store.worked_on_by(record.run_id):
-        return replace(record, status=RUNNING, error=None)
-    return record
+    return (
+        replace(record, status=RUNNING, error=None)
+        if record.status != "finished" and store.worked_on_by(record.run_id)
+        else record
+    )
 
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:

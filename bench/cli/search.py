@@ -202,10 +202,10 @@ def search(
             {"method": method, "recipe": str(file or ""), **facts[method]}
             for method, file in files.items()
         )
-        return
-    show_result(worker.folder, results, facts)
-    if made := [str(file) for file in files.values() if file]:
-        say(f"next: bench run {' '.join(made)} --seeds 1-5")
+    else:
+        show_result(worker.folder, results, facts)
+        if made := [str(file) for file in files.values() if file]:
+            say(f"next: bench run {' '.join(made)} --seeds 1-5")
 
 
 def values_of(trial: Trial | None) -> str:

@@ -100,8 +100,16 @@ def _show(facts: dict[str, Any]) -> None:
         )
         for task in facts["tasks"]
     ]
-    items, parts = Column("items", right=True), Column("sub-datasets", wrap=20)
-    print_grid(grid(["task", items, "metric", "protocol", parts], rows), blank=True)
+    print_grid(
+        grid(
+            [
+                *("task", Column("items", right=True), "metric", "protocol"),
+                Column("sub-datasets", wrap=20),
+            ],
+            rows,
+        ),
+        blank=True,
+    )
 
 
 def _as_data(suite: Suite) -> dict[str, Any]:

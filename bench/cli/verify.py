@@ -103,8 +103,11 @@ def _reports(
     for folder in folders:
         if (manifest := check_manifest(folder)) is not None:
             fetched = fetch_predictions(folder, offline=offline)
-            findings = [*manifest.findings, *([fetched] if fetched else [])]
-            yield RunReport(manifest.name, findings, manifest.status)
+            yield RunReport(
+                manifest.name,
+                [*manifest.findings, *([fetched] if fetched else [])],
+                manifest.status,
+            )
         if not (below := runs_below(folder)):
             raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
         runs |= dict.fromkeys(run.absolute() for run in below)

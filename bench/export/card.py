@@ -119,9 +119,14 @@ def scores_table(run: Run) -> str:
         for table, task, cell in scored_cells(run)
     ]
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
-    note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
     return as_markdown(
-        grid(["task", *numbers, "suite", "metric", "protocol", "text"], rows, notes=[note])
+        grid(
+            ["task", *numbers, "suite", "metric", "protocol", "text"],
+            rows,
+            notes=[
+                "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
+            ],
+        )
     )
 
 

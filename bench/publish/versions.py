@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,16 +94,6 @@ def read_version(folder: Path) -> Version:
         ) from None
     version.folder = folder
     return version
-
-
-def next_name(before: Sequence[Version]) -> str:
-    return f"v{int(before[-1].name[1:]) + 1 if before else 1}"
-
-
-def read_plan(out: Path, version: str) -> bytes | None:
-    """The plan of the next version; None where none was written."""
-    path = out / PLANS / f"{version}.md"
-    return path.read_bytes() if path.is_file() else None
 
 
 # --- whether published versions are as they were published ---
