@@ -230,8 +230,13 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
     for key, text in filters.items():
         if names := comma_list(text):
-            known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
-            check_names(key, names, known, "among the scores of these runs", "bench runs")
+            check_names(
+                key,
+                names,
+                {getattr(score, key) or "none" for run in runs for score in run.record.scores},
+                "among the scores of these runs",
+                "bench runs",
+            )
             runs = [
                 Run(
                     structs.replace(

@@ -282,8 +282,9 @@ def describe(plugin: Plugin) -> dict[str, Any]:
     """Everything about a method. ``about`` is the docstring of the class or else of its module; ``keys`` are the recipe keys with their
     defaults; the ``values`` of a recipe are complete, merged as for a run."""
     cls, file = plugin.cls, read(plugin.folder, plugin.name)
-    trained = any(learns(cls, setting) for setting in cls.settings)
-    keys = merge(cls, None, "", {}, trained=trained).values_with_source()
+    keys = merge(
+        cls, None, "", {}, trained=any(learns(cls, setting) for setting in cls.settings)
+    ).values_with_source()
     printed = file.printed.get("method", plugin.name)
     return {
         "name": plugin.name,

@@ -246,18 +246,17 @@ def show_plan(
     plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
     """Print the plan and what it would fetch; write nothing. ``everything``: also the default values."""
-    device = config.device
     rows = plan_rows(
-        plan.runs, store, device, config.chunk if isinstance(config.chunk, int) else None
+        plan.runs, store, config.device, config.chunk if isinstance(config.chunk, int) else None
     )
     if as_json:
-        print_json(as_data(rows, plan.to_fetch, device))
+        print_json(as_data(rows, plan.to_fetch, config.device))
         return
-    first, card = rows[0].runs[0], card_named(device)
+    first, card = rows[0].runs[0], card_named(config.device)
     click.echo(
         f"device {card.name} ({card.gib} GB), precision {first.precision}"
         if card
-        else device_line(device, first.precision)
+        else device_line(config.device, first.precision)
     )
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
     say(f"scored on {scored} ({first.text} text)", hang=2)

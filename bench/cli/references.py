@@ -195,8 +195,7 @@ def show_tables(numbers: Sequence[ReferenceResult]) -> None:
     parts: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for row in rows(numbers, by_metric=False):
         name = ", ".join(filter(None, (row.first.setting, row.first.backbone)))
-        place = parts.setdefault((row.first.paper, row.first.table), {})
-        place.setdefault(name, []).append(row)
+        parts.setdefault((row.first.paper, row.first.table), {}).setdefault(name, []).append(row)
     for (paper, table), by_name in parts.items():
         say(f"table {table} of {PAPERS[paper]}", hang=2)
         for name, part in by_name.items():

@@ -206,8 +206,8 @@ def run_stages(
             if run.error:
                 show_error(run.error, f"left out: {run.name}")
                 worst = max(worst, 1)
-        worst = max(worst, show_missing(planned))
-        worst = max(worst, run_all(planned, store, config, reporter, as_json=False)[1])
+        missing = show_missing(planned)
+        worst = max(worst, missing, run_all(planned, store, config, reporter, as_json=False)[1])
     return worst
 
 

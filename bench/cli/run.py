@@ -546,12 +546,16 @@ def outcome(record: RunRecord, worked: bool) -> str:
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
     """Print the scores of each run, where the records are, and the next command."""
-    rows = [
-        (record.run_id, suite, average, ", ".join(tasks))
-        for record in records
-        for suite, average, tasks in suite_scores(record)
-    ]
-    print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
+    print_grid(
+        grid(
+            ["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)],
+            [
+                (record.run_id, suite, average, ", ".join(tasks))
+                for record in records
+                for suite, average, tasks in suite_scores(record)
+            ],
+        )
+    )
     click.echo(
         f"\nrecords: {store.path}"
         if len(records) > 1

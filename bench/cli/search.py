@@ -209,8 +209,10 @@ def search(
 
 
 def values_of(trial: Trial | None) -> str:
-    values = trial.values.items() if trial else ()
-    return ", ".join(f"{key}={short(value)}" for key, value in values) or "the recipe's values"
+    return (
+        ", ".join(f"{key}={short(value)}" for key, value in (trial.values if trial else {}).items())
+        or "the recipe's values"
+    )
 
 
 def show_space(

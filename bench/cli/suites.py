@@ -90,23 +90,24 @@ def _show(facts: dict[str, Any]) -> None:
             ("data", f"bench data list {facts['name']}"),
         ]
     )
-    rows = [
-        (
-            task["name"],
-            "" if task["n"] is None else f"{task['n']:,}",
-            task["metric"],
-            task["protocol"],
-            ", ".join(f"{part} {n:,}" for part, n in task["subsets"].items() if n != task["n"]),
-        )
-        for task in facts["tasks"]
-    ]
     print_grid(
         grid(
             [
                 *("task", Column("items", right=True), "metric", "protocol"),
                 Column("sub-datasets", wrap=20),
             ],
-            rows,
+            [
+                (
+                    task["name"],
+                    "" if task["n"] is None else f"{task['n']:,}",
+                    task["metric"],
+                    task["protocol"],
+                    ", ".join(
+                        f"{part} {n:,}" for part, n in task["subsets"].items() if n != task["n"]
+                    ),
+                )
+                for task in facts["tasks"]
+            ],
         ),
         blank=True,
     )

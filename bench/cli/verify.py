@@ -141,5 +141,7 @@ def _summary(reports: Sequence[RunReport]) -> str:
     differing = sum(bool(report.differences) for report in reports)
     ends = [f"{plural(differing, 'run')} with differences"] if differing else []
     ends += [f"{plural(unchecked, 'score')} could not be computed again"] if unchecked else []
-    counted = f"{plural(len(runs), 'run')}, {plural(scores, 'score')} computed again"
-    return f"{counted}: {', '.join(ends) or 'nothing differs'}"
+    return (
+        f"{plural(len(runs), 'run')}, {plural(scores, 'score')} computed again: "
+        f"{', '.join(ends) or 'nothing differs'}"
+    )
