@@ -55,8 +55,7 @@ def run_checks(
     failures = 0
     for name in names:
         if name.endswith(".toml"):
-            file = Path(name)
-            warn(f"{file}: {_check_toml(file)}")
+            warn(_check_toml(Path(name)))
             continue
         for checked, findings in _findings(name, parse_overrides(pairs), plugins, data).items():
             failed = sum(finding.failed for finding in findings)
@@ -93,9 +92,9 @@ def _findings(
 
 
 def _check_toml(file: Path) -> str:
-    """What it is. Raises BenchError for a plan or a recipe that cannot be used."""
+    """The file, and what it is. Raises BenchError for a plan or a recipe that cannot be used."""
     if file.is_file() and "[[run]]" in file.read_text(encoding="utf-8", errors="replace"):
-        return f"a plan of {len(read_plan(file).runs)} [[run]]"
+        return f"{file}: a plan of {len(read_plan(file).runs)} [[run]]"
     recipe = read_custom(file)
     check_values(discover()[recipe.method].cls, recipe.values, str(file))
-    return f"a recipe of {recipe.method}"
+    return f"{file}: a recipe of {recipe.method}"

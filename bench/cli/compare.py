@@ -135,10 +135,15 @@ def compare(
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
     chosen = tuple(dict.fromkeys(comma_list(",".join(tasks))))
-    of_runs = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
-    of_scores = {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)}
     with no_collection():
-        selected = with_scores(choose(references, runs, of_runs), of_scores)
+        selected = with_scores(
+            choose(
+                references,
+                runs,
+                {"method": method, "backbone": backbone, "setting": setting, "variant": variant},
+            ),
+            {"suite": suite, "text": text, "task": "" if items else ",".join(chosen)},
+        )
     if items:
         _show_items(selected, chosen, top, data, form)
         return
@@ -195,8 +200,14 @@ def choose(
     fitting = list(every.values())
     for key, text in filters.items():
         fields, names = FIELDS.get(key, (key,)), comma_list(text)
-        names_of = [{getattr(run.record, field) or "none" for field in fields} for run in fitting]
-        fitting = matching(fitting, names_of, key, names, "among these runs", "bench runs")
+        fitting = matching(
+            fitting,
+            [{getattr(run.record, field) or "none" for field in fields} for run in fitting],
+            key,
+            names,
+            "among these runs",
+            "bench runs",
+        )
     finished = [run for run in fitting if run.record.status == "finished"]
     if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
@@ -219,15 +230,24 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
     """With the scores of these suites, text forms and tasks only; runs without any are left out."""
     for key, text in filters.items():
         if names := comma_list(text):
-            known = {getattr(score, key) or "none" for run in runs for score in run.record.scores}
-            check_names(key, names, known, "among the scores of these runs", "bench runs")
-            kept = [
-                tuple(s for s in run.record.scores if (getattr(s, key) or "none") in names)
-                for run in runs
-            ]
+            check_names(
+                key,
+                names,
+                {getattr(score, key) or "none" for run in runs for score in run.record.scores},
+                "among the scores of these runs",
+                "bench runs",
+            )
             runs = [
-                Run(structs.replace(run.record, scores=scores), run.folder)
-                for run, scores in zip(runs, kept, strict=True)
+                Run(
+                    structs.replace(
+                        run.record,
+                        scores=tuple(
+                            s for s in run.record.scores if (getattr(s, key) or "none") in names
+                        ),
+                    ),
+                    run.folder,
+                )
+                for run in runs
             ]
     return [run for run in runs if run.record.scores or not any(filters.values())]
 
@@ -237,10 +257,12 @@ def with_scores(runs: list[Run], filters: Mapping[str, str | None]) -> list[Run]
 
 def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Table]:
     """The tables of the published page of these runs, in its order, without costs."""
-    records = {run.record.run_id: run.record for run in selected}
     tables = [
         replace(one.table, rows=tuple(replace(row, cost=None) for row in one.table.rows))
-        for one in board_tables(judged_tables(selected, extras=False), records)
+        for one in board_tables(
+            judged_tables(selected, extras=False),
+            {run.record.run_id: run.record for run in selected},
+        )
     ]
     if options.strict:
         refuse_footnotes(tables)
@@ -254,10 +276,10 @@ def _show_first(tables: Sequence[Table]) -> None:
     click.echo()
     print_tables([first])
     if others := [_line(table, first) for table in tables if table is not first]:
-        click.echo()
-        print_columns(others, headings=("other tables", "rows that may be the best"))
-        click.echo()
-        say("all tables: bench compare --all; one table: --suite, --backbone, --setting")
+        print_columns(others, headings=("other tables", "rows that may be the best"), blank=True)
+        say(
+            "all tables: bench compare --all; one table: --suite, --backbone, --setting", blank=True
+        )
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
@@ -289,8 +311,7 @@ def _show_items(
     items = disagreements(*selected, texts=partial(read_texts, data), tasks=tasks, top=top)
     if form == "json":
         click.echo(json_text(as_data(items, *names), indent=1))
-        return
-    print_columns(zip("AB", names, strict=True))
-    for task_items in items:
-        click.echo()
-        print_grid(items_grid(task_items))
+    else:
+        print_columns(zip("AB", names, strict=True))
+        for task_items in items:
+            print_grid(items_grid(task_items), blank=True)

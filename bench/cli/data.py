@@ -193,14 +193,6 @@ def _show(
     elif len(states) == 1 and name is not None:
         print_facts(_details(*states[0]))
     else:
-        columns = (
-            "set",
-            Column("for", wrap=12),
-            Column("items", right=True),
-            Column("MB", right=True),
-            Column("here", wrap=12),
-            Column("licence", wrap=24, drop=1),
-        )
         rows = [
             (
                 wanted.name,
@@ -212,7 +204,18 @@ def _show(
             )
             for wanted, state in states
         ]
-        print_grid(grid(columns, rows, whole="bench data list NAME", notes=notes))
+        print_grid(
+            grid(
+                [
+                    *("set", Column("for", wrap=12), Column("items", right=True)),
+                    *(Column("MB", right=True), Column("here", wrap=12)),
+                    Column("licence", wrap=24, drop=1),
+                ],
+                rows,
+                whole="bench data list NAME",
+                notes=notes,
+            )
+        )
         if findings := [
             Finding("data", wanted.name, DIFFERS, problem, hint=wanted.get)
             for wanted, state in states
@@ -344,14 +347,21 @@ def overlap(
         written = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         write_or_fail(matches, written.encode(), "--matches FILE")
     if as_json:
-        about = {"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened)}
-        click.echo(json_text({**about, "tasks": [asdict(overlap) for overlap in overlaps]}))
-        return
-    say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
-    click.echo()
-    print_grid(overlap_grid(merge_overlaps(overlaps)))
-    if matches is not None:
-        click.echo(f"every match: {matches}")
+        click.echo(
+            json_text(
+                {
+                    "corpus": opened.name,
+                    "sha256": opened.sha256,
+                    "rows": len(opened),
+                    "tasks": [asdict(overlap) for overlap in overlaps],
+                }
+            )
+        )
+    else:
+        say(f"{opened.name}: {plural(len(opened), 'row')} of {', '.join(opened.columns)}")
+        print_grid(overlap_grid(merge_overlaps(overlaps)), blank=True)
+        if matches is not None:
+            click.echo(f"every match: {matches}")
 
 
 def _sentences(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:

@@ -90,9 +90,11 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     say(answer(tables))
     say(NOTE)
     last, folder = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
-    click.echo(f"page: {page.resolve()}")
-    click.echo(f"next: bench runs {last} {folder}")
-    click.echo(f"      bench encode {last} sentences.txt --to vectors.npy {folder}")
+    click.echo(
+        f"page: {page.resolve()}\n"
+        f"next: bench runs {last} {folder}\n"
+        f"      bench encode {last} sentences.txt --to vectors.npy {folder}"
+    )
     say("on the sets that papers score (bench data list names them), with DIR where they are:")
     click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")
     if browse:

@@ -67,8 +67,7 @@ def doctor(
         print_facts((key, str(value)) for key, value in facts.items())
     else:
         print_findings(findings(facts))
-        click.echo()
-        click.echo(f"next: {facts['next']}")
+        click.echo(f"\nnext: {facts['next']}")
 
 
 def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
@@ -87,7 +86,6 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
         check_mlm_head(backbone.weights or backbone.path)
         head = "yes"
     before, after = backbone.special_tokens()
-    ids = [*before, *backbone.ids(["A sentence."])[0], *after]
     return {
         **facts,
         "files": str(folder),
@@ -98,7 +96,11 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
         "positions": config.get("max_position_embeddings"),
         "dropout": own_dropout(config),
         "weights": backbone.report(),
-        "tokens": " ".join(backbone.tokenizer.convert_ids_to_tokens(ids)),
+        "tokens": " ".join(
+            backbone.tokenizer.convert_ids_to_tokens(
+                [*before, *backbone.ids(["A sentence."])[0], *after]
+            )
+        ),
         "MLM head": head,
         "deep prompt": "unknown" if family is None else "yes" if family.prefix else "no",
     }

@@ -154,6 +154,9 @@ def write_vectors(
     hint = "free disk space, or another --to"
     write_or_fail(out, content.getvalue(), hint)
     facts = {**about, "rows": rows, "dim": dim, "dtype": "float32", "bytes": out.stat().st_size}
-    text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
-    write_or_fail(out.with_name(out.name + ".json"), text.encode(), hint)
+    write_or_fail(
+        out.with_name(out.name + ".json"),
+        f"{json.dumps(facts, indent=1, ensure_ascii=False)}\n".encode(),
+        hint,
+    )
     return facts

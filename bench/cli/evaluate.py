@@ -161,8 +161,13 @@ def evaluate(
         if not run.provisional and (line := check_model(run)):
             warn(line)
     if dry_run:
-        whole = Planned(planned, tuple(item for plan in plans for item in plan.to_fetch))
-        show_plan(whole, store, config, as_json, everything=True)
+        show_plan(
+            Planned(planned, tuple(item for plan in plans for item in plan.to_fetch)),
+            store,
+            config,
+            as_json,
+            everything=True,
+        )
         raise click.exceptions.Exit(worst)
     records: dict[str, RunRecord] = {}
     with reporting(plain or as_json) as reporter:

@@ -108,16 +108,21 @@ def _list(registry: Registry, as_json: bool) -> None:
     ]
     if as_json:
         click.echo(json_text(rows))
-        return
-    listed = [
-        (*(row[key] for key in ("name", "year", "family", "summary")), ", ".join(row["settings"]))
-        for row in sorted(rows, key=lambda row: row["settings"] == ("none",))
-    ]
-    columns = (
-        *("method", "year", Column("family", wrap=12), Column("summary", wrap=24)),
-        Column("settings", wrap=12, drop=1),
-    )
-    print_grid(grid(columns, listed, notes=["one method: bench methods NAME"]))
+    else:
+        shown = ("name", "year", "family", "summary")
+        print_grid(
+            grid(
+                [
+                    *("method", "year", Column("family", wrap=12), Column("summary", wrap=24)),
+                    Column("settings", wrap=12, drop=1),
+                ],
+                [
+                    (*(row[key] for key in shown), ", ".join(row["settings"]))
+                    for row in sorted(rows, key=lambda row: row["settings"] == ("none",))
+                ],
+                notes=["one method: bench methods NAME"],
+            )
+        )
 
 
 def year_of(paper: str) -> str:
@@ -203,23 +208,27 @@ def _recipes(facts: Facts) -> Grid:
         for texts in [{_value(recipe, key) for recipe in recipes}]
         if len(texts) > 1 and max(map(len, texts)) <= LONGEST
     ]
-    columns = [
-        *(Column("setting", drop=2), Column("recipe", wrap=18), Column("corpus", wrap=8, drop=1)),
-        Column("printed Avg.", right=True),
-        *(Column(key, right=True, drop=3) for key in differing),
-    ]
-    rows = [
-        (
-            recipe["setting"],
-            " +".join(filter(None, (recipe["backbone"], recipe["variant"]))),
-            recipe["corpus"] or "",
-            f"{recipe['expect']['value']:.2f}" if recipe["expect"] else "",
-            *(_value(recipe, key) for key in differing),
-        )
-        for recipe in recipes
-    ]
-    note = f"with sources: bench run {facts['name']} --backbone NAME --setting NAME --dry-run --all"
-    return grid(columns, rows, title="recipes", notes=[note])
+    return grid(
+        [
+            *(Column("setting", drop=2), Column("recipe", wrap=18)),
+            *(Column("corpus", wrap=8, drop=1), Column("printed Avg.", right=True)),
+            *(Column(key, right=True, drop=3) for key in differing),
+        ],
+        [
+            (
+                recipe["setting"],
+                " +".join(filter(None, (recipe["backbone"], recipe["variant"]))),
+                recipe["corpus"] or "",
+                f"{recipe['expect']['value']:.2f}" if recipe["expect"] else "",
+                *(_value(recipe, key) for key in differing),
+            )
+            for recipe in recipes
+        ],
+        title="recipes",
+        notes=[
+            f"with sources: bench run {facts['name']} --backbone NAME --setting NAME --dry-run --all"
+        ],
+    )
 
 
 def _value(recipe: Facts, key: str) -> str:
@@ -273,8 +282,9 @@ def describe(plugin: Plugin) -> dict[str, Any]:
     """Everything about a method. ``about`` is the docstring of the class or else of its module; ``keys`` are the recipe keys with their
     defaults; the ``values`` of a recipe are complete, merged as for a run."""
     cls, file = plugin.cls, read(plugin.folder, plugin.name)
-    trained = any(learns(cls, setting) for setting in cls.settings)
-    keys = merge(cls, None, "", {}, trained=trained).values_with_source()
+    keys = merge(
+        cls, None, "", {}, trained=any(learns(cls, setting) for setting in cls.settings)
+    ).values_with_source()
     printed = file.printed.get("method", plugin.name)
     return {
         "name": plugin.name,
@@ -310,7 +320,7 @@ def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
     """A recipe, merged as for a run."""
     trained, where = learns(cls, entry.setting), (entry.setting, entry.backbone, entry.variant)
     whole = whole_entry(cls, [entry], *where, trained=trained)
-    merged = merge(cls, whole, entry.variant, {}, trained=trained).values_with_source()
+    merged = merge(cls, whole, entry.variant, {}, trained=trained)
     return {
         "setting": entry.setting,
         "backbone": entry.backbone,
@@ -319,7 +329,7 @@ def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
         "expect": dict(entry.expect) if entry.expect else None,
         "note": entry.note,
         "own": sorted(entry.values),
-        "values": {key: asdict(value) for key, value in merged.items()},
+        "values": {key: asdict(value) for key, value in merged.values_with_source().items()},
         "facts": {key: asdict(value) for key, value in entry.facts.items()},
     }
 
@@ -327,8 +337,8 @@ def _as_data(cls: type[Method], entry: Entry) -> dict[str, Any]:
 def _template_lists(module: ModuleType) -> dict[str, dict[str, list[str]]]:
     """Source -> kind -> templates, if the module has POSITIVE and NEGATIVE lists by source; the paper's come first."""
     lists = {kind: getattr(module, kind.upper(), None) or {} for kind in ("positive", "negative")}
-    shared = [source for source in lists["positive"] if source in lists["negative"]]
     return {
         source: {kind: list(by_source[source]) for kind, by_source in lists.items()}
-        for source in sorted(shared, key=lambda source: source != "paper")
+        for source in sorted(lists["positive"], key=lambda source: source != "paper")
+        if source in lists["negative"]
     }

@@ -133,8 +133,11 @@ def matching(
 ) -> list[T]:
     """The things that have one of ``names``; all, if no name is given. Raises UnknownName for a name that none of them has."""
     check_names(kind, names if things else (), set().union(*names_of) - {""}, where, hint)
-    pairs = zip(things, names_of, strict=True)
-    return [thing for thing, known in pairs if not names or not known.isdisjoint(names)]
+    return [
+        thing
+        for thing, known in zip(things, names_of, strict=True)
+        if not names or not known.isdisjoint(names)
+    ]
 
 
 @contextlib.contextmanager
@@ -156,8 +159,10 @@ def warn(line: str) -> None:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON that a person can read: all characters as they are, except those that move a cursor or cannot be encoded."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    return "".join(
+        c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1]
+        for c in json.dumps(value, indent=indent, ensure_ascii=False)
+    )
 
 
 def print_json(values: Iterable[Any]) -> None:
@@ -176,8 +181,8 @@ def width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
 
 
-def say(text: str, indent: int = 0, hang: int = 0) -> None:
-    """Print a paragraph, wrapped between words; lines after the first are indented by ``hang`` more."""
+def say(text: str, indent: int = 0, hang: int = 0, *, blank: bool = False) -> None:
+    """Print a paragraph, wrapped between words; lines after the first are indented by ``hang`` more. ``blank``: after an empty line."""
     wrapped = textwrap.wrap(
         " ".join(lines(text)),
         max(width(), 40),
@@ -185,11 +190,12 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
         subsequent_indent=" " * (indent + hang),
         break_on_hyphens=False,
     )
-    click.echo("\n".join(wrapped))
+    click.echo("\n" * blank + "\n".join(wrapped))
 
 
-def print_grid(table: Grid, indent: int = 0) -> None:
-    """Print a table as wide as the terminal."""
+def print_grid(table: Grid, indent: int = 0, *, blank: bool = False) -> None:
+    """Print a table as wide as the terminal. ``blank``: after an empty line."""
+    click.echo("\n" * blank, nl=False)
     console = Console(highlight=False, markup=False, emoji=False)
     for line in terminal(
         table,
@@ -202,12 +208,16 @@ def print_grid(table: Grid, indent: int = 0) -> None:
 
 
 def print_columns(
-    rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0
+    rows: Iterable[Sequence[str]],
+    *,
+    headings: Sequence[str] = (),
+    indent: int = 0,
+    blank: bool = False,
 ) -> None:
     """Print rows of texts, all equally long; the last text of a row wraps. See :func:`bench.show.grid.terminal`."""
     if listed := list(rows):
         *names, last = headings or [""] * len(listed[0])
-        print_grid(grid([*names, Column(last, wrap=NARROWEST)], listed), indent)
+        print_grid(grid([*names, Column(last, wrap=NARROWEST)], listed), indent, blank=blank)
 
 
 def print_facts(facts: Iterable[Sequence[str]]) -> None:
@@ -227,5 +237,4 @@ def print_findings(findings: Sequence[Finding], title: str = "") -> None:
         for finding in findings
     ]
     wide = [Column(name, wrap=NARROWEST) for name in ("found", "what to do")]
-    columns: list[Column | str] = ["", "where", "check", *wide]
-    print_grid(grid(columns, rows, title=title), indent=2)
+    print_grid(grid(["", "where", "check", *wide], rows, title=title), indent=2)

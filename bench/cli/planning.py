@@ -69,9 +69,12 @@ def known_methods(files: Sequence[Path | str]) -> Registry:
 def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) -> Plan:
     """The plan, settled. Raises BenchError for a device or a folder that does not exist."""
     DataFolder(plan.runs[0].data).check_root()
-    runs = plan.replaced(offline=True).runs if offline_now() else plan.runs
     return Plan(
-        tuple(settled(run, only_look=only_look, ranks=ranks) for run in runs), plan.question
+        tuple(
+            settled(run, only_look=only_look, ranks=ranks)
+            for run in (plan.replaced(offline=True) if offline_now() else plan).runs
+        ),
+        plan.question,
     )
 
 
@@ -98,10 +101,11 @@ def prepare(
     data = Path(config.data) if config.data else None
     ready = partial(fetch, offline=config.offline, allow_pickle=config.allow_pickle, say=warn)
     later = Later(beside_root=only_look)
-    if config.offline and not only_look:
-        runs = make(DataFolder(data, offline=True), ready)
-    else:
-        runs = make(DataFolder(data, fetcher=later), partial(_noted, later))
+    runs = (
+        make(DataFolder(data, offline=True), ready)
+        if config.offline and not only_look
+        else make(DataFolder(data, fetcher=later), partial(_noted, later))
+    )
     if later.pending and not only_look:
         announce(later.pending, fetched_folder())
         runs = make(DataFolder(data, fetcher=Fetcher(fetched_folder(), warn)), ready)
@@ -145,15 +149,6 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
 
 def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     """Names, sizes and licences; below them the sum and, with ``terms``, the terms of use and the notes, once each."""
-    rows = [
-        (
-            item.name,
-            "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
-            item.licence,
-            item.where,
-        )
-        for item in pending
-    ]
     archives = {name: sets for item in pending for name, sets in item.archives.items()}
     notes = [
         f"{_size(pending)} in all; sizes marked ? are known to the hub alone",
@@ -163,7 +158,15 @@ def pending_grid(pending: Sequence[Pending], terms: bool = True) -> Grid:
     ]
     return grid(
         ("", Column("MB", right=True), "licence", Column("from", wrap=24)),
-        rows,
+        [
+            (
+                item.name,
+                "?" if item.bytes is None else f"{item.bytes / 1e6:,.1f}",
+                item.licence,
+                item.where,
+            )
+            for item in pending
+        ],
         notes=list(dict.fromkeys(notes)) if terms else [notes[0], "terms of use and notes: --all"],
     )
 
@@ -215,8 +218,11 @@ def plan_rows(
     planned: Sequence[PlannedRun], store: RunsFolder, device: str, chunk: int | None = None
 ) -> list[PlanRow]:
     """The runs of a plan, grouped by everything except the seed, with what each would take on a device or card."""
-    trains = any(run.corpus is not None for run in planned)
-    earlier = speeds_of_earlier_runs(store, device) if trains else {}
+    earlier = (
+        speeds_of_earlier_runs(store, device)
+        if any(run.corpus is not None for run in planned)
+        else {}
+    )
     groups: dict[str, list[PlannedRun]] = {}
     for run in planned:
         identity = (*_name(run), run.backbone.revision, run.corpus and run.corpus.name)
@@ -225,9 +231,14 @@ def plan_rows(
     for runs in groups.values():
         guess = estimate(runs[0], earlier, device, chunk)
         fits = (guess.memory_bytes or 0) <= USABLE * memory_here(device)
-        smaller = None if fits else fitting_chunk(runs[0], device) or 0
-        pending = tuple(run for run in runs if not _is_finished(run, store))
-        rows.append(PlanRow(tuple(runs), guess, pending, smaller))
+        rows.append(
+            PlanRow(
+                tuple(runs),
+                guess,
+                pending=tuple(run for run in runs if not _is_finished(run, store)),
+                chunk=None if fits else fitting_chunk(runs[0], device) or 0,
+            )
+        )
     return rows
 
 
@@ -235,27 +246,28 @@ def show_plan(
     plan: Planned, store: RunsFolder, config: RunConfig, as_json: bool, *, everything: bool = False
 ) -> None:
     """Print the plan and what it would fetch; write nothing. ``everything``: also the default values."""
-    device = config.device
     rows = plan_rows(
-        plan.runs, store, device, config.chunk if isinstance(config.chunk, int) else None
+        plan.runs, store, config.device, config.chunk if isinstance(config.chunk, int) else None
     )
     if as_json:
-        print_json(as_data(rows, plan.to_fetch, device))
+        print_json(as_data(rows, plan.to_fetch, config.device))
         return
-    first, card = rows[0].runs[0], card_named(device)
-    about = card and f"device {card.name} ({card.gib} GB), precision {first.precision}"
-    click.echo(about or device_line(device, first.precision))
+    first, card = rows[0].runs[0], card_named(config.device)
+    click.echo(
+        f"device {card.name} ({card.gib} GB), precision {first.precision}"
+        if card
+        else device_line(config.device, first.precision)
+    )
     scored = list_names(dict.fromkeys(task.name for task in first.tasks), 20)
     say(f"scored on {scored} ({first.text} text)", hang=2)
     for table in (_runs_grid(rows), _recipe_grid(rows, everything)):
-        click.echo()
-        print_grid(table)
-    click.echo()
+        print_grid(table, blank=True)
     if plan.to_fetch:
         say(
             "not on this machine; "
             + ("--offline forbids fetching" if config.offline else "a run fetches this first"),
             hang=2,
+            blank=True,
         )
         sets = [item.name for item in plan.to_fetch if item.kind != "backbone"]
         if config.data is not None and sets:
@@ -264,8 +276,7 @@ def show_plan(
                 hang=2,
             )
         print_grid(pending_grid(plan.to_fetch, terms=everything), indent=2)
-        click.echo()
-    say(_total(rows, plan.to_fetch), hang=2)
+    say(_total(rows, plan.to_fetch), hang=2, blank=True)
 
 
 def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
@@ -293,9 +304,8 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
                 "printed": f"{run.expect['value']:.2f}" if run.expect else "",
             }
         )
-    right = ("steps", "GiB", "time/run", "printed")
     return grid(
-        [Column(name, right=name in right) for name in lines[0]],
+        [Column(name, right=name in ("steps", "GiB", "time/run", "printed")) for name in lines[0]],
         [line.values() for line in lines],
         footnotes=list(footnotes),
         notes=list(
@@ -397,7 +407,6 @@ def as_data(
 
 
 EVERY = 10.0  # seconds between two plain lines
-INSIDE_TRAINING = ("train", "dev")  # phases that take turns
 
 
 class Bars(Progress):
@@ -443,8 +452,7 @@ class RunReporter:
 
     def start(self, label: str, number: int | None = None) -> None:
         """Begin a run; ``number``: its place in the list, from 1."""
-        several = number is not None and self.count > 1
-        self.label = f"{label} ({number} of {self.count})" if several else label
+        self.label = f"{label} ({number} of {self.count})" if number and self.count > 1 else label
         if self.plain:
             self._say("starts")
         else:
@@ -452,7 +460,7 @@ class RunReporter:
 
     def phase(self, name: str, total: int | None = None) -> None:
         """Begin a phase. A score on the dev set is within the training, which goes on afterwards."""
-        self._end_phases(but="train" if name in INSIDE_TRAINING else "")
+        self._end_phases(but="train" if name in ("train", "dev") else "")
         if name == "dev" or not self.bars.tasks:
             self.bars.add_task(name, total=total)
             self.last = self.last if name == "dev" else time.monotonic()

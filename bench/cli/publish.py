@@ -99,9 +99,13 @@ def publish(
     """
     if check:
         context.exit(_check(out, as_json))
-    folder = DataFolder(data, offline=True) if data is not None else None
     with no_collection(), _progress() as report:
-        outcome = build.publish(out=out, data=folder, report=report, **options)
+        outcome = build.publish(
+            out=out,
+            data=DataFolder(data, offline=True) if data is not None else None,
+            report=report,
+            **options,
+        )
     board = outcome.board
     lines = [*outcome.refused, *(f"left out: {line}" for line in board.left_out)]
     more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
@@ -135,8 +139,10 @@ def _show(outcome: build.Outcome) -> None:
         return
     counts = {"run": board.runs, "method": board.methods, "table": board.tables}
     counted = ", ".join(plural(len(things), noun) for noun, things in counts.items())
-    click.echo(f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}")
-    click.echo(visible(board.answer, limit=None))
+    click.echo(
+        f"{outcome.name}: {counted}: {outcome.folder / 'index.html'}\n"
+        f"{visible(board.answer, limit=None)}"
+    )
     if board.changes is not None:
         click.echo(f"{plural(len(board.changes.rows), 'row')} changed since {board.changes.before}")
 

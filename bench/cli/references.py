@@ -138,44 +138,50 @@ def _names(number: ReferenceResult, key: str) -> set[str]:
 def _show_checkpoints(as_json: bool) -> None:
     if as_json:
         print_json({**asdict(one), "printed": one.printed} for one in checkpoints())
-        return
-    rows = [
-        (
-            one.hub,
-            f"{one.paper}:{one.table}",
-            one.printed,
-            " ".join([one.ours, *(f"{key}={value}" for key, value in one.set.items())])
-            + (f", a prefix of {one.prefix}" if one.prefix else ""),
-            ", ".join(one.scored_in),
-            one.note,
+    else:
+        print_grid(
+            grid(
+                [
+                    *("hub", "table", "Avg.", Column("scored by", wrap=20)),
+                    *(Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)),
+                ],
+                [
+                    (
+                        one.hub,
+                        f"{one.paper}:{one.table}",
+                        one.printed,
+                        " ".join([one.ours, *(f"{key}={value}" for key, value in one.set.items())])
+                        + (f", a prefix of {one.prefix}" if one.prefix else ""),
+                        ", ".join(one.scored_in),
+                        one.note,
+                    )
+                    for one in checkpoints()
+                ],
+                whole="--json",
+            )
         )
-        for one in checkpoints()
-    ]
-    scored = (Column("scored by", wrap=20), Column("also scored in", wrap=10, drop=2))
-    columns = ("hub", "table", "Avg.", *scored, Column("note", wrap=20, drop=1))
-    print_grid(grid(columns, rows, whole="--json"))
 
 
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
-    lines = []
-    for paper, table in tables():
-        numbers = results(paper=paper, table=table)
-        lines.append(
-            (
-                f"{paper}:{table}",
-                str(len(rows(numbers, by_metric=False))),
-                ", ".join(dict.fromkeys(number.metric for number in numbers)),
-                ", ".join(dict.fromkeys(number.setting for number in numbers)),
-            )
+    lines = [
+        (
+            f"{paper}:{table}",
+            str(len(rows(numbers, by_metric=False))),
+            ", ".join(dict.fromkeys(number.metric for number in numbers)),
+            ", ".join(dict.fromkeys(number.setting for number in numbers)),
         )
+        for paper, table in tables()
+        for numbers in [results(paper=paper, table=table)]
+    ]
     print_facts(PAPERS.items())
     click.echo()
-    wrapped = (Column("metric", wrap=12), Column("settings", wrap=12))
-    columns = ("table", Column("rows", right=True), *wrapped)
     print_grid(
         grid(
-            columns,
+            [
+                *("table", Column("rows", right=True)),
+                *(Column("metric", wrap=12), Column("settings", wrap=12)),
+            ],
             lines,
             notes=[
                 "one table: bench references PAPER:TABLE; all remarks: bench references --audit"
@@ -189,16 +195,16 @@ def show_tables(numbers: Sequence[ReferenceResult]) -> None:
     parts: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for row in rows(numbers, by_metric=False):
         name = ", ".join(filter(None, (row.first.setting, row.first.backbone)))
-        place = parts.setdefault((row.first.paper, row.first.table), {})
-        place.setdefault(name, []).append(row)
+        parts.setdefault((row.first.paper, row.first.table), {}).setdefault(name, []).append(row)
     for (paper, table), by_name in parts.items():
         say(f"table {table} of {PAPERS[paper]}", hang=2)
         for name, part in by_name.items():
-            click.echo()
-            print_grid(_grid(name, part))
+            print_grid(_grid(name, part), blank=True)
         click.echo()
-    click.echo("±: over the draws of CxC-STS, over seeds elsewhere")
-    click.echo("numbers that other papers print differently: --audit --kind differs")
+    click.echo(
+        "±: over the draws of CxC-STS, over seeds elsewhere\n"
+        "numbers that other papers print differently: --audit --kind differs"
+    )
 
 
 def _grid(title: str, part: Sequence[Row]) -> Grid:
@@ -214,14 +220,16 @@ def _grid(title: str, part: Sequence[Row]) -> Grid:
         return Cell(text=cell.printed + spread, marks=marks(notes))
 
     tasks = list(dict.fromkeys(cell.task for row in part for cell in row.cells))
-    columns = [Column(t, right=True, drop=int(t != "Avg."), lead=t == "Avg.") for t in tasks]
     lines = []
     for row in part:
         name = Cell(text=row.first.label, marks=marks(_row_notes(row)))
         cells = {cell.task: printed(cell) for cell in row.cells}
         lines.append([name, *(cells.get(task, Cell()) for task in tasks)])
     return grid(
-        [Column("row", wrap=24), *columns],
+        [
+            Column("row", wrap=24),
+            *(Column(t, right=True, drop=int(t != "Avg."), lead=t == "Avg.") for t in tasks),
+        ],
         lines,
         title=title,
         footnotes=list(footnotes),
@@ -249,9 +257,10 @@ LONG = ("differs", "copied")  # kinds with hundreds of remarks
 def _audit(numbers: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     """Kind after kind, a line for each remark."""
     check_names("kind", kinds, KINDS, "of remark")
-    every = dict.fromkeys(remark for number in numbers for remark in remarks(number))
     shown = kinds or (KINDS if as_json else [kind for kind in KINDS if kind not in LONG])
-    listed = [remark for remark in every if remark.kind in shown]
+    listed = dict.fromkeys(
+        remark for number in numbers for remark in remarks(number) if remark.kind in shown
+    )
     if as_json:
         print_json(map(as_data, listed))
         return

@@ -135,15 +135,22 @@ def reproduce(
         say(f"{part.part} of {part.paper}: {part.shows}")
         show_part(describe(registry[part.paper]), part.how)
         return
-    listed = runs_of(
-        part, registry, filters=filters or (), backbones=backbones or (), released=released
+    listed = with_set(
+        runs_of(
+            part, registry, filters=filters or (), backbones=backbones or (), released=released
+        ),
+        registry,
+        config.values,
     )
-    listed = with_set(listed, registry, config.values)
     if part.how != SCORES and not dry_run and (lacks := missing_library("bench reproduce")):
         raise lacks
     store, order = RunsFolder(config.runs), in_order(listed)
-    config = checked(Plan((config,)), only_look=dry_run).runs[0]
-    config = replace(config, seeds=options["seeds"] or (), budget=None, wait_seconds=FOR_EVER)
+    config = replace(
+        checked(Plan((config,)), only_look=dry_run).runs[0],
+        seeds=options["seeds"] or (),
+        budget=None,
+        wait_seconds=FOR_EVER,
+    )
 
     def plan(stage: Sequence[TableRun], config: RunConfig) -> Planned:
         return prepare(
@@ -200,8 +207,7 @@ def run_stages(
                 show_error(run.error, f"left out: {run.name}")
                 worst = max(worst, 1)
         missing = show_missing(planned)
-        _, code = run_all(planned, store, config, reporter, as_json=False)
-        worst = max(worst, code, missing)
+        worst = max(worst, missing, run_all(planned, store, config, reporter, as_json=False)[1])
     return worst
 
 
@@ -212,20 +218,20 @@ def list_parts(as_json: bool) -> None:
             {**asdict(part), "again": part.how != NO, "command": part.command or None}
             for part in contents()
         )
-        return
-    print_columns(
-        (
+    else:
+        print_columns(
             (
-                one.paper,
-                one.part,
-                one.shows,
-                "no" if one.how == NO else "yes",
-                one.command or one.why,
-            )
-            for one in contents()
-        ),
-        headings=("paper", "part", "shows", "again", "command, or why not"),
-    )
+                (
+                    one.paper,
+                    one.part,
+                    one.shows,
+                    "no" if one.how == NO else "yes",
+                    one.command or one.why,
+                )
+                for one in contents()
+            ),
+            headings=("paper", "part", "shows", "again", "command, or why not"),
+        )
 
 
 # --- the results: our scores beside the printed ones ---
@@ -233,22 +239,22 @@ def list_parts(as_json: bool) -> None:
 
 def show_rows(order: Sequence[TableRun]) -> None:
     """Each printed row, its value, and its run."""
-    rows = [
-        (row.first.label, (row.average or row.cells[0]).printed, row.first.runs, run.name)
-        for run in order
-        for row in run.rows
-    ]
-    if rows:
-        print_columns(rows, headings=("printed row", "value", "of", "run"), indent=2)
+    print_columns(
+        (
+            (row.first.label, (row.average or row.cells[0]).printed, row.first.runs, run.name)
+            for run in order
+            for row in run.rows
+        ),
+        headings=("printed row", "value", "of", "run"),
+        indent=2,
+    )
     for note in dict.fromkeys(note for run in order for note in run.notes):
         say(f"note: {note}", indent=2, hang=2)
 
 
 def show_skipped(listed: Sequence[TableRun]) -> None:
     """Rows that are not run, and why."""
-    if rows := skipped_rows(listed):
-        click.echo()
-        print_columns(rows, headings=("not run", "why"), indent=2)
+    print_columns(skipped_rows(listed), headings=("not run", "why"), indent=2, blank=True)
 
 
 def skipped_rows(listed: Sequence[TableRun]) -> list[tuple[str, str]]:
@@ -281,21 +287,20 @@ def show_results(listed: Sequence[TableRun], store: RunsFolder, text: str, as_js
                 {**asdict(cell), "row": title, "sentence": verdict_text(cell, cell.printed)}
                 for cell in cells
             )
-            continue
-        say(title, hang=2)
-        print_columns(
-            map(_columns, cells),
-            headings=("task", "printed", "ours", "as many new runs as the paper had, 95 %"),
-            indent=2,
-        )
-        for note in dict.fromkeys(note for cell in cells for note in cell.notes):
-            say(f"note: {note}", indent=2, hang=6)
-        click.echo()
-    if as_json:
-        return
-    show_skipped(listed)
-    say("each interval is a 95 % interval on its own: of 20 cells, one differs by chance")
-    say(f"records: {store.path}; next: bench compare --with-paper --runs {store.path}")
+        else:
+            say(title, hang=2)
+            print_columns(
+                map(_columns, cells),
+                headings=("task", "printed", "ours", "as many new runs as the paper had, 95 %"),
+                indent=2,
+            )
+            for note in dict.fromkeys(note for cell in cells for note in cell.notes):
+                say(f"note: {note}", indent=2, hang=6)
+            click.echo()
+    if not as_json:
+        show_skipped(listed)
+        say("each interval is a 95 % interval on its own: of 20 cells, one differs by chance")
+        say(f"records: {store.path}; next: bench compare --with-paper --runs {store.path}")
 
 
 def _title(run: TableRun, cell: ReferenceResult) -> str:

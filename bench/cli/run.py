@@ -278,8 +278,11 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def shared_options(*names: str) -> list[click.Parameter]:
     """These options of ``bench run``, for a verb in which they mean the same."""
-    of_run = click.command()(run_options(lambda **_: None))
-    return [param for param in of_run.params if param.name in names]
+    return [
+        param
+        for param in click.command()(run_options(lambda **_: None)).params
+        if param.name in names
+    ]
 
 
 def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str, Any]) -> Plan:
@@ -388,10 +391,11 @@ def run(
     if wait:
         plan = plan.replaced(wait_seconds=FOR_EVER)
     with rank_process(plan.runs[0].device) as (device, ranks):
-        if dry_run or plan.runs[0].target.elsewhere:
-            code = look(plan, dry_run, everything, to, as_json)
-        else:
-            code = do(plan.replaced(device=device), only, ranks, plain or as_json, as_json)
+        code = (
+            look(plan, dry_run, everything, to, as_json)
+            if dry_run or plan.runs[0].target.elsewhere
+            else do(plan.replaced(device=device), only, ranks, plain or as_json, as_json)
+        )
         raise click.exceptions.Exit(code)
 
 
@@ -479,9 +483,8 @@ def run_all(
         for number, run in turns:
             reporter.start(run.run_id, number)
             reporter.note(device_line(config.device, run.precision))
-            for note in dict.fromkeys(run.notes):
-                if note not in noted:
-                    reporter.note(note)
+            for note in dict.fromkeys(note for note in run.notes if note not in noted):
+                reporter.note(note)
             noted.update(run.notes)
             try:
                 record, worked = execute_with_less_memory(
@@ -532,28 +535,31 @@ def execute_with_less_memory(
 
 def outcome(record: RunRecord, worked: bool) -> str:
     """ "done: sts 76.25; STS-B dev 82.50 at step 875" """
-    trained, text = (
-        record.training,
-        f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}",
+    trained = record.training
+    text = f"{'done' if worked else 'was done already, nothing repeated'}: {heads(record)}"
+    return (
+        text
+        if trained is None or trained.dev_score is None
+        else f"{text}; {trained.dev_task} {trained.dev_score:.2f} at step {trained.best_step}"
     )
-    if trained is None or trained.dev_score is None:
-        return text
-    return f"{text}; {trained.dev_task} {trained.dev_score:.2f} at step {trained.best_step}"
 
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
     """Print the scores of each run, where the records are, and the next command."""
-    rows = [
-        (record.run_id, suite, average, ", ".join(tasks))
-        for record in records
-        for suite, average, tasks in suite_scores(record)
-    ]
-    print_grid(grid(["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)], rows))
-    click.echo()
+    print_grid(
+        grid(
+            ["run", "suite", Column(AVERAGE, right=True), Column("tasks", wrap=24)],
+            [
+                (record.run_id, suite, average, ", ".join(tasks))
+                for record in records
+                for suite, average, tasks in suite_scores(record)
+            ],
+        )
+    )
     click.echo(
-        f"records: {store.path}"
+        f"\nrecords: {store.path}"
         if len(records) > 1
-        else f"record: {store.folder(records[0].run_id)}"
+        else f"\nrecord: {store.folder(records[0].run_id)}"
     )
     folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
     click.echo(f"next: bench runs {records[-1].run_id}{folder}")

@@ -96,8 +96,10 @@ def runs(
     states, methods = comma_list(status), {*comma_list(method)}
     check_names("status", states, (*STATUSES, RUNNING, QUEUED))
     records, damaged = store.records()
-    begun = {record.run_id for record in records}
-    records += [replace(NOT_STARTED, run_id=run_id) for run_id in sorted(queue.keys() - begun)]
+    records += [
+        replace(NOT_STARTED, run_id=run_id)
+        for run_id in sorted(queue.keys() - {record.run_id for record in records})
+    ]
     chosen = sorted(
         (
             record
@@ -216,9 +218,11 @@ def as_it_stands(
     if queue and record.run_id in queue:
         job = queue[record.run_id]
         return replace(record, status=job.state, error=job.describe())
-    if record.status != "finished" and store.worked_on_by(record.run_id):
-        return replace(record, status=RUNNING, error=None)
-    return record
+    return (
+        replace(record, status=RUNNING, error=None)
+        if record.status != "finished" and store.worked_on_by(record.run_id)
+        else record
+    )
 
 
 def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
@@ -257,5 +261,4 @@ def print_tables(record: RunRecord, folder: Path) -> None:
         report.facts_grid("provenance", report.provenance(record)),
     ):
         if table.rows:
-            click.echo()
-            print_grid(table)
+            print_grid(table, blank=True)

@@ -202,15 +202,17 @@ def search(
             {"method": method, "recipe": str(file or ""), **facts[method]}
             for method, file in files.items()
         )
-        return
-    show_result(worker.folder, results, facts)
-    if made := [str(file) for file in files.values() if file]:
-        say(f"next: bench run {' '.join(made)} --seeds 1-5")
+    else:
+        show_result(worker.folder, results, facts)
+        if made := [str(file) for file in files.values() if file]:
+            say(f"next: bench run {' '.join(made)} --seeds 1-5")
 
 
 def values_of(trial: Trial | None) -> str:
-    values = trial.values.items() if trial else ()
-    return ", ".join(f"{key}={short(value)}" for key, value in values) or "the recipe's values"
+    return (
+        ", ".join(f"{key}={short(value)}" for key, value in (trial.values if trial else {}).items())
+        or "the recipe's values"
+    )
 
 
 def show_space(
@@ -223,18 +225,20 @@ def show_space(
     )
     if as_json:
         print_json([{**to_builtins(study), "seconds": seconds or None}])
-        return
-    print_columns(
-        (
-            (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
-            for method, job in jobs.items()
-            for key, axis in job.space.items()
-        ),
-        headings=("method", "key", "now", "searched", "source"),
-    )
-    click.echo()
-    say(f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process")
-    say(study.overlap)
+    else:
+        print_columns(
+            (
+                (method, key, short(job.runs[0].recipe[key]), axis.text(), axis.source)
+                for method, job in jobs.items()
+                for key, axis in job.space.items()
+            ),
+            headings=("method", "key", "now", "searched", "source"),
+        )
+        say(
+            f"{study.name}: {study.words}; about {duration(seconds)} for all methods in one process",
+            blank=True,
+        )
+        say(study.overlap)
 
 
 def show_result(folder: Path, search: Search, facts: Mapping[str, Mapping[str, Any]]) -> None:

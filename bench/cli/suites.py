@@ -65,14 +65,14 @@ def suites(
             warn(f"warning: {error.message}")
     if as_json:
         print_json(chosen)
-        return
-    print_grid(
-        grid(
-            ("suite", Column("tasks", right=True), Column("measures", wrap=24)),
-            [(facts["name"], str(len(facts["tasks"])), facts["description"]) for facts in chosen],
-            notes=["bench suites NAME: everything about one"],
+    else:
+        print_grid(
+            grid(
+                ("suite", Column("tasks", right=True), Column("measures", wrap=24)),
+                [(one["name"], str(len(one["tasks"])), one["description"]) for one in chosen],
+                notes=["bench suites NAME: everything about one"],
+            )
         )
-    )
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -90,19 +90,27 @@ def _show(facts: dict[str, Any]) -> None:
             ("data", f"bench data list {facts['name']}"),
         ]
     )
-    click.echo()
-    rows = [
-        (
-            task["name"],
-            "" if task["n"] is None else f"{task['n']:,}",
-            task["metric"],
-            task["protocol"],
-            ", ".join(f"{part} {n:,}" for part, n in task["subsets"].items() if n != task["n"]),
-        )
-        for task in facts["tasks"]
-    ]
-    items, parts = Column("items", right=True), Column("sub-datasets", wrap=20)
-    print_grid(grid(["task", items, "metric", "protocol", parts], rows))
+    print_grid(
+        grid(
+            [
+                *("task", Column("items", right=True), "metric", "protocol"),
+                Column("sub-datasets", wrap=20),
+            ],
+            [
+                (
+                    task["name"],
+                    "" if task["n"] is None else f"{task['n']:,}",
+                    task["metric"],
+                    task["protocol"],
+                    ", ".join(
+                        f"{part} {n:,}" for part, n in task["subsets"].items() if n != task["n"]
+                    ),
+                )
+                for task in facts["tasks"]
+            ],
+        ),
+        blank=True,
+    )
 
 
 def _as_data(suite: Suite) -> dict[str, Any]:

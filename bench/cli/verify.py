@@ -79,8 +79,9 @@ def verify(
             print_grid(table)
             click.echo()
         click.echo(_summary(reports))
-    wrong = any(report.differences or report.count("score", UNCHECKED) for report in reports)
-    context.exit(int(wrong))
+    context.exit(
+        int(any(report.differences or report.count("score", UNCHECKED) for report in reports))
+    )
 
 
 def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
@@ -102,8 +103,11 @@ def _reports(
     for folder in folders:
         if (manifest := check_manifest(folder)) is not None:
             fetched = fetch_predictions(folder, offline=offline)
-            findings = [*manifest.findings, *([fetched] if fetched else [])]
-            yield RunReport(manifest.name, findings, manifest.status)
+            yield RunReport(
+                manifest.name,
+                [*manifest.findings, *([fetched] if fetched else [])],
+                manifest.status,
+            )
         if not (below := runs_below(folder)):
             raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
         runs |= dict.fromkeys(run.absolute() for run in below)
@@ -137,5 +141,7 @@ def _summary(reports: Sequence[RunReport]) -> str:
     differing = sum(bool(report.differences) for report in reports)
     ends = [f"{plural(differing, 'run')} with differences"] if differing else []
     ends += [f"{plural(unchecked, 'score')} could not be computed again"] if unchecked else []
-    counted = f"{plural(len(runs), 'run')}, {plural(scores, 'score')} computed again"
-    return f"{counted}: {', '.join(ends) or 'nothing differs'}"
+    return (
+        f"{plural(len(runs), 'run')}, {plural(scores, 'score')} computed again: "
+        f"{', '.join(ends) or 'nothing differs'}"
+    )

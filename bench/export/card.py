@@ -105,33 +105,38 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
 
 def scores_table(run: Run) -> str:
     """All scores of a run as ``bench compare`` has them, with an interval over items where there is one."""
-    rows = []
-    for table, task, cell in scored_cells(run):
-        rows.append(
-            (
-                task,
-                Cell(number=cell.mean, decimals=cell.decimals),
-                f"{cell.n:,}",
-                f"{cell.spread.low:.2f} to {cell.spread.high:.2f}" if cell.spread else "",
-                table.suite,
-                metric_words(table.metric),
-                table.protocol,
-                table.text or "",
-            )
+    rows = [
+        (
+            task,
+            Cell(number=cell.mean, decimals=cell.decimals),
+            f"{cell.n:,}",
+            f"{cell.spread.low:.2f} to {cell.spread.high:.2f}" if cell.spread else "",
+            table.suite,
+            metric_words(table.metric),
+            table.protocol,
+            table.text or "",
         )
+        for table, task, cell in scored_cells(run)
+    ]
     numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
-    note = "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
     return as_markdown(
-        grid(["task", *numbers, "suite", "metric", "protocol", "text"], rows, notes=[note])
+        grid(
+            ["task", *numbers, "suite", "metric", "protocol", "text"],
+            rows,
+            notes=[
+                "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
+            ],
+        )
     )
 
 
 def recipe_table(run: TrainedRun) -> str:
-    rows = []
-    for key, value in sorted(run.record.recipe.items()):
-        is_place = key in run.plugin.cls.places
-        shown = value_text(value.value)
-        rows.append((key, _name(shown) if is_place else shown, value.source))
+    places = run.plugin.cls.places
+    rows = [
+        (key, _name(shown) if key in places else shown, value.source)
+        for key, value in sorted(run.record.recipe.items())
+        for shown in [value_text(value.value)]
+    ]
     return as_markdown(grid(("value of", "is", "from"), rows))
 
 

@@ -127,10 +127,11 @@ def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
     from safetensors.torch import save_file
 
     if tensors:
-        plain = {
-            name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()
-        }
-        save_file(plain, file, metadata={"format": "pt"})
+        save_file(
+            {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()},
+            file,
+            metadata={"format": "pt"},
+        )
 
 
 def st_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
@@ -247,5 +248,4 @@ def transformers_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
     )
     names: dict[str, Any] = {}
     exec(compile(code, "README example", "exec"), names)
-    made: np.ndarray = names["vectors"].numpy()
-    return made
+    return np.asarray(names["vectors"])

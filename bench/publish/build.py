@@ -43,9 +43,8 @@ from bench.data.sets import DataFolder
 from bench.publish.gather import Report, describe, gather, searches
 from bench.publish.versions import (
     PLAN,
+    PLANS,
     Version,
-    next_name,
-    read_plan,
     refuse_altered,
     seal,
     versions,
@@ -104,7 +103,8 @@ def publish(
     with _alone(out):
         refuse_altered(out)
         before = versions(out)
-        last, name = before[-1] if before else None, next_name(before)
+        last = before[-1] if before else None
+        name = f"v{int(last.name[1:]) + 1 if last else 1}"
         url = None if preview else predictions_url
         gathered = gather(runs, submissions, data, report)
         report("comparing", 0, 1)
@@ -118,10 +118,14 @@ def publish(
             baseline=baseline,
         )
         published, missing = searches(made, RunsFolder(runs), last)
+        old = [] if last is None else last.records()
+        records = [run.record for run in made.runs]
+        plan = out / PLANS / f"{name}.md"
         made = replace(
             describe(made),
+            changes=changes_since(last.name, old, records) if last is not None else None,
             predictions=url or NAME,
-            plan=read_plan(out, name),
+            plan=plan.read_bytes() if plan.is_file() else None,
             searches=tuple(published),
             left_out=(
                 *made.left_out,
@@ -131,10 +135,6 @@ def publish(
                 ),
             ),
         )
-        old = [] if last is None else last.records()
-        records = [run.record for run in made.runs]
-        if last is not None:
-            made = replace(made, changes=changes_since(last.name, old, records))
         senders = {run_id: made.senders.get(run_id) for run_id in made.records}
         is_news = last is None or (
             (records, senders, made.title, made.note) != (old, last.senders, last.title, last.note)
@@ -385,10 +385,12 @@ def _name(row: Mapping[str, Any], version: Version) -> Cell:
 
 
 def _cell(cell: Mapping[str, Any] | None) -> Cell:
-    if cell is None:
-        return Cell()
-    return Cell(
-        number=cell["mean"],
-        decimals=cell["decimals"],
-        spread=cell["spread"] and (cell["spread"]["high"] - cell["spread"]["low"]) / 2,
+    return (
+        Cell()
+        if cell is None
+        else Cell(
+            number=cell["mean"],
+            decimals=cell["decimals"],
+            spread=cell["spread"] and (cell["spread"]["high"] - cell["spread"]["low"]) / 2,
+        )
     )

@@ -334,16 +334,20 @@ def _check_names(folder: Path) -> None:
             raise DataDamaged(f"'{shown}' does not belong in a submission")
         total += (size := path.stat().st_size)
         if size > most or total > TOTAL_BYTES:
-            limit = f"{most // MiB or 1} MiB, {TOTAL_BYTES // MiB} for all"
-            raise DataDamaged(f"'{shown}' has {size:,} bytes; the limit is {limit}")
+            raise DataDamaged(
+                f"'{shown}' has {size:,} bytes; the limit is "
+                f"{most // MiB or 1} MiB, {TOTAL_BYTES // MiB} for all"
+            )
 
 
 def _check_sizes(run: Run) -> None:
     """Raises DataDamaged for what is not read or not computed at all."""
     record, total = run.record, 0
     if record.status != "finished" or not 0 < len(record.scores) <= MOST_SCORES:
-        state = f"this one is {record.status}; scores: {len(record.scores):,}"
-        raise DataDamaged(f"expected a finished run with 1 to {MOST_SCORES:,} scores; {state}")
+        raise DataDamaged(
+            f"expected a finished run with 1 to {MOST_SCORES:,} scores; "
+            f"this one is {record.status}; scores: {len(record.scores):,}"
+        )
     for path in sorted((run.folder / "predictions").rglob("*.npz")):
         total += unpacked_bytes(path)
         if total > ALL_ARRAY_BYTES:
@@ -362,8 +366,10 @@ def unpacked_bytes(path: Path) -> int:
         raise DataDamaged(f"{path.name} is not a predictions file: {one_line(error)}") from None
     size = sum(member.file_size for member in members)
     if size > ARRAY_BYTES or any(member.compress_type not in PLAIN for member in members):
-        limit = f"the limit is {ARRAY_BYTES:,}, stored or deflated"
-        raise DataDamaged(f"{path.name} unpacks to {size:,} bytes: {limit}")
+        raise DataDamaged(
+            f"{path.name} unpacks to {size:,} bytes: "
+            f"the limit is {ARRAY_BYTES:,}, stored or deflated"
+        )
     return size
 
 
@@ -377,8 +383,10 @@ def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
         rows, columns = (*values.shape, 1, 1)[:2]
         if values.ndim > 2 or rows > MOST_ROWS or columns > MOST_COLUMNS:
-            limit = f"the limit is {MOST_ROWS:,} by {MOST_COLUMNS}"
-            raise DataDamaged(f"{name}: {key} has shape {values.shape}; {limit}")
+            raise DataDamaged(
+                f"{name}: {key} has shape {values.shape}; "
+                f"the limit is {MOST_ROWS:,} by {MOST_COLUMNS}"
+            )
         if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataDamaged(f"{name}: a prediction is NaN or infinite")
         labels = ("subset", "fold", *(("prediction", "gold") * (score.suite == "clustering")))

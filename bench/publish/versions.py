@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from bench.verify.scores import RunReport
 RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
 """Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
-UNLISTED = RunReport("", [Finding("files", MANIFEST, DIFFERS, "missing")], "published")
 
 
 class PublishedRow(Struct):
@@ -97,16 +96,6 @@ def read_version(folder: Path) -> Version:
     return version
 
 
-def next_name(before: Sequence[Version]) -> str:
-    return f"v{int(before[-1].name[1:]) + 1 if before else 1}"
-
-
-def read_plan(out: Path, version: str) -> bytes | None:
-    """The plan of the next version; None where none was written."""
-    path = out / PLANS / f"{version}.md"
-    return path.read_bytes() if path.is_file() else None
-
-
 # --- whether published versions are as they were published ---
 
 
@@ -115,7 +104,14 @@ def check(out: Path) -> list[RunReport]:
     folders = version_folders(out)
     if not folders:
         raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
-    return [replace(check_manifest(folder) or UNLISTED, name=folder.name) for folder in folders]
+    return [
+        replace(
+            check_manifest(folder)
+            or RunReport("", [Finding("files", MANIFEST, DIFFERS, "missing")], "published"),
+            name=folder.name,
+        )
+        for folder in folders
+    ]
 
 
 def refuse_altered(out: Path) -> None:
