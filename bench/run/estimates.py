@@ -202,20 +202,21 @@ def speed_of(device: str, precision: str) -> tuple[float, str]:
 
 @lru_cache
 def matrix_speed(precision: str, device: str) -> float:
-    """Floating point operations per second of products as large as a training step's, in its precision. All are queued before the wait, so
-    that a GPU is not idle between them."""
+    """Floating point operations per second of matrix products in a precision. A GPU's are queued before the wait, so that it is not idle
+    between them; a CPU's stop after half a second, since some compute bf16 and fp16 a hundred times slower than float32."""
     import torch
 
     from bench.method.torch_method import float32_products
 
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
-    size, count = (8192, 20) if device.startswith("cuda") else (1024, 30)
+    queued = device.startswith("cuda")
+    size, most = (8192, 20) if queued else (512, 100)
     a = torch.ones(size, size, dtype=kind, device=device)
     with float32_products(tf32=precision == "tf32"):
         (a @ a)[0, 0].item()
-        began = time.perf_counter()
-        for _ in range(count):
-            product = a @ a
+        began, count = time.perf_counter(), 0
+        while count < most and (queued or time.perf_counter() - began < 0.5):
+            product, count = a @ a, count + 1
         product[0, 0].item()
     return count * 2 * size**3 / (time.perf_counter() - began)
 
