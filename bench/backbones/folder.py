@@ -137,9 +137,14 @@ def _parts(folder: Path, weights: Sequence[str]) -> list[Path]:
     single, index = (folder / name for name in weights)
     if not index.is_file():
         return [single]
+    return [folder / part for part in sorted(set(_weight_map(index).values()))]
+
+
+def _weight_map(index: Path) -> dict[str, str]:
+    """Tensor name -> file, as the index of weights in several files says. Raises NotAModel."""
     with readable(index):
-        parts = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"]).values()
-        return [folder / part for part in sorted(set(parts))]
+        names = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+    return {name: str(part) for name, part in names.items()}
 
 
 # --- what a safetensors checkpoint holds, read from its header; and the encoder weights of a run that replace pretrained ones ---
@@ -156,7 +161,8 @@ def tensor_names(file: Path) -> list[str]:
 
 def checkpoint_names(folder: Path) -> list[str]:
     """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it is damaged."""
-    return [name for file in _parts(folder, WEIGHTS) for name in tensor_names(file)]
+    single, index = (folder / name for name in WEIGHTS)
+    return list(_weight_map(index)) if index.exists() else tensor_names(single)
 
 
 def tensors_of(file: Path, beginning: str) -> dict[str, Any]:

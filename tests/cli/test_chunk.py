@@ -53,4 +53,4 @@ def test_a_method_that_cannot_be_cut_is_refused_before_anything_starts(
     arguments[arguments.index("simcse")] = "whole"
     done = bench(*arguments, "--plugin", file, "--runs", runs, "--chunk", "4")
     assert "whole defines its loss as a whole, in forward(batch)" in error_line(done)
-    assert "leave --chunk out" in done.stderr and not runs.exists()
+    assert "omit --chunk" in done.stderr and not runs.exists()

@@ -227,7 +227,7 @@ def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
         (("--runs", empty), "no finished run in"),
         (("--runs", runs, "--out", tmp_path / "file"), "file"),
         (("--runs", runs, "--baseline", "nobody"), "nobody"),
-        (("--runs", runs, "--submissions", tmp_path / "none"), "no folder"),
+        (("--runs", runs, "--submissions", tmp_path / "none"), "does not exist"),
         (("--runs", runs, "--predictions-url", "file:///etc/passwd"), "expected https://"),
         (("--check",), "no version in"),
     ]:
@@ -328,7 +328,7 @@ def test_predictions_elsewhere_are_fetched_by_hash(
     assert url in "".join(missing.output.split())
     served.write_bytes(whole[:-1] + b"x")
     other = bench("verify", out / "v1")
-    assert other.exit_code == 1 and "is not what it should be" in " ".join(other.output.split())
+    assert other.exit_code == 1 and "has the wrong checksum" in " ".join(other.output.split())
     served.unlink()
     gone = bench("verify", out / "v1")
     assert gone.exit_code == 1 and "no score was computed again" in " ".join(gone.output.split())

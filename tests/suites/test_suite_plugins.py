@@ -60,7 +60,7 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
 
 ACCURACY = 'metric="accuracy"'
 WRONG: list[tuple[str, str, str]] = [
-    ('name="odd"', 'name="sts"', "bench already has a suite sts"),
+    ('name="odd"', 'name="sts"', "the suite sts exists already"),
     (ACCURACY, 'metric="acuracy"', "the task Odd has metric='acuracy'; bench knows 'accuracy'"),
     (ACCURACY, 'metric="Spearman"', "has metric='Spearman'; bench knows 'spearman'"),
     ('name="odd"', 'name="all"', "a suite cannot be called 'all'"),

@@ -340,7 +340,7 @@ def _check_definition(defined: object, whose: str) -> None:
     absent = ", ".join(sorted(set(defined.average or ()) - tasks))
     problems: list[tuple[object, str, str]] = [
         (not valid, f"a suite cannot be called {name!r}", "use a-z, 0-9 and '-'"),
-        (name in _MODULES, f"bench already has a suite {name}", "rename the suite"),
+        (name in _MODULES, f"the suite {name} exists already", "rename the suite"),
         (not tasks, f"the suite {name} has no tasks", "tasks=(Task(...),)"),
     ]
     taken = {task.name: ours for ours in _MODULES if ours != "mteb" for task in suite(ours).tasks}
