@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, fdtrc, ndtr, ndtri, polygamma, stdtr, stdtrit
 
 from bench.runs.predictions import Floats, Predicted, same_items
 
@@ -253,6 +252,8 @@ def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Fl
     Moderated, and raised towards the mean of all. A method whose sample variance an F test finds larger than the pooled variance of
     the others keeps its own: it would otherwise borrow from methods that are not like it.
     """
+    from scipy.special import fdtrc
+
     freedom_M = np.asarray(freedom_M, dtype=np.float64)
     _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
     if prior_freedom > 0:
@@ -315,6 +316,8 @@ def raise_variances(
 
 def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
     """Scaled inverse chi-square prior by moments of log variances."""
+    from scipy.special import digamma, polygamma
+
     pooled = float(np.average(variance_M, weights=freedom_M))
     if len(variance_M) < 2:
         return pooled, 0.0
@@ -331,6 +334,8 @@ def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
 
 def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
     """Logarithms whose mean is that of the true variances, in expectation (Smyth 2004, section 6.2). One variance at least is above 0."""
+    from scipy.special import digamma
+
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
     return (
         np.log(np.maximum(variance_M, LEAST * usual))
@@ -342,6 +347,7 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
 def _inverse_trigamma(value: float) -> float:
     """x > 0 with trigamma(x) = value > 0; 1 / x < trigamma(x) < 1 / x + 1 / x^2 gives the ends between which it lies."""
     from scipy.optimize import brentq
+    from scipy.special import polygamma
 
     ends = 1 / value, (1 + math.sqrt(1 + 4 * value)) / (2 * value)
     return float(brentq(lambda x: float(polygamma(1, x)) - value, *ends, xtol=1e-100, rtol=1e-13))
@@ -539,6 +545,8 @@ def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
 
 
 def _student(t: Floats, freedom: Floats) -> Floats:
+    from scipy.special import ndtr, stdtr
+
     with np.errstate(invalid="ignore"):
         return np.where(
             np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t)
@@ -546,6 +554,8 @@ def _student(t: Floats, freedom: Floats) -> Floats:
 
 
 def _quantile(probability: float, freedom: Floats) -> Floats:
+    from scipy.special import ndtri, stdtrit
+
     return np.where(
         np.isinf(freedom),
         ndtri(probability),

@@ -234,10 +234,10 @@ def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
 
 
 def format_of(file: str | Path) -> str:
-    """ ".jsonl" for "a.jsonl" and "A.JSONL.gz"."""
+    """ ".jsonl" for "a.jsonl" and "A.JSONL.gz". Only text is read compressed: ".gz" for "a.parquet.gz"."""
     path = Path(file)
-    suffix = path.suffix.lower()
-    return Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
+    suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    return inner if suffix in COMPRESSED and inner in LINES else suffix
 
 
 def row_of(
