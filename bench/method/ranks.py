@@ -41,7 +41,7 @@ class Alone:
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is true on any rank; the same answer on all."""
-        return any(self.gather(flag))
+        return flag
 
     def share(self, value: T) -> T:
         """Rank 0's value, on every rank."""
@@ -115,6 +115,9 @@ class Ranks(Alone):
             self.broken = True
             raise
 
+    def any(self, flag: bool) -> bool:
+        return bool(self.largest([flag])[0])
+
     def share(self, value: T) -> T:
         box = [value if self.lead else None]
         with self._heard():
@@ -144,8 +147,14 @@ class Ranks(Alone):
         return values
 
     def largest(self, numbers: Sequence[int]) -> list[int]:
-        """The largest over the ranks, number by number."""
-        return [max(column) for column in zip(*self.gather(list(numbers)), strict=True)]
+        """The largest over the ranks, number by number. Not gathered as objects, which takes four times as long: a step calls this
+        three times."""
+        if not numbers:
+            return []
+        sent = torch.tensor(list(numbers), dtype=torch.int64)
+        with self._heard():
+            dist.all_reduce(sent, dist.ReduceOp.MAX, group=self.control)
+        return [int(number) for number in sent]
 
     # tensors
 
