@@ -207,8 +207,11 @@ def _show(
         print_grid(
             grid(
                 [
-                    *("set", Column("for", wrap=12), Column("items", right=True)),
-                    *(Column("MB", right=True), Column("here", wrap=12)),
+                    "set",
+                    Column("for", wrap=12),
+                    Column("items", right=True),
+                    Column("MB", right=True),
+                    Column("here", wrap=12),
                     Column("licence", wrap=24, drop=1),
                 ],
                 rows,
@@ -254,8 +257,19 @@ def _as_data(wanted: DataSet, state: State) -> dict[str, Any]:
         **{
             key: getattr(wanted, key)
             for key in (
-                *("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms"),
-                *("source", "cite", "get", "forms"),
+                "name",
+                "kind",
+                "title",
+                "suites",
+                "unit",
+                "items",
+                "bytes",
+                "licence",
+                "terms",
+                "source",
+                "cite",
+                "get",
+                "forms",
             )
         },
         "status": state.status,

@@ -172,7 +172,10 @@ def findings(facts: dict[str, Any]) -> list[Finding]:
         Finding("extra", extra, AGREES, "installed")
         if whole
         else Finding(
-            *("extra", extra, UNCHECKED, "not installed"),
+            "extra",
+            extra,
+            UNCHECKED,
+            "not installed",
             hint=f"pip install 'sentence-bench[{extra}]'",
         )
         for extra, whole in facts["extras"].items()

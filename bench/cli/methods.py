@@ -113,7 +113,10 @@ def _list(registry: Registry, as_json: bool) -> None:
         print_grid(
             grid(
                 [
-                    *("method", "year", Column("family", wrap=12), Column("summary", wrap=24)),
+                    "method",
+                    "year",
+                    Column("family", wrap=12),
+                    Column("summary", wrap=24),
                     Column("settings", wrap=12, drop=1),
                 ],
                 [
@@ -210,8 +213,10 @@ def _recipes(facts: Facts) -> Grid:
     ]
     return grid(
         [
-            *(Column("setting", drop=2), Column("recipe", wrap=18)),
-            *(Column("corpus", wrap=8, drop=1), Column("printed Avg.", right=True)),
+            Column("setting", drop=2),
+            Column("recipe", wrap=18),
+            Column("corpus", wrap=8, drop=1),
+            Column("printed Avg.", right=True),
             *(Column(key, right=True, drop=3) for key in differing),
         ],
         [
@@ -260,8 +265,13 @@ def _printed(facts: Facts) -> Grid:
     names = ("metric", "setting", "backbone", "variant", "printed", "paper", "table")
     return grid(
         [
-            *("metric", "setting", Column("backbone", wrap=12), Column("variant", wrap=12)),
-            *(Column("Avg.", right=True), "paper", "table"),
+            "metric",
+            "setting",
+            Column("backbone", wrap=12),
+            Column("variant", wrap=12),
+            Column("Avg.", right=True),
+            "paper",
+            "table",
         ],
         sorted(
             {

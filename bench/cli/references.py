@@ -142,8 +142,12 @@ def _show_checkpoints(as_json: bool) -> None:
         print_grid(
             grid(
                 [
-                    *("hub", "table", "Avg.", Column("scored by", wrap=20)),
-                    *(Column("also scored in", wrap=10, drop=2), Column("note", wrap=20, drop=1)),
+                    "hub",
+                    "table",
+                    "Avg.",
+                    Column("scored by", wrap=20),
+                    Column("also scored in", wrap=10, drop=2),
+                    Column("note", wrap=20, drop=1),
                 ],
                 [
                     (
@@ -179,8 +183,10 @@ def show_overview() -> None:
     print_grid(
         grid(
             [
-                *("table", Column("rows", right=True)),
-                *(Column("metric", wrap=12), Column("settings", wrap=12)),
+                "table",
+                Column("rows", right=True),
+                Column("metric", wrap=12),
+                Column("settings", wrap=12),
             ],
             lines,
             notes=[
@@ -282,8 +288,12 @@ def _audit_grid(listed: Sequence[Remark], title: str) -> Grid:
         groups.setdefault(row, []).append(remark.task)
     return grid(
         [
-            *("table", Column("setting", drop=2), Column("row", wrap=16)),
-            *(Column("backbone", drop=1), Column("cell", wrap=8), Column("remark", wrap=24)),
+            "table",
+            Column("setting", drop=2),
+            Column("row", wrap=16),
+            Column("backbone", drop=1),
+            Column("cell", wrap=8),
+            Column("remark", wrap=24),
         ],
         [
             (*names, list_names(filter(None, dict.fromkeys(tasks)), 1), why)

@@ -93,7 +93,10 @@ def _show(facts: dict[str, Any]) -> None:
     print_grid(
         grid(
             [
-                *("task", Column("items", right=True), "metric", "protocol"),
+                "task",
+                Column("items", right=True),
+                "metric",
+                "protocol",
                 Column("sub-datasets", wrap=20),
             ],
             [

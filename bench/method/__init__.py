@@ -101,8 +101,17 @@ LAZY = {
     "bench.backbones": ("load_backbone",),
     "bench.backbones.folder": ("check_layers", "check_mlm_head", "check_placed", "check_prefix"),
     "bench.method.torch_method": (
-        *("Batch", "Features", "Ids", "Loss", "TorchMethod", "UncorrectedAdamW"),
-        *("adamw", "constant", "join", "pad", "widened"),
+        "Batch",
+        "Features",
+        "Ids",
+        "Loss",
+        "TorchMethod",
+        "UncorrectedAdamW",
+        "adamw",
+        "constant",
+        "join",
+        "pad",
+        "widened",
     ),
 }
 

@@ -97,7 +97,12 @@ class Batch:
             command=shlex.join(
                 [
                     sys.executable,
-                    *("-P", "-m", "bench", "run", "--wait", "--plain"),
+                    "-P",
+                    "-m",
+                    "bench",
+                    "run",
+                    "--wait",
+                    "--plain",
                     "--plan",
                     f"{self.folder}/plan.toml",
                     "--runs",

@@ -97,7 +97,10 @@ class TableRun:
         if not self.method:
             return (self.rows,)
         return (
-            *(self.method, self.variant, self.setting, self.backbone),
+            self.method,
+            self.variant,
+            self.setting,
+            self.backbone,
             tuple(sorted({**self.changes, **self.overrides}.items())),
             self.on and self.on.identity,
         )

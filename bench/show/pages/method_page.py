@@ -25,20 +25,15 @@ UP = 1  # folders between a method's page and its version
 def render(board: Board, method: str) -> str:
     """The page ``methods/<method>.html`` as HTML, a function of the board and of the method's source where it is installed."""
     described = board.described.get(method)
-
+    plugins = (run.record.provenance.plugin for run in board.runs if run.record.method == method)
+    stated = described.file.disagreements if described else ()
     return render_template(
         "method.html",
         board=board,
         up=UP,
         method=method,
         one=described,
-        code=sorted(
-            {
-                f"{code.package} {code.version}"
-                for run in board.runs
-                if run.record.method == method and (code := run.record.provenance.plugin).package
-            }
-        ),
+        code=sorted({f"{one.package} {one.version}" for one in plugins if one.package}),
         notes=[" ".join(sentences(board.note or "")[:2]), *remarks(board, method)],
         paragraphs=paragraphs(described) if described else [],
         spans=spans,
@@ -51,10 +46,7 @@ def render(board: Board, method: str) -> str:
         trials=trials_grid,
         disagreements=grid(
             ("about", "the paper", "the code", "here"),
-            [
-                (one.topic, one.paper, one.code, one.use)
-                for one in (described.file.disagreements if described else ())
-            ],
+            [(one.topic, one.paper, one.code, one.use) for one in stated],
         ),
         papers=printed_papers(board, method, UP),
     )
