@@ -237,7 +237,7 @@ def base_folder(place: Place) -> str:
 def tiny_folder(place: Place) -> str:
     """A folder with the conformance suite's random BERT, 2 layers of 32. Its attention has no dropout: a GPU's fused attention
     draws its masks itself, and no other device can draw the same."""
-    from bench.run.conformance import tiny_backbone
+    from bench.conformance.methods import tiny_backbone
 
     folder = place.scratch / "tiny"
     if not (folder / "whole").exists():

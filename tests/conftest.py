@@ -134,7 +134,7 @@ def reference(shared: Path) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of a random BERT, 2 layers, 32 wide, with the built-in vocabulary."""
-    from bench.run.conformance import tiny_backbone
+    from bench.conformance.methods import tiny_backbone
 
     return tiny_backbone(tmp_path_factory.mktemp("models") / "tiny")
 

@@ -114,6 +114,8 @@ ROOMS = (
     "compare",
     "training",
     "run",
+    "models",
+    "conformance",
     "verify",
     "board",
     "show",
@@ -242,7 +244,7 @@ TORCH_ONLY = (
     "bench.method.ranks",
     "bench.method.torch_method",
     "bench.training",
-    "bench.run.conformance",
+    "bench.conformance",
     "bench.score.suites.mteb_tasks",  # classes of mteb, which only its users import
     "methods",
 )

@@ -8,10 +8,11 @@ from typing import ClassVar
 import pytest
 from torch import Tensor
 
-from bench.base.contract import Failed
+from bench.conformance import Failed
+from bench.conformance import methods as conformance
+from bench.conformance.methods import SENTENCES, check
+from bench.conformance.suites import record_takes_it
 from bench.method import Features, TorchMethod
-from bench.run import conformance
-from bench.run.conformance import SENTENCES, check, record_takes_it
 from bench.run.plugins import Plugin
 
 

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bench.conformance import methods as conformance
+from bench.conformance.methods import SENTENCES, check
 from bench.method import Batch, Features, Loss, Method, TorchMethod
-from bench.run import conformance
-from bench.run.conformance import SENTENCES, check
 from bench.run.plugins import Plugin, discover, from_file
 from bench.run.recipes import variants_of
 from methods.simcse import SimCSE

@@ -16,7 +16,7 @@ import torch
 
 from bench.backbones.folder import FAMILIES, check_mlm_head
 from bench.base.errors import BenchError
-from bench.run.conformance import SENTENCES, TOLERANCE, Case
+from bench.conformance.methods import SENTENCES, TOLERANCE, Case
 from bench.run.plugins import discover
 
 NO_DEBIAS = {"debias_train": "false", "debias_at_dev": "false", "debias_at_test": "false"}

@@ -64,9 +64,9 @@ from bench.data.sets import (
     transfer,
 )
 from bench.method import read_json
+from bench.models import external, server, stored
 from bench.publish import gather
 from bench.publish.versions import read_version
-from bench.run import models
 from bench.run import recipes as recipe_files
 from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
 from bench.runs.record import Score, read_record
@@ -263,7 +263,7 @@ def answered(path: Path) -> object:
 
     response = requests.Response()
     response.status_code, response._content = 200, path.read_bytes()
-    return models.as_vectors(models.rows_of(response, 2), ["a", "b"], "m")
+    return external.as_vectors(server.rows_of(response, 2), ["a", "b"], "m")
 
 
 def hub_file(path: Path) -> object:
@@ -388,7 +388,7 @@ READERS = (
         (zipped({"a.txt": b"the 0.5 1\ncat 1 2\n"}),),
         glove_avg.read_vectors,
     ),
-    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), models.file_plugin),
+    Reader("vectors of sentences", "v.npz", (sentence_vectors(),), stored.file_plugin),
     Reader(
         "answers of a server",
         "a.json",

@@ -364,7 +364,7 @@ def published_whole(folder: Path, before: Path) -> str | None:
 
 def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[Work]:
     """Those of these names, or all; what they share is made below ``inputs``."""
-    from bench.run.conformance import tiny_backbone
+    from bench.conformance.methods import tiny_backbone
 
     inputs.mkdir(parents=True, exist_ok=True)
     tiny = tiny_backbone(inputs / "tiny")

@@ -131,7 +131,7 @@ def soak(
     from made_runs import made_runs
     from models import sentences
 
-    from bench.run.conformance import tiny_backbone
+    from bench.conformance.methods import tiny_backbone
 
     done, environment = (
         folder / "done.txt",

@@ -133,7 +133,7 @@ class Verbs(HelpfulGroup):
             Exception,
             SystemExit,
         ) as error:  # a plugin's own code, where nobody expected it to fail
-            from bench.base.contract import located, place_of
+            from bench.base.user_code import located, place_of
 
             if not place_of(error):
                 raise

@@ -72,20 +72,21 @@ def _findings(
     name: str, overrides: Mapping[str, str], plugins: Sequence[Path], data: Path | None
 ) -> dict[str, list[Finding]]:
     """Of each method and suite that a file defines, or of the one with that name."""
-    from bench.run import conformance
+    from bench.conformance.methods import check as check_method
+    from bench.conformance.suites import check_suite
 
     folder, file = DataFolder(data), Path(name)
     folder.check_root()
     if name in suite_names():
-        return {name: conformance.check_suite(suite(name), folder)}
+        return {name: check_suite(suite(name), folder)}
     if file.suffix != ".py":
-        return {name: conformance.check(discover(plugins)[name], overrides)}
+        return {name: check_method(discover(plugins)[name], overrides)}
     methods = discover([file]).plugins.values()
     use_files([file])
     return {
-        one.name: conformance.check(one, overrides) for one in methods if one.package == str(file)
+        one.name: check_method(one, overrides) for one in methods if one.package == str(file)
     } | {
-        one.suite.name: conformance.check_suite(one.suite, folder)
+        one.suite.name: check_suite(one.suite, folder)
         for one in filter(None, map(suite_plugin, suite_names()))
         if one.package == str(file)
     }

@@ -26,14 +26,14 @@ from bench.cli.run import (
     show_result,
 )
 from bench.data.sets import DataFolder
-from bench.run.config import RunConfig
-from bench.run.models import (
+from bench.models import (
     ServerOptions,
     check_model,
     check_prompts,
     find_model,
     plan_model,
 )
+from bench.run.config import RunConfig
 from bench.run.plan import scored_sentences_of
 from bench.runs import RunRecord, RunsFolder
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,7 @@ from rich.text import Text
 
 from bench.backbones import Reference, describe_pending, fetch
 from bench.base.devices import device_line
-from bench.base.errors import BenchError, FetchFailed
+from bench.base.errors import FetchFailed
 from bench.base.text import duration, list_names, plural, seed_ranges, size
 from bench.cli.options import print_grid, print_json, say, warn, width
 from bench.data.fetching import check_network, offline_now
@@ -41,9 +40,11 @@ from bench.run.estimates import (
     Estimate,
     card_named,
     check_chunks,
+    check_disk,
     disk_bytes,
     estimate,
     fitting_chunk,
+    is_trained,
     memory_here,
     settled,
     speeds_of_earlier_runs,
@@ -175,30 +176,6 @@ def _size(pending: Sequence[Pending]) -> str:
     return size(sum(item.bytes or 0 for item in pending))
 
 
-# --- the disk ---
-
-
-def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
-    """Raises BenchError if training needs more space than the disk of the runs folder has; saved states of these runs count as there."""
-    pending = [run for run in runs if not _is_finished(run, store)]
-    needed, folder = disk_bytes(pending), store.path.absolute()
-    for run in pending:
-        for file in (store.folder(run.run_id) / "state").rglob("*"):
-            with suppress(OSError):  # another process may be at work there
-                needed -= file.stat().st_size
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if (free := shutil.disk_usage(existing).free) < needed:
-        raise BenchError(
-            f"training takes up to {size(needed)} in {store.path}, whose disk has {size(free)} free",
-            "free disk space, or --runs FOLDER on another disk",
-        )
-
-
-def _is_finished(run: PlannedRun, store: RunsFolder) -> bool:
-    record = store.get(run.run_id, run.fingerprint)
-    return record is not None and record.status == "finished"
-
-
 # --- ``bench run --dry-run``: the runs that a command means, what they would take, and what is fetched for them ---
 
 
@@ -235,7 +212,7 @@ def plan_rows(
             PlanRow(
                 tuple(runs),
                 guess,
-                pending=tuple(run for run in runs if not _is_finished(run, store)),
+                pending=tuple(run for run in runs if not is_trained(run, store)),
                 chunk=None if fits else fitting_chunk(runs[0], device) or 0,
             )
         )

@@ -37,7 +37,7 @@ from bench.cli.options import (
 )
 from bench.cli.planning import RunReporter, checked, plan_runs, reporting, show_plan
 from bench.compare.formatting import heads, suite_scores
-from bench.method import SilentReporter, Value
+from bench.method import Value
 from bench.run import jobs
 from bench.run.config import (
     ENGINES,
@@ -49,7 +49,7 @@ from bench.run.config import (
     write_plan,
 )
 from bench.run.estimates import is_launched
-from bench.run.execute import execute, follow, forget, is_finished, tokenised
+from bench.run.execute import execute, follow, tokenised
 from bench.run.plan import PlannedRun, with_value
 from bench.run.plugins import from_file
 from bench.runs import RunRecord, RunsFolder
@@ -597,7 +597,7 @@ def run_elsewhere(
         return 0
     with ExitStack() as driving:
         with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
-            remaining = to_submit(planned, store, config.fresh)
+            remaining = jobs.to_submit(planned, store, config.fresh)
             others = f"{len(planned) - len(remaining)} finished, queued or running"
             if not remaining:
                 warn(f"nothing to submit: {others}")
@@ -611,26 +611,6 @@ def run_elsewhere(
         folder = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
         warn(f"next: bench runs{folder}")
         return 0 if target.name == "slurm" else stay(batch)
-
-
-def to_submit(
-    planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
-) -> Sequence[PlannedRun]:
-    """The runs that are neither finished nor queued. With ``fresh`` all of them, and their results are removed now, because a requeued
-    run resumes. Raises BenchError for ``fresh`` if one is queued."""
-    queued = jobs.queue(store)
-    if not fresh:
-        return [r for r in planned if r.run_id not in queued and not is_finished(r, store)]
-    for run in planned:
-        if (job := queued.get(run.run_id)) is not None:
-            raise BenchError(
-                f"--fresh: {run.run_id} is {job.state}: {job.describe()}",
-                f"cancel first: {job.cancel}",
-            )
-    for run in planned:
-        with store.lock(run.run_id):
-            forget(run, store, SilentReporter())
-    return planned
 
 
 def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jobs.Batch:

@@ -27,15 +27,15 @@ from bench.compare.statistics.table import Table, summarise
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
 from bench.method import Method, SilentReporter
-from bench.run.config import Plan, RunConfig, from_table
-from bench.run.execute import execute
-from bench.run.models import (
+from bench.models import (
     ServerOptions,
     check_model,
     check_prompts,
     find_model,
     plan_model,
 )
+from bench.run.config import Plan, RunConfig, from_table
+from bench.run.execute import execute
 from bench.run.plan import PlannedRun, find_run
 from bench.run.plan import load_run as load_method
 from bench.run.recipes import plain_key

@@ -22,8 +22,8 @@ from torch.utils.checkpoint import checkpoint
 
 from bench.backbones import Reference, load
 from bench.backbones.model import Backbone
-from bench.base.contract import place_of_code
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
+from bench.base.user_code import place_of_code
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method.contract import (
     Context,

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
+from bench.base.text import size as printed_size
 from bench.method.contract import STEPS, Recipe, budget_of, total_steps
 from bench.run.config import RunConfig, Target, series
 from bench.run.plan import PlannedRun
@@ -397,6 +400,28 @@ def disk_bytes(runs: Sequence[PlannedRun]) -> int:
         if (weights := weights_of(run))
     ]
     return VALUE * sum(trained) + (ON_DISK - VALUE) * max(trained, default=0)
+
+
+def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
+    """Raises BenchError if training needs more space than the disk of the runs folder has; saved states of these runs count as there."""
+    pending = [run for run in runs if not is_trained(run, store)]
+    needed, folder = disk_bytes(pending), store.path.absolute()
+    for run in pending:
+        for file in (store.folder(run.run_id) / "state").rglob("*"):
+            with suppress(OSError):  # another process may be at work there
+                needed -= file.stat().st_size
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if (free := shutil.disk_usage(existing).free) < needed:
+        raise BenchError(
+            f"training takes up to {printed_size(needed)} in {store.path}, whose disk has {printed_size(free)} free",
+            "free disk space, or --runs FOLDER on another disk",
+        )
+
+
+def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
+    """Is there a finished record, of whatever suites?"""
+    record = store.get(run.run_id, run.fingerprint)
+    return record is not None and record.status == "finished"
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:

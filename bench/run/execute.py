@@ -29,7 +29,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from bench.base import __version__, devices
-from bench.base.contract import located
 from bench.base.errors import (
     BenchError,
     CorpusError,
@@ -39,6 +38,7 @@ from bench.base.errors import (
     RunFailed,
 )
 from bench.base.files import folder_sha256
+from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences

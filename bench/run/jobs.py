@@ -43,8 +43,9 @@ from bench.base import PLACE
 from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.files import default_cache, write_or_fail
 from bench.base.text import list_names
+from bench.method import SilentReporter
 from bench.run.config import Plan, Target, write_plan
-from bench.run.execute import job_here
+from bench.run.execute import forget, is_finished, job_here
 from bench.run.plan import PlannedRun
 from bench.runs import RunsFolder
 
@@ -159,6 +160,26 @@ def queue(store: RunsFolder) -> dict[str, Job]:
     submitted = batches(store, "slurm")
     of_slurm = _slurm_queue(submitted) if submitted else {}
     return of_slurm | _ray_queue(batches(store, "ray"))
+
+
+def to_submit(
+    planned: Sequence[PlannedRun], store: RunsFolder, fresh: bool
+) -> Sequence[PlannedRun]:
+    """The runs that are neither finished nor queued. With ``fresh`` all of them, and their results are removed now, because a requeued
+    run resumes. Raises BenchError for ``fresh`` if one is queued."""
+    queued = queue(store)
+    if not fresh:
+        return [r for r in planned if r.run_id not in queued and not is_finished(r, store)]
+    for run in planned:
+        if (job := queued.get(run.run_id)) is not None:
+            raise BenchError(
+                f"--fresh: {run.run_id} is {job.state}: {job.describe()}",
+                f"cancel first: {job.cancel}",
+            )
+    for run in planned:
+        with store.lock(run.run_id):
+            forget(run, store, SilentReporter())
+    return planned
 
 
 def check(target: Target, connect: bool) -> None:

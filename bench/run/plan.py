@@ -20,9 +20,9 @@ from typing import Any
 
 from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
 from bench.backbones.folder import own_dropout, shape
-from bench.base.contract import plugin_code
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import file_sha256, write_whole
+from bench.base.user_code import plugin_code
 from bench.data.corpora import (
     KINDS,
     NUMBERS,

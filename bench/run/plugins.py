@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bench.base.contract import check_files, import_file, located, place_of_code
 from bench.base.errors import BenchError, UnknownName
+from bench.base.user_code import check_files, import_file, located, place_of_code
 from bench.method.contract import SETTINGS, Method
 from bench.runs.record import Code
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from commands import argv, bench, error_line
 
-from bench.base.contract import once_each
 from bench.base.errors import AGREES, DIFFERS, Finding
-from bench.run import conformance
-from bench.run.conformance import SENTENCES, check
+from bench.conformance import methods as conformance
+from bench.conformance import once_each
+from bench.conformance.methods import SENTENCES, check
 from bench.run.plugins import from_file
 
 METHOD = """

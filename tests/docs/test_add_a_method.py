@@ -62,7 +62,7 @@ def written(tmp_path: Path) -> Bench:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    from bench.run.conformance import tiny_backbone
+    from bench.conformance.methods import tiny_backbone
 
     return tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny")
 

@@ -14,9 +14,9 @@ from exports import CASES, FOLDER, REGISTRY, TEXTS, Case, make, outside
 from outside import SAVED_AGAIN
 
 from bench.base.errors import BenchError
+from bench.conformance.methods import tiny_backbone
 from bench.export import folders, relative
 from bench.method import TorchMethod
-from bench.run.conformance import tiny_backbone
 
 pytestmark = pytest.mark.slow  # over 60 models are written, and loaded by another process
 

@@ -8,8 +8,8 @@ import pytest
 from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
 from bench.base.errors import BenchError
+from bench.conformance.methods import tiny_backbone
 from bench.export import folders, relative
-from bench.run.conformance import tiny_backbone
 
 FITTING = [*PLAIN, *WITH_HEAD]
 REFUSED = [case for case in CASES if case not in FITTING and case.backbone != "st-folder"]

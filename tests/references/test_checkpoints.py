@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.method import Recipe, Value
+from bench.models import find_model
 from bench.references import (
     SUITES,
     Checkpoint,
@@ -17,7 +18,6 @@ from bench.references import (
     released_for,
     results,
 )
-from bench.run.models import find_model
 from bench.run.plugins import discover
 from bench.runs import RunsFolder
 

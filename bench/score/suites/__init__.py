@@ -26,10 +26,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bench.base import __version__
-from bench.base.contract import check_files, import_file, located, place_of_code, plugin_code
 from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, UnknownName
 from bench.base.files import CacheEntry, file_sha256, is_settled, values_sha256
 from bench.base.text import average_of
+from bench.base.user_code import check_files, import_file, located, place_of_code, plugin_code
 from bench.data.sets import DataFolder, data_set
 from bench.runs.record import AVERAGE, REDUCED, ScoreKey
 from bench.score.metrics.correlation import pearson, spearman

@@ -1,5 +1,4 @@
-"""Plugins of other people: the import of a file that ``--plugin`` names, where in it something was raised, and what a check of the
-contract found."""
+"""Plugins of other people: the import of a file that ``--plugin`` names, and where in it something was raised."""
 
 from __future__ import annotations
 
@@ -10,66 +9,17 @@ import inspect
 import sys
 import sysconfig
 import traceback
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from bench.base.errors import (
-    AGREES,
-    DIFFERS,
     BenchError,
-    Finding,
     PluginFailed,
-    RunFailed,
     one_line,
 )
-
-DEPRECATED = r"bench\.(method|score\.suites)\b"
-"""How the text of a DeprecationWarning begins that is about the contract: docs/architecture.md."""
-
-
-class Failed(Exception):
-    """A check that does not hold; the text is what was seen."""
-
-
-def fail_if(failed: object, seen: str) -> None:
-    """Raises Failed with what was seen."""
-    if failed:
-        raise Failed(seen)
-
-
-def result_of(about: str, check: str, function: Callable[[], str]) -> Finding:
-    """What ``function`` returned, or why it failed: also where it uses what is deprecated. Raises BenchError where nothing could be
-    checked at all."""
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", DEPRECATED, DeprecationWarning)
-            return Finding(check, about, AGREES, function())
-    except Failed as error:
-        return Finding(check, about, DIFFERS, str(error))
-    except RunFailed as error:  # what a run of it would say
-        return Finding(check, about, DIFFERS, "; ".join(filter(None, (error.message, error.hint))))
-    except BenchError:
-        raise
-    except (Exception, SystemExit) as error:  # a plugin's own code
-        return Finding(check, about, DIFFERS, located(error))
-
-
-def once_each(results: Sequence[Finding]) -> list[Finding]:
-    """The results, in which a check that failed as one before it did only names that one."""
-    first: dict[str, Finding] = {}
-    named = []
-    for result in results:
-        before = result if result.passed else first.setdefault(result.why, result)
-        named.append(
-            result if before is result else replace(result, repeats=before.kind, why="as above")
-        )
-    return named
-
 
 # --- where in a plugin something was raised: the file and the line that its author looks for ---
 

@@ -1,0 +1,109 @@
+"""What the methods of models that bench did not build have in common: prompts, a name, and vectors that are checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bench.base import __version__
+from bench.base.errors import BenchError, RunFailed
+from bench.method import Method
+from bench.run.plugins import Plugin
+from bench.runs.record import public_name
+
+
+class ExternalModel(Method):
+    """The method of an encoder that somebody else built."""
+
+    settings = ("none",)
+    deterministic = ("none",)
+    optional = {"prompt": "", "prompts": ""}
+    kind = ""
+
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.text_prompt = recipe.get("prompt")
+        self.dimension: int | None = None
+
+    @classmethod
+    def expect(cls, texts: Sequence[str]) -> str | None:
+        """One line about the cost of encoding these texts, if it has one. Raises BenchError if it is certain to fail."""
+        return None
+
+    def about(self) -> dict[str, Any]:
+        """What the record says of the model."""
+        return {
+            "kind": self.kind,
+            "prompt": self.text_prompt or "",
+            "prompts": json.loads(self.recipe.get("prompts") or "{}"),
+            "known": False,
+            "pooling": None,
+            "dtype": None,
+        }
+
+
+def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> Plugin:
+    """The method ``base`` of one model: a class with these attributes, whose backbone has the (shortened) name.
+
+    Raises BenchError for the name of the backbone inside this package.
+    """
+    short = public_name(name).strip()[:60] or "model"
+    if short == "builtin":
+        raise BenchError("builtin is the name of the backbone inside this package", "another name")
+    return Plugin(
+        base.name,
+        type(
+            base.__name__,
+            (base,),
+            {**attributes, "__module__": base.__module__, "own_backbone": short},
+        ),
+        "bench",
+        __version__,
+        hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest(),
+    )
+
+
+def as_vectors(
+    returned: Any, texts: Sequence[str], who: str, dimension: int | None = None
+) -> np.ndarray:
+    """(n, d) float32, row i for text i. ``dimension``: what d was before.
+
+    Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
+    """
+    if isinstance(returned, list | tuple):
+        returned = [_from_torch(row) for row in returned]
+    try:
+        array = np.asarray(_from_torch(returned))
+        problem = _problem(array, texts, dimension)
+    except (TypeError, ValueError):  # rows of different lengths
+        problem = "vectors of different dimensions"
+    if problem:
+        raise RunFailed(
+            f"{who} returned {problem}",
+            "encode takes a list of n strings and returns an array (n, d) of finite floats",
+        )
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> str:
+    """What is wrong with an array of vectors; "" if nothing is."""
+    if array.dtype.kind not in "fiu":
+        return f"{array.dtype}, not numbers"
+    if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
+        return f"shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)"
+    if dimension not in (None, array.shape[1]):
+        return f"{array.shape[1]} dimensions, {dimension} before"
+    bad = np.flatnonzero(~(np.abs(array) <= np.finfo(np.float32).max).all(axis=1))
+    return (
+        f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'"
+        if len(bad)
+        else ""
+    )
+
+
+def _from_torch(value: Any) -> Any:
+    return value.detach().float().cpu().numpy() if hasattr(value, "detach") else value

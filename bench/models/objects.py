@@ -1,0 +1,170 @@
+"""An object or a function of this process as a method."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
+from bench.base.user_code import place_of
+from bench.method import Recipe, prompted
+from bench.models.external import ExternalModel, as_vectors, external_plugin
+from bench.run.plugins import Plugin
+from bench.runs.record import public_name
+
+BLOCK = 2048  # sentences handed over at once: the user may stop between two blocks, and sees the progress
+PROBE = (
+    "A man is playing a guitar.",
+    "A woman is slicing an onion.",
+    "Two dogs run through the snow.",
+    "The market fell sharply on Monday.",
+    "No one was hurt in the accident.",
+    "She did not agree with him.",
+    "42 people signed the letter in 1999.",
+    "Yes",
+    "What is the capital of France?",
+    "The quick brown fox jumps over the lazy dog .",
+    "naïve café, “quoted” – and a dash",
+    "a",
+    "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
+)
+"""An object that says nothing about itself is identified by its answers to these."""
+
+
+def object_plugin(model: Any, name: str) -> Plugin:
+    """The method of one object. Raises BenchError if it has no ``encode`` and cannot be called."""
+    encodes = callable(getattr(model, "encode", None))
+    if isinstance(model, type) or not (encodes or callable(model)):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise BenchError(
+            f"{kind} is not a model",
+            "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name",
+        )
+    library = sys.modules.get("sentence_transformers")
+    whole = library is not None and isinstance(model, library.SentenceTransformer)
+    title = getattr(model, "__name__", type(model).__name__).replace("<lambda>", "function")
+    return external_plugin(
+        ObjectModel,
+        name or (_facts_of(model)["loaded_from"] if whole else None) or title,
+        model=staticmethod(model),
+        kind="object" if encodes else "function",
+        whole=whole,
+        identity={},
+    )
+
+
+class ObjectModel(ExternalModel):
+    """The vectors of an object. ``whole``: it is a SentenceTransformer, so everything about it is known."""
+
+    name = "object"
+    summary = "an object or a function of a Python process"
+    model: ClassVar[Any]
+    whole: ClassVar[bool]
+    identity: ClassVar[dict[str, str]]  # empty until it is needed
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        """The sha256 of its weights and settings if they are known, else of its answers to fixed sentences.
+
+        If the answers change from call to call, every evaluation is another run.
+        """
+        if cls.identity:
+            return cls.identity["revision"]
+        if cls.whole:
+            revision, by = _content(cls.model), "weights"
+        else:
+            first, second = (cls.ask(list(PROBE)) for _ in range(2))
+            revision, by = hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "answers"
+            scale = max(1.0, float(np.abs(first).max()))
+            if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * scale:
+                revision, by = os.urandom(32).hex(), "nothing: its answers change"
+        cls.identity.update(revision=revision, by=by)
+        return revision
+
+    @classmethod
+    def ask(
+        cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
+    ) -> np.ndarray:
+        """The vectors of these texts, checked. Raises RunFailed, also for what the object's own code raises."""
+        options: dict[str, Any] = (  # an empty prompt keeps its own from being put before ours
+            {"prompt": "" if has_prompt else None, "show_progress_bar": False} if cls.whole else {}
+        )
+        encode = cls.model.encode if cls.kind == "object" else cls.model
+        try:
+            returned = encode(texts, **options)
+        except (BenchError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # somebody else's code
+            place = f", at {line}" if (line := place_of(error)) else ""
+            raise RunFailed(
+                f"{cls.own_backbone} raised {one_line(error)} for {len(texts)} sentences, "
+                f"the first is '{texts[0][:60]}'{place}",
+                "it takes a list of strings and returns an array (n, d)",
+            ) from error
+        return as_vectors(returned, texts, str(cls.own_backbone), dimension)
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        texts = prompted(self.text_prompt, sentences)
+        parts = [np.zeros((0, 0), dtype=np.float32)] if not texts else []
+        for start in range(0, len(texts), BLOCK):
+            if self.context.should_stop():
+                raise Interrupted("stopped while encoding; the same command continues")
+            block = texts[start : start + BLOCK]
+            parts.append(self.ask(block, self.text_prompt is not None, self.dimension))
+            self.dimension = parts[0].shape[1]
+            self.context.reporter.advance(start + len(block), total=len(texts))
+        return np.concatenate(parts)
+
+    def about(self) -> dict[str, Any]:
+        return {
+            **super().about(),
+            "class": f"{type(self.model).__module__}.{type(self.model).__qualname__}",
+            "known": self.whole,
+            "identity": self.identity["by"],
+            **(_facts_of(self.model) if self.whole else {}),
+        }
+
+
+def _content(model: Any) -> str:
+    """sha256 over the weights of a SentenceTransformer and everything that it says about itself."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
+        content = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
+        digest.update(content.numpy().tobytes())
+    settings = [
+        [type(part).__name__ for part in model],
+        [getattr(part, "get_config_dict", dict)() for part in model],
+        model.prompts,
+        model.default_prompt_name,
+        model.max_seq_length,
+    ]
+    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
+
+
+def _facts_of(model: Any) -> dict[str, Any]:
+    encoder = getattr(model[0], "model", None) or getattr(model[0], "auto_model", None)
+    config = getattr(encoder, "config", None)
+    source = str(getattr(config, "_name_or_path", "") or "")
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    short = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+    pooling = next((part for part in model if type(part).__name__ == "Pooling"), None)
+    mode = pooling and (getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str())
+    return {
+        "modules": [type(part).__name__ for part in model],
+        "pooling": mode if mode is None or isinstance(mode, str) else "+".join(mode),
+        "dtype": short.get(dtype, dtype),
+        "max_tokens": model.max_seq_length,
+        "own_prompt": model.prompts.get(model.default_prompt_name or "", "") or "",
+        "loaded_from": public_name(source) if source else None,
+        "loaded_revision": getattr(config, "_commit_hash", None),
+    }

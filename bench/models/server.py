@@ -1,0 +1,221 @@
+"""A server with OpenAI's embeddings interface, as a method. ::
+
+    POST {"model": ..., "input": [...]}   ->   {"data": [{"index": i, "embedding": [...]}]}
+
+Its answers go into the cache, sentence by sentence, as soon as they come: nothing is paid twice, even after a kill. The key comes
+from the environment, goes into one header and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import urllib.parse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import requests
+
+from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.files import default_cache, lock
+from bench.method import Recipe, Value, prompted
+from bench.models.external import ExternalModel, as_vectors, external_plugin
+from bench.run.plugins import Plugin
+from bench.score.encoding import VectorStore
+
+TRIES = 6  # of one request
+SECONDS = 120.0  # without a byte, after which a connection counts as dead
+LONGEST_WAIT = 120.0  # seconds: a Retry-After beyond this is an error
+PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses after which the same request may succeed
+SAME = 0.999  # cosine of a sentence's stored and new vector, from which it is the same model
+STORED = "the vectors received so far are stored: the same command requests only the rest"
+EXAMPLE = (
+    "http://HOST:PORT/v1/embeddings --model NAME; "
+    "the key is in $BENCH_API_KEY, or in the variable of --key-env NAME"
+)
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions`` and ``--key-env``."""
+
+    model: str | None = None
+    batch: int = 128
+    dimensions: int | None = None
+    key_env: str | None = None
+
+
+def server_plugin(address: str, options: ServerOptions) -> Plugin:
+    """The method of one server and model. Raises BenchError for an address with a secret in it, or without a model's name."""
+    parts = urllib.parse.urlsplit(address)
+    if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
+        raise BenchError(
+            f"the address at {parts.hostname} has more than a host and a path, and is stored in records",
+            EXAMPLE,
+        )
+    if not options.model:
+        raise BenchError(f"{address}: --model is missing", EXAMPLE)
+    if options.key_env and not os.environ.get(options.key_env):
+        raise BenchError(
+            f"--key-env {options.key_env}: the environment has no such variable",
+            f"export {options.key_env}=...",
+        )
+    values = {"address": address, "model": options.model, "dimensions": options.dimensions}
+    return external_plugin(
+        ServerModel,
+        options.model,
+        batch=options.batch,
+        key_env=options.key_env
+        or ("OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"),
+        defaults={key: Value(value, "given") for key, value in values.items() if value},
+    )
+
+
+class ServerModel(ExternalModel):
+    """The vectors of a server. Its weights cannot be identified from outside."""
+
+    name = "server"
+    kind = "server"
+    summary = "a server with OpenAI's embeddings interface"
+    batch: ClassVar[int]
+    key_env: ClassVar[str]
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        """The sha256 of address, model and dimensions, which also names the cache."""
+        return hashlib.sha256(
+            json.dumps([recipe["address"], recipe["model"], recipe.get("dimensions")]).encode()
+        ).hexdigest()
+
+    @classmethod
+    def cache_folder(cls) -> Path:
+        values: Any = {key: value.value for key, value in cls.defaults.items()}
+        return default_cache() / "server" / cls.own_revision(values)[:32]
+
+    @classmethod
+    def expect(cls, texts: Sequence[str]) -> str | None:
+        """Sentences, characters and requests that are still to be paid."""
+        new = VectorStore(cls.cache_folder()).missing(texts)
+        return (
+            f"{cls.defaults['address'].value}: {len(new):,} sentences, "
+            f"{sum(map(len, new)):,} characters, {-(-len(new) // cls.batch):,} requests; "
+            f"{len(texts) - len(new):,} sentences are in the cache"
+        )
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        texts, folder = prompted(self.text_prompt, sentences), self.cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock(folder / ".lock"):  # else two processes would request the same sentences
+            store = VectorStore(folder)
+            new = store.missing(texts)
+            if new and not self.dimension:
+                self.dimension = self._check_same(store, texts)
+            for start in range(0, len(new), self.batch):
+                part = new[start : start + self.batch]
+                store.add(part, self.request)
+                self.dimension = int(store.first(1).shape[1])
+                self.context.reporter.advance(
+                    len(texts) - len(new) + start + len(part), total=len(texts)
+                )
+            return store(texts)
+
+    def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
+        """The dimension of the stored vectors. Requests one stored sentence again: raises RunFailed if the server's weights are not those
+        that filled the cache."""
+        missing = set(store.missing(texts))
+        known = next((text for text in texts if text not in missing), None)
+        if known is None:
+            return int(store.first(1).shape[1]) or None
+        (now,), (before,) = self.request([known]), store([known])
+        if now.shape != before.shape or now @ before < SAME * (
+            np.linalg.norm(now) * np.linalg.norm(before)
+        ):
+            raise RunFailed(
+                f"{self.recipe['address']} now returns another vector for '{known[:60]}' "
+                "than the one in the cache: has its model changed?",
+                f"remove {self.cache_folder()}, and pay again, or give the model another name",
+            )
+        return len(before)
+
+    def request(self, texts: list[str]) -> np.ndarray:
+        """(n, d) float32, requested again if that may help. Raises RunFailed, which names the server and never the key, and Interrupted."""
+        who = f"{self.recipe['model']} at {urllib.parse.urlsplit(self.recipe['address']).netloc}"
+        for attempt in range(TRIES):
+            wait = 2.0**attempt
+            try:
+                response = self._post(texts)
+            except requests.RequestException as error:
+                problem = f"the connection failed ({self._clean(str(error))})"
+            else:
+                rows = rows_of(response, len(texts)) if response.status_code == 200 else None
+                if rows is not None:
+                    return as_vectors(rows, texts, who, self.dimension)
+                problem = (
+                    f"answered {response.status_code} without embeddings of {len(texts)} sentences "
+                    f"({self._clean(response.text)})"
+                )
+                seconds = response.headers.get("Retry-After", "")
+                wait = float(seconds) if seconds.isdigit() else wait
+                if response.status_code not in PASSING or wait > LONGEST_WAIT:
+                    after = f"; Retry-After: {seconds}" if seconds else ""
+                    raise RunFailed(f"{who}: {problem}{after}", EXAMPLE)
+            if attempt < TRIES - 1:
+                self.context.reporter.note(f"{who}: {problem}; trying again in {wait:.0f} s")
+                self._sleep(wait)
+        raise RunFailed(f"{who}: {problem}, {TRIES} times", STORED)
+
+    def _sleep(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (remaining := until - time.monotonic()) > 0:
+            if self.context.should_stop():
+                raise Interrupted(f"stopped while waiting for the server; {STORED}")
+            time.sleep(min(remaining, 0.2))
+
+    def _post(self, texts: list[str]) -> Any:
+        dimensions = self.recipe.get("dimensions")
+        return requests.post(
+            self.recipe["address"],
+            json={
+                "model": self.recipe["model"],
+                "input": texts,
+                "encoding_format": "float",
+                **({"dimensions": dimensions} if dimensions else {}),
+            },
+            headers={"User-Agent": "sentence-bench"},
+            auth=self._authorise,  # without it a .netrc would replace the key
+            timeout=SECONDS,
+            allow_redirects=False,  # the key is for this host only
+        )
+
+    def _authorise(self, request: Any) -> Any:
+        if key := os.environ.get(self.key_env):
+            request.headers["Authorization"] = f"Bearer {key}"
+        return request
+
+    def _clean(self, text: str) -> str:
+        """A server's answer, on one line and without the key."""
+        line = " ".join(text[:2000].split())
+        key = os.environ.get(self.key_env)
+        return (line.replace(key, "***") if key else line)[:160]
+
+    def about(self) -> dict[str, Any]:
+        return {
+            **super().about(),
+            "address": self.recipe["address"],
+            "model": self.recipe["model"],
+            "identity": "address and name",
+        }
+
+
+def rows_of(response: Any, count: int) -> list[Any] | None:
+    """The vectors of an answer, in the order of the texts; None if some are missing."""
+    try:
+        by_index = {row["index"]: row["embedding"] for row in response.json()["data"]}
+        return [by_index[i] for i in range(count)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
