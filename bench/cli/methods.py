@@ -215,7 +215,7 @@ def _recipes(facts: Facts) -> Grid:
         [
             Column("setting", drop=2),
             Column("recipe", wrap=18),
-            Column("corpus", wrap=8, drop=1),
+            Column("corpus", wrap=14, drop=1),
             Column("printed Avg.", right=True),
             *(Column(key, right=True, drop=3) for key in differing),
         ],
