@@ -86,12 +86,7 @@ def option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
     return click.option(*names, cls=GroupedOption, group=group, **more)
 
 
-def hidden(*names: str, **more: Any) -> Callable[..., Any]:
-    return click.option(*names, hidden=True, **more)
-
-
-def forms_of(text: str) -> str:
-    return ",".join(comma_list(text))
+hidden = partial(click.option, hidden=True)
 
 
 def chunk_of(text: str) -> int | str:
@@ -132,7 +127,7 @@ OPTIONS = (
     option(
         WHAT,
         "--text",
-        type=forms_of,
+        type=lambda text: ",".join(comma_list(text)),
         metavar="TEXT",
         help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.  "
         "[default: tokenised]",

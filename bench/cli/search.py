@@ -203,7 +203,8 @@ def search(
             for method, file in files.items()
         )
     else:
-        show_result(worker.folder, results, facts)
+        with worker.lock:
+            show_result(worker.folder, results, facts)
         if made := [str(file) for file in files.values() if file]:
             say(f"next: bench run {' '.join(made)} --seeds 1-5")
 

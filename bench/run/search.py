@@ -473,7 +473,9 @@ class Worker:
             self.write()
 
     def write(self) -> Search:
-        """Write the summary: all trials in their present state."""
+        """Write the summary: all trials in their present state. The caller holds the lock, under which all files beside it are written."""
+        for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed
+            leftover.unlink(missing_ok=True)
         search = Search(
             study=self.study,
             trials={
