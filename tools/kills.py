@@ -9,7 +9,7 @@ which share of the work the kills hit (quartiles). Everything is tiny: a random 
 needs the real data sets (``--data``, or BENCH_DATA) but for the suite ``check``; of large ones a few rows of each class are kept. Exit
 code 1 where anything was not as it must be.
 
-``tests/test_kills.py`` does four kinds of it, and what is quick.
+``tests/test_kills.py`` does seven of these kinds.
 """
 
 from __future__ import annotations
