@@ -526,7 +526,7 @@ def board_tables(
     def order(table: Table) -> tuple[object, ...]:
         return (
             table.suite == SAMPLE,
-            bool(table.chosen_on),
+            bool(table.chosen_on or table.budget),
             SETTINGS.index(table.setting),
             -most[table.setting, table.backbone],
             table.backbone or "",
@@ -536,6 +536,7 @@ def board_tables(
             table.text != "tokenised",
             table.text or "",
             table.chosen_on,
+            table.budget,
         )
 
     made: dict[str, BoardTable] = {}
@@ -547,6 +548,7 @@ def board_tables(
             table.protocol,
             table.text,
             table.chosen_on and f"on {table.chosen_on}",
+            table.budget,
         )
         anchor = unused_name(name or "table", made)
         rules = _counted(

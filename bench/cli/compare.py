@@ -64,7 +64,7 @@ from bench.show.tables.scores import as_data, items_grid, print_tables, render
     is_flag=True,
     help="Refuse runs that differ in protocol, text, data, training or library versions.",
 )
-@click.option("--together", is_flag=True, help="All backbones and settings in one table.")
+@click.option("--together", is_flag=True, help="All backbones, settings and budgets in one table.")
 @click.option(
     "--all",
     "everything",
@@ -286,7 +286,8 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     """The name of a table that is not printed, and which of its rows may be the best."""
     same = (table.setting, table.backbone) == (first.setting, first.backbone)
     form = f" ({table.text})" if table.text not in (None, "tokenised") else ""
-    name = f"{table.protocol}{form}{'' if same else f', {table.backbone or SEVERAL}'}"
+    where = None if same else table.backbone or SEVERAL
+    name = ", ".join(filter(None, (f"{table.protocol}{form}", where, table.budget)))
     rows = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
     if table.head is None or not rows:
         return name, f"not ranked ({plural(len(table.rows), 'row')})"

@@ -70,6 +70,7 @@ def headline(table: Table) -> str:
             (
                 table.setting and setting_words(table.setting),
                 table.backbone,
+                table.budget,
                 seeds,
                 protocol_words(table),
             ),

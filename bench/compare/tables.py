@@ -217,13 +217,15 @@ def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...
     refuse them."""
     by_id = {run.record.run_id: run for run in runs}
     records = {run_id: run.record for run_id, run in by_id.items()}
-    groups: dict[str, list[RunRecord]] = {}
+    rarer = {} if options.together else rarer_budgets(records.values())
+    groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records.values():
-        groups.setdefault(chosen_on(record), []).append(record)
+        group = (chosen_on(record), rarer.get(record.run_id, ""))
+        groups.setdefault(group, []).append(record)
     summarised = [
-        replace(table, chosen_on=name)
-        for name in sorted(groups)
-        for table in summarise(groups[name], together=options.together, tasks=options.tasks)
+        replace(table, chosen_on=name, budget=budget)
+        for (name, budget), runs in sorted(groups.items())
+        for table in summarise(runs, together=options.together, tasks=options.tasks)
     ]
     if not summarised:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
@@ -237,6 +239,24 @@ def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...
     if options.cost:
         tables = [with_costs(table, records) for table in tables]
     return tuple(tables)
+
+
+def rarer_budgets(records: Iterable[RunRecord]) -> dict[str, str]:
+    """Run id -> budget, of the runs with another budget than most runs of their setting and backbone.
+
+    Runs without a budget, untrained or trained as long as their recipe says, are not among them.
+    """
+    budgets: dict[tuple[str, str], dict[str, str]] = {}
+    for record in records:
+        if record.setting != "none":
+            budget = (found := record.recipe.get("budget")) and found.value
+            place = (record.setting, record.backbone_name)
+            budgets.setdefault(place, {})[record.run_id] = str(budget or "")
+    rarer: dict[str, str] = {}
+    for of_run in budgets.values():
+        ((usual, _),) = Counter(of_run.values()).most_common(1)
+        rarer |= {run: budget for run, budget in of_run.items() if budget not in ("", usual)}
+    return rarer
 
 
 def refuse_footnotes(tables: Sequence[Table]) -> None:
@@ -369,7 +389,7 @@ def table_answer(table: Table) -> str:
 def place(table: Table) -> str:
     """ "On the built-in backbone, unsupervised" """
     backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
-    return f"On {backbone}, {setting_words(table.setting)}"
+    return ", ".join(filter(None, (f"On {backbone}", setting_words(table.setting), table.budget)))
 
 
 def head(table: Table) -> str:

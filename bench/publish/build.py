@@ -315,7 +315,8 @@ def counted(of: Board | Version) -> str:
 
 def place(table: Table) -> str:
     """ "unsupervised, bert-base-uncased" """
-    return f"{setting_words(table.setting)}, {table.backbone or SEVERAL}"
+    where = f"{setting_words(table.setting)}, {table.backbone or SEVERAL}"
+    return f"{where}, {table.budget}" if table.budget else where
 
 
 def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:

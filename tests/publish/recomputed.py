@@ -46,11 +46,19 @@ def packed_arrays(path: Path) -> dict[str, dict[str, np.ndarray]]:
     """File -> name -> array, of a version's one file of predictions; text is left out."""
     rows = parquet.read_table(path).to_pylist()
     files: dict[str, dict[str, np.ndarray]] = {}
-    for row in rows:
-        data = row["data"] if row["same"] is None else rows[row["same"]]["data"]
-        if row["dtype"] != "U":
-            values = np.frombuffer(data, "<" + row["dtype"]).reshape(row["shape"])
-            files.setdefault(row["file"], {})[row["array"]] = values
+    made: dict[int, np.ndarray] = {}  # a row comes after the row that it refers to
+    for number, row in enumerate(rows):
+        if row["dtype"] == "U":
+            continue
+        if row["dtype"] == "d2":
+            low, high = np.frombuffer(row["data"], np.uint8).reshape(2, -1).astype(int)
+            moved = (made[row["same"]] + low + 256 * high + 2**15) % 2**16 - 2**15
+            made[number] = moved.astype(np.int16)
+        elif row["same"] is None:
+            made[number] = np.frombuffer(row["data"], "<" + row["dtype"]).reshape(row["shape"])
+        else:
+            made[number] = made[row["same"]]
+        files.setdefault(row["file"], {})[row["array"]] = made[number]
     return files
 
 

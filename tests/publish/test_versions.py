@@ -16,6 +16,7 @@ from commands import bench
 from made_runs import damaged_run, failed_run, made_run
 from msgspec.structs import replace
 from published import Publish
+from recomputed import packed_arrays
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import values_sha256
@@ -269,6 +270,31 @@ def test_arrays_are_the_same_when_read_again(
     assert only is not None and list(only) == ["gold"]
 
 
+def test_ranks_that_are_stored_as_differences_are_the_same_when_read_again(tmp_path: Path) -> None:
+    """Also where a difference needs all 16 bits, where two runs agree, and of the first run of a method."""
+    draw = np.random.default_rng(1)
+    near = np.arange(400, dtype=np.int16)
+    ranks = {
+        "simcse-builtin-s1-0a": near,
+        "simcse-builtin-s2-0b": near[::-1].copy(),
+        "tsdae-builtin-s1-0c": draw.integers(-(2**15), 2**15, 400).astype(np.int16),
+        "tsdae-builtin-s2-0d": near,
+        "tsdae-builtin-s3-0e": draw.integers(-(2**15), 2**15, 400).astype(np.int16),
+        "tsdae-builtin-s4-0f": np.arange(401, dtype=np.int16),
+    }
+    ranks["tsdae-builtin-s5-10"] = ranks["tsdae-builtin-s3-0e"]
+    packed = Packed()
+    for run, values in ranks.items():
+        packed.add(f"runs/{run}/predictions/T.npz", {"prediction": values})
+    packed.write(tmp_path / NAME)
+    assert [row[2] for row in packed.rows] == ["i2", "d2", "d2", "i2", "d2", "i2", "i2"]
+    for run, values in ranks.items():
+        path = f"runs/{run}/predictions/T.npz"
+        found = read_arrays(tmp_path / path)["prediction"]
+        assert found.dtype == np.int16 and np.array_equal(found, values)
+        assert np.array_equal(packed_arrays(tmp_path / NAME)[path]["prediction"], values)
+
+
 def test_a_file_that_is_not_one_of_ours_costs_one_line(tmp_path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
@@ -281,6 +307,9 @@ def test_a_file_that_is_not_one_of_ours_costs_one_line(tmp_path: Path) -> None:
         {**row, "dtype": "U", "shape": [1], "data": b"[[[["},
         {**row, "dtype": "i1", "shape": [-1], "data": b"x"},
         {**row, "dtype": "i1", "shape": [1], "data": None, "same": 99},
+        {**row, "dtype": "i1", "shape": [1], "data": b"x", "same": 0},
+        {**row, "dtype": "d2", "shape": [1], "data": b"x"},
+        {**row, "dtype": "d2", "shape": [1], "data": b"xx", "same": 0},
     ]
     for content in hostile:
         parquet.write_table(pa.Table.from_pylist([content]), tmp_path / NAME)

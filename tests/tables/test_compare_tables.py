@@ -287,6 +287,33 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
     assert compare_runs(runs[:2], TableOptions(strict=True))[0].footnotes == ()
 
 
+def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
+    def trained(name: str, budget: str | None, seed: int, backbone: str = "builtin") -> RunRecord:
+        return record(name, seed, backbone=backbone, recipe={"budget": budget})
+
+    runs = nowhere(
+        *(trained(name, "100steps", seed) for name in ("simcse", "other") for seed in (1, 2)),
+        *(trained("simcse", "1000steps", seed) for seed in (1, 2)),
+        trained("other", "20m", 1),
+        trained("as-the-recipe-says", None, 1),
+        trained("simcse", "1000steps", 1, "bert-base-uncased"),  # all that this backbone has
+        record("cls", None, setting="none"),
+    )
+    tables = compare_runs(runs, TableOptions())
+    assert {
+        (table.backbone, table.budget): {one.name for one in table.rows} for table in tables
+    } == {
+        ("builtin", ""): {"simcse", "other", "as-the-recipe-says", "cls"},
+        ("builtin", "1000steps"): {"simcse"},
+        ("builtin", "20m"): {"other"},
+        ("bert-base-uncased", ""): {"simcse"},
+    }
+    (long,) = (table for table in tables if table.budget == "1000steps")
+    assert "unsupervised, 1000steps" in table_answer(long)
+    (together,) = compare_runs(runs, TableOptions(together=True))
+    assert len(together.rows) == 7 and together.budget == ""
+
+
 def test_strict_refuses_runs_of_the_methods_older_code() -> None:
     made = [record(name, seed) for name in ("a", "b") for seed in (1, 2)]
     older = with_origin(made[0], plugin=Code(**{"sha256": "0" * 64}))

@@ -327,6 +327,7 @@ class Table:
     chosen_on: str = (
         ""  # the set on which its checkpoints were chosen, where that is no development set
     )
+    budget: str = ""  # how long its rows were trained, where most runs have another budget
 
     @property
     def head(self) -> str | None:

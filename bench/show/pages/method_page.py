@@ -69,7 +69,15 @@ def method_tables(board: Board, method: str) -> list[tuple[Table, Grid]]:
         if row.method == method:
             table = shown.table
             groups.setdefault(
-                (table.suite, table.protocol, table.text, table.metric, table.columns), []
+                (
+                    table.suite,
+                    table.budget,
+                    table.protocol,
+                    table.text,
+                    table.metric,
+                    table.columns,
+                ),
+                [],
             ).append((f"{link('index.html', UP)}#{shown.anchor}", table, row))
     made = []
     for lines in groups.values():
