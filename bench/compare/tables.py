@@ -220,8 +220,7 @@ def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...
     rarer = {} if options.together else rarer_budgets(records.values())
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records.values():
-        group = (chosen_on(record), rarer.get(record.run_id, ""))
-        groups.setdefault(group, []).append(record)
+        groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
     summarised = [
         replace(table, chosen_on=name, budget=budget)
         for (name, budget), runs in sorted(groups.items())
@@ -246,17 +245,23 @@ def rarer_budgets(records: Iterable[RunRecord]) -> dict[str, str]:
 
     Runs without a budget, untrained or trained as long as their recipe says, are not among them.
     """
-    budgets: dict[tuple[str, str], dict[str, str]] = {}
-    for record in records:
-        if record.setting != "none":
-            budget = (found := record.recipe.get("budget")) and found.value
-            place = (record.setting, record.backbone_name)
-            budgets.setdefault(place, {})[record.run_id] = str(budget or "")
-    rarer: dict[str, str] = {}
-    for of_run in budgets.values():
-        ((usual, _),) = Counter(of_run.values()).most_common(1)
-        rarer |= {run: budget for run, budget in of_run.items() if budget not in ("", usual)}
-    return rarer
+    budgets = {
+        record.run_id: (
+            record.setting,
+            record.backbone_name,
+            str(getattr(record.recipe.get("budget"), "value", None) or ""),
+        )
+        for record in records
+    }
+    usual = {
+        (setting, backbone): budget
+        for (setting, backbone, budget), _ in Counter(budgets.values()).most_common()[::-1]
+    }
+    return {
+        run: budget
+        for run, (setting, backbone, budget) in budgets.items()
+        if budget not in ("", usual[setting, backbone])
+    }
 
 
 def refuse_footnotes(tables: Sequence[Table]) -> None:

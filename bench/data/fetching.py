@@ -382,8 +382,7 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
             for entry in opened.infolist():
-                kind = (entry.external_attr >> 16) & 0o170000
-                if not entry.is_dir() and kind in (0, 0o100000):
+                if not entry.is_dir() and (entry.external_attr >> 16) & 0o170000 in (0, 0o100000):
                     yield entry.filename, entry.file_size, partial(opened.open, entry)
         return
     with tarfile.open(archive) as tar:

@@ -93,7 +93,7 @@ def publish(
 ) -> Outcome:
     """Publish a version in ``out``, or a preview of one. Raises BenchError where nothing can be published; then nothing is written.
 
-    ``runs``: a runs folder, also that of a version (leaderboards/v3/runs). ``title``, ``note``: None takes those of the last version, ""
+    ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``: None takes those of the last version, ""
     the default or none. ``predictions_url``: where the predictions will be, if not in the version.
     """
     if error := missing_library("bench publish"):
@@ -315,8 +315,9 @@ def counted(of: Board | Version) -> str:
 
 def place(table: Table) -> str:
     """ "unsupervised, bert-base-uncased" """
-    where = f"{setting_words(table.setting)}, {table.backbone or SEVERAL}"
-    return f"{where}, {table.budget}" if table.budget else where
+    return ", ".join(
+        filter(None, (setting_words(table.setting), table.backbone or SEVERAL, table.budget))
+    )
 
 
 def markdown_page(board: Board, figures: Sequence[Figure] = ()) -> str:

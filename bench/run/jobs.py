@@ -157,8 +157,7 @@ def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
 
 def queue(store: RunsFolder) -> dict[str, Job]:
     """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
-    submitted = batches(store, "slurm")
-    of_slurm = _slurm_queue(submitted) if submitted else {}
+    of_slurm = _slurm_queue(submitted) if (submitted := batches(store, "slurm")) else {}
     return of_slurm | _ray_queue(batches(store, "ray"))
 
 

@@ -159,7 +159,7 @@ def make_all(
     If data is only fetched later (``data.later``), what is to be fetched is noted there, and the plan is provisional.
     """
     scored: dict[tuple[tuple[str, ...], str], _Scored] = {}
-    unique: dict[tuple[str, ...], PlannedRun] = {}
+    unique: dict[tuple[object, ...], PlannedRun] = {}
     for config in configs:
         check_names(config)
     classes = [registry[name].cls for config in configs for name, _ in config.named]
@@ -182,8 +182,9 @@ def make_all(
                 for overrides in series(config.values):
                     with plugin_code(f"the method {name}"):
                         for run in planner.runs(plugin, variant, backbone, overrides):
-                            absent = run.backbone.name if run.provisional else ""
-                            unique[run.run_id, run.fingerprint, absent] = run
+                            unique[
+                                run.run_id, run.fingerprint, run.provisional and run.backbone.name
+                            ] = run
     return list(unique.values())
 
 

@@ -139,7 +139,7 @@ class Packed:
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
         self._row_of: dict[tuple[Any, ...], int] = {}
-        self._ranks: dict[tuple[Any, ...], tuple[int, np.ndarray]] = {}
+        self._first: dict[tuple[Any, ...], tuple[int, np.ndarray]] = {}  # ranks of a method, of all
 
     def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Raises DataDamaged for arrays of anything but numbers and text."""
@@ -154,21 +154,15 @@ class Packed:
             first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
             stored = (dtype, shape, data, None) if first == row else (dtype, shape, None, first)
             if first == row and dtype == "i2" and values.ndim == 1:
-                row_like, like = self._alike(file, name, values)
-                if row_like != row:
-                    planes = (values - like).view(np.uint8).reshape(-1, 2).T
-                    stored = (DIFFERENCES, shape, planes.tobytes(), row_like)
+                of_all, of_method = (
+                    self._first.setdefault((method, Path(file).name, name, shape), (row, values))
+                    for method in ("", Path(file).parent.parent.name.rsplit("-", 2)[0])
+                )
+                alike, base = of_all if of_method[0] == row else of_method
+                if alike != row:
+                    planes = (values - base).view(np.uint8).reshape(-1, 2).T
+                    stored = (DIFFERENCES, shape, planes.tobytes(), alike)
             self.rows.append((file, name, *stored))
-
-    def _alike(self, file: str, name: str, values: np.ndarray) -> tuple[int, np.ndarray]:
-        """(row, values) of the first run of the same method whose array has this name and shape, or else of the first run; where there
-        is none yet, of the row that is being added."""
-        run, task = Path(file).parent.parent.name, Path(file).name
-        keys = [(method, task, name, values.shape) for method in (run.rsplit("-", 2)[0], "")]
-        found = next((self._ranks[key] for key in keys if key in self._ranks), None)
-        for key in keys:
-            self._ranks.setdefault(key, (len(self.rows), values))
-        return found or (len(self.rows), values)
 
     def write(self, path: Path) -> None:
         """The same arrays in the same order give the same bytes."""
