@@ -24,8 +24,13 @@ def variant_words(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("not trained here" if row.setting == "none" else row.setting)
-    trained = {other.values for other in table.rows if other.values and other.setting != "none"}
-    if by_values or (row.values.startswith(TUNED) and len(trained) > 1):
+    kinds = [other.values for other in table.rows if other.values and other.setting != "none"]
+    usual = max(kinds, key=lambda kind: (kinds.count(kind), not kind.startswith(TUNED)), default="")
+    if by_values or (
+        row.setting != "none"
+        and row.values not in ("", usual)
+        and (row.values.startswith(TUNED) or usual.startswith(TUNED))
+    ):
         parts.append(row.values)
     return " ".join(parts)
 

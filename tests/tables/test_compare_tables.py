@@ -20,11 +20,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from bench import show
 from bench.base.errors import BenchError
+from bench.compare.formatting import row_name
 from bench.compare.judge import NO_PREDICTIONS, ONE_SEED
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
 from bench.runs import Code, Run, RunRecord, RunsFolder
+from bench.runs.record import HowExecuted, RecipeValue
+from bench.runs.searches import OWN, PAPER, TUNED
 from bench.score.metrics.correlation import spearman
 from bench.show.tables.scores import print_tables, render
 
@@ -312,6 +315,33 @@ def test_runs_of_another_budget_than_most_have_a_table_of_their_own() -> None:
     assert "unsupervised, 1000steps" in table_answer(long)
     (together,) = compare_runs(runs, TableOptions(together=True))
     assert len(together.rows) == 7 and together.budget == ""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "named"),
+    [
+        ({"a": TUNED, "b": TUNED, "c": OWN}, {"a", "b", "c recipe"}),  # the exception is named
+        ({"a": TUNED, "b": OWN, "c": OWN}, {"a tuned: 6 trials", "b", "c"}),
+        ({"a": TUNED, "b": OWN}, {"a tuned: 6 trials", "b"}),
+        ({"a": OWN, "b": PAPER}, {"a", "b"}),
+        ({"a": TUNED, "b": TUNED}, {"a", "b"}),
+    ],
+)
+def test_where_values_come_from_stands_beside_the_exceptions(
+    kinds: dict[str, str], named: set[str]
+) -> None:
+    sources = {TUNED: "search s, 6 trials", OWN: "--set", PAPER: "SimCSE repo README.md"}
+
+    def made(name: str, kind: str) -> RunRecord:
+        one = record(name, 1)
+        value = RecipeValue(value=1e-5, source=sources[kind])
+        search = {"name": "s", "trials": 6, "select_on": "STS-B dev"} if kind == TUNED else {}
+        origin = structs.replace(one.provenance, execution=HowExecuted(search=search))
+        recipe = {**one.recipe, "learning_rate": value}
+        return structs.replace(one, recipe=recipe, provenance=origin)
+
+    (table,) = compare_runs(nowhere(*(made(*item) for item in kinds.items())), TableOptions())
+    assert {row_name(one, table) for one in table.rows} == named
 
 
 def test_strict_refuses_runs_of_the_methods_older_code() -> None:

@@ -119,7 +119,7 @@ def method_link(board: Board, method: str, up: int = 0) -> str:
 
 def form_text(table: Table) -> str:
     """ "senteval-all/1, tokenised" """
-    return ", ".join(filter(None, (table.budget, table.protocol, table.text)))
+    return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
 def minus(text: str) -> str:
