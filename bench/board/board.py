@@ -12,12 +12,11 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -28,13 +27,13 @@ from bench.base.text import list_names, one_value, plural, seed_ranges, slug
 from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.statistics.table import (
+    INCONCLUSIVE,
     SENDER,
     Cell,
     Row,
     Table,
     configuration,
     corpus_words,
-    rows_of,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
@@ -288,50 +287,73 @@ class Changes:
     rows: tuple[ChangedRow, ...] = ()
 
 
-def changes_since(before: str, old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Changes:
-    """The rows of ``new``, the runs of a version, that are new or have another average than in ``old``, the runs of version ``before``;
-    then those that are gone."""
-    was, now = _rows(old), _rows(new)
-    return Changes(
-        before=before,
-        rows=tuple(
-            row for name in now | was for row in _changed(was.get(name, []), now.get(name, []))
-        ),
+class _Mean(NamedTuple):
+    value: float
+    verdict: str  # against the baseline; "" where it was not tested
+    rows: int  # of its table
+    runs: Sequence[str]
+
+
+def changes_since(
+    before: str,
+    old: Sequence[Mapping[str, Any]],
+    new: Sequence[Mapping[str, Any]],
+    records: Mapping[str, RunRecord],
+) -> Changes:
+    """The rows of the tables ``new`` that are new or have another average or verdict than in ``old``, the tables of version ``before``;
+    then those that are gone. Tables as in ``tables.json``; ``records``: of all their runs."""
+    was, now = _means(old), _means(new)
+    rows = (_changed(key, was.get(key), now.get(key), records) for key in now | was)
+    return Changes(before=before, rows=tuple(filter(None, rows)))
+
+
+def _means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], _Mean]:
+    """(row, where, score, what sets the row apart) -> the average of a suite, or of each task of a suite without one."""
+    found: dict[tuple[Any, ...], _Mean] = {}
+    for table in tables:
+        for row in table["rows"]:
+            name = f"{row['method']}+{row['variant']}".rstrip("+")
+            place = (setting_words(row["setting"]), row["backbone"], table.get("budget"))
+            where = ", ".join(filter(None, place))
+            for task in {AVERAGE} & {*table["columns"]} or table["columns"]:
+                if cell := row["cells"].get(task):
+                    score = ScoreKey(table["suite"], task, table["protocol"], table["text"])
+                    verdict = (cell.get("against") or {}).get("verdict") or ""
+                    found[name, where, score, str(row["differs"])] = _Mean(
+                        cell["mean"],
+                        verdict.replace("unknown", INCONCLUSIVE),  # v3's word
+                        len(table["rows"]),
+                        row["runs"],
+                    )
+    return {key: found[key] for key in sorted(found, key=str)}
+
+
+def _changed(
+    key: tuple[Any, ...], before: _Mean | None, now: _Mean | None, records: Mapping[str, RunRecord]
+) -> ChangedRow | None:
+    name, where, score, _ = key
+    if before is None or now is None:
+        words = ["new" if before is None else "no longer shown"]
+    else:
+        words = []
+        if abs(before.value - now.value) > NOISE:
+            old, new = ([records[run] for run in mean.runs] for mean in (before, now))
+            words = _differences(old, new, score) or ["libraries or hardware"]
+        if before.verdict != now.verdict:
+            each = [f"{mean.verdict or 'none'} among {mean.rows} rows" for mean in (before, now)]
+            words.append(f"verdict: {each[0]} before, {each[1]} now")
+    return (
+        ChangedRow(
+            row=name,
+            where=where,
+            suite=f"{score.suite} {score.task}",
+            before=before and before.value,
+            now=now and now.value,
+            differs=list_names(words, 6),
+        )
+        if words
+        else None
     )
-
-
-def _rows(records: Sequence[RunRecord]) -> dict[tuple[object, ...], list[RunRecord]]:
-    """Name of a row, with what sets it apart from others of its name -> its runs, in alphabetical order."""
-    rows = {
-        (runs[0].method_name, runs[0].setting, runs[0].backbone_name, differs): runs
-        for runs, differs, _ in rows_of(sorted(records, key=lambda record: record.run_id), [])
-    }
-    return dict(sorted(rows.items()))
-
-
-def _changed(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Iterator[ChangedRow]:
-    means_before, means_now, first = _means(old), _means(new), (new or old)[0]
-    where = f"{setting_words(first.setting)}, {first.backbone_name}"
-    for key in means_now | means_before:
-        before, now = means_before.get(key), means_now.get(key)
-        if before is None or now is None:
-            differs = "new" if before is None else "no longer shown"
-        elif abs(before - now) <= NOISE:
-            continue
-        else:
-            differs = list_names(_differences(old, new, key), 6) or "libraries or hardware"
-        yield ChangedRow(first.method_name, where, f"{key.suite} {key.task}", before, now, differs)
-
-
-def _means(runs: Sequence[RunRecord]) -> dict[ScoreKey, float]:
-    """The average of each suite over the runs; of a suite without one, that of each task."""
-    values: dict[ScoreKey, list[float]] = {}
-    for record in runs:
-        averaged = {score.suite for score in record.scores if score.task == AVERAGE}
-        for score in record.scores:
-            if score.task == AVERAGE or score.suite not in averaged:
-                values.setdefault(score.key, []).append(score.value)
-    return {key: fmean(each) for key, each in values.items()}
 
 
 def _differences(old: Sequence[RunRecord], new: Sequence[RunRecord], key: ScoreKey) -> list[str]:

@@ -123,7 +123,14 @@ def publish(
         plan = out / PLANS / f"{name}.md"
         made = replace(
             describe(made),
-            changes=changes_since(last.name, old, records) if last is not None else None,
+            changes=None
+            if last is None
+            else changes_since(
+                last.name,
+                [shown["table"] for shown in last.tables],
+                [table_data(shown.table) for shown in made.tables],
+                {record.run_id: record for record in (*old, *records)},
+            ),
             predictions=url or NAME,
             plan=plan.read_bytes() if plan.is_file() else None,
             searches=tuple(published),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,9 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.board.board import Changes, changes_since
-from bench.runs import Code, RunRecord
+from bench.compare.tables import TableOptions, compare_runs
+from bench.runs import Code, Run, RunRecord
+from bench.show.tables.scores import table_data
 
 
 def run(
@@ -27,22 +31,80 @@ def run(
     )
 
 
+def since(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> Changes:
+    """Records of the version before have ids of their own: another run may have the same."""
+    old = [replace(one, run_id=f"{one.run_id}-old") for one in old]
+    tables = [
+        [
+            table_data(table)
+            for table in compare_runs(
+                [Run(one, Path("nowhere")) for one in records], TableOptions()
+            )
+        ]
+        for records in (old, new)
+    ]
+    return changes_since("v1", *tables, {one.run_id: one for one in (*old, *new)})
+
+
 def rows(changes: Changes) -> list[tuple[str, str, float | None, float | None, str]]:
     return [(row.row, row.suite, row.before, row.now, row.differs) for row in changes.rows]
 
 
 def test_the_same_runs_and_the_noise_of_a_library_change_nothing() -> None:
-    assert changes_since("v1", [run()], [run()]).rows == ()
-    assert changes_since("v1", [run()], [run(value=50.0 + 1e-9)]).rows == ()
+    assert since([run()], [run()]).rows == ()
+    assert since([run()], [run(value=50.0 + 1e-9)]).rows == ()
 
 
 def test_new_rows_rows_that_are_gone_and_seeds() -> None:
     old = [run(1), run(1, method="ct")]
     new = [run(1), run(2, 52.0), run(1, 40.0, method="diffcse")]
-    assert rows(changes_since("v1", old, new)) == [
+    assert rows(since(old, new)) == [
         ("diffcse", "sts Avg.", None, 40.0, "new"),
         ("simcse", "sts Avg.", 50.0, 51.0, "seeds: 1 before, 1-2 now"),
         ("ct", "sts Avg.", 50.0, None, "no longer shown"),
+    ]
+
+
+def test_a_budget_of_its_own_is_a_row_of_its_own() -> None:
+    """Code that is newer, and scores of another suite, change nothing in the rows that are there."""
+    old = [run(seed, recipe={"budget": "100steps"}) for seed in (1, 2)]
+    longer = run(1, 60.0, recipe={"budget": "1000steps"})
+    other = run(1, 10.0, recipe={"budget": "100steps"}, plugin=Code(sha256="9"))
+    other = replace(
+        other, run_id="other", scores=tuple(replace(one, suite="cxc") for one in other.scores)
+    )
+    found = since(old, [*old, longer, other]).rows
+    assert {(row.where, row.suite.split()[0], row.now, row.differs) for row in found} == {
+        ("unsupervised, builtin, 1000steps", "sts", 60.0, "new"),
+        ("unsupervised, builtin", "cxc", 10.0, "new"),
+    }
+
+
+def test_a_verdict_that_moved_is_a_change() -> None:
+    def table(verdict: str | None, rows: int) -> dict[str, Any]:
+        against = {"difference": 1.0, "verdict": verdict} if verdict else None
+        row = {
+            "method": "ct",
+            "variant": "",
+            "setting": "unsupervised",
+            "backbone": "builtin",
+            "differs": {},
+            "runs": ["a"],
+            "cells": {"Avg.": {"mean": 50.0, "against": against}},
+        }
+        base = {**row, "method": "simcse", "cells": {"Avg.": None}}
+        place = {"suite": "sts", "protocol": "p/1", "text": None, "columns": ["STS12", "Avg."]}
+        return {**place, "rows": [row, *[base] * (rows - 1)]}
+
+    def told(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+        return [row.differs for row in changes_since("v1", [before], [now], {}).rows]
+
+    assert told(table("worse", 20), table("inconclusive", 27)) == [
+        "verdict: worse among 20 rows before, inconclusive among 27 rows now"
+    ]
+    assert told(table("unknown", 2), table("inconclusive", 3)) == []  # v3's word
+    assert told(table(None, 2), table("better", 2)) == [
+        "verdict: none among 2 rows before, better among 2 rows now"
     ]
 
 
@@ -62,5 +124,5 @@ def test_new_rows_rows_that_are_gone_and_seeds() -> None:
     ],
 )
 def test_what_differs(changes: dict[str, Any], differs: str) -> None:
-    (row,) = changes_since("v1", [run()], [run(value=51.0, **changes)]).rows
+    (row,) = since([run()], [run(value=51.0, **changes)]).rows
     assert (row.before, row.now, row.differs) == (50.0, 51.0, differs)
