@@ -163,8 +163,8 @@ class World:
         )
 
 
-SIX = (6,) * 13 + (0,) * 6 + (10,)  # as leaderboards/v3
-V3 = {"seeds": SIX, "items": alike(20, 0.4), "seed_sd": 0.5, "base": 19}
+BOARD = (6,) * 14 + (3,) * 6 + (2,) + (0,) * 5 + (10,)  # as leaderboards/v4
+V4 = {"seeds": BOARD, "items": alike(27, 0.4), "seed_sd": 0.5, "base": 26}
 NO_ITEMS = alike(8, 0.001)
 WORLDS = {
     "equal rows": World(),
@@ -180,8 +180,8 @@ WORLDS = {
     "each row in turn 3 points better": World(gaps="in turn"),
     "the same, unequal spreads": World(gaps="in turn", unequal=0.6),
     "no baseline": World(base=None),
-    "as v3, spreads far apart": World(unequal=1.8, **V3),  # type: ignore[arg-type]
-    "as v3, one row spreads 7 times as far": World(wide=0, times=7.0, **V3),  # type: ignore[arg-type]
+    "as v4, spreads far apart": World(unequal=1.8, **V4),  # type: ignore[arg-type]
+    "as v4, one row spreads 7 times as far": World(wide=0, times=7.0, **V4),  # type: ignore[arg-type]
     "seeds alone, spreads far apart": World(items=NO_ITEMS, unequal=1.2),
     "one row spreads 6 times as far": World(wide=0),
     "the baseline spreads 6 times as far": World(wide=1),
@@ -191,6 +191,7 @@ WORLDS = {
 
 HIGHER = {
     "some rows with one seed": 0.065,
+    "as v4, spreads far apart": 0.065,
     "seeds alone, spreads far apart": 0.07,
     "one row spreads 6 times as far": 0.085,
     "the baseline spreads 6 times as far": 0.1,

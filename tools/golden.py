@@ -2,7 +2,7 @@
 
 tests/test_golden.py computes the same and compares. A change that is meant is a commit of its own, which says what moved and why.
 
-* ``compare.json``: every table of leaderboards/v3, as the command line prints it with simcse as baseline.
+* ``compare.json``: every table of leaderboards/v4, as the command line prints it with simcse as baseline.
 * ``plans.json``: each method, setting, variant and paper's backbone: the recipe, and the fingerprint where one is known without a network.
 * ``losses.json``: the loss of each of 20 steps of each trained method, on the built-in backbone.
 * ``scores.json``: the suite ``check`` for encoders that nobody trained.
@@ -53,7 +53,7 @@ def compare(form: str, *options: str) -> str:
         [
             "compare",
             "--runs",
-            str(ROOT / "leaderboards" / "v3" / "runs"),
+            str(ROOT / "leaderboards" / "v4" / "runs"),
             "--format",
             form,
             *options,

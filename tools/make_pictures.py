@@ -1,6 +1,6 @@
 """The pictures of README and docs: ``python tools/make_pictures.py`` writes docs/pictures/.
 
-The terminal is the output of ``bench compare`` on the runs of leaderboards/v3 itself, the page that version's own, in Chromium (``dev`` extra).
+The terminal is the output of ``bench compare`` on the runs of leaderboards/v4 itself, the page that version's own, in Chromium (``dev`` extra).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
-VERSION = "leaderboards/v3"
+VERSION = "leaderboards/v4"
 COMMAND = ("compare", "--runs", f"{VERSION}/runs")
 COLUMNS = 100
 
@@ -98,7 +98,7 @@ def judged(runs: str) -> list[dict[str, Any]]:
     (table,) = [
         one
         for one in json.loads(done.stdout)["tables"]
-        if (one["setting"], one["backbone"]) == ("unsupervised", "builtin")
+        if (one["setting"], one["backbone"], one["budget"]) == ("unsupervised", "builtin", "")
     ]
     return list(table["rows"])
 

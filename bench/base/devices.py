@@ -173,14 +173,6 @@ def device_line(device: str, precision: str) -> str:
     return f"device {device_name(device)}, precision {precision}"
 
 
-def is_lost(error: BaseException) -> bool:
-    """Whether every later call of this process to the GPU fails, as after a failed assertion in a kernel.
-
-    All such errors have "CUDA error" in their message; so does out of memory, after which the GPU still works.
-    """
-    return "CUDA error" in str(error) and "out of memory" not in str(error)
-
-
 def reset_peak_memory(device: str) -> None:
     """Restart the count of :func:`peak_memory_bytes`, if the system can do that."""
     if device.startswith("cuda"):

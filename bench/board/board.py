@@ -303,8 +303,8 @@ def changes_since(
     """The rows of the tables ``new`` that are new or have another average or verdict than in ``old``, the tables of version ``before``;
     then those that are gone. Tables as in ``tables.json``; ``records``: of all their runs."""
     was, now = _means(old), _means(new)
-    rows = (_changed(key, was.get(key), now.get(key), records) for key in now | was)
-    return Changes(before=before, rows=tuple(filter(None, rows)))
+    changed = (_changed(key, was.get(key), now.get(key), records) for key in now | was)
+    return Changes(before=before, rows=tuple(filter(None, changed)))
 
 
 def _means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], _Mean]:
@@ -312,16 +312,19 @@ def _means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], _Mean]:
     found: dict[tuple[Any, ...], _Mean] = {}
     for table in tables:
         for row in table["rows"]:
-            name = f"{row['method']}+{row['variant']}".rstrip("+")
-            place = (setting_words(row["setting"]), row["backbone"], table.get("budget"))
-            where = ", ".join(filter(None, place))
+            name = (
+                f"{row['method']}+{row['variant']}".rstrip("+"),
+                setting_words(row["setting"])
+                + "".join(f", {part}" for part in (row["backbone"], table.get("budget")) if part),
+            )
             for task in {AVERAGE} & {*table["columns"]} or table["columns"]:
                 if cell := row["cells"].get(task):
                     score = ScoreKey(table["suite"], task, table["protocol"], table["text"])
-                    verdict = (cell.get("against") or {}).get("verdict") or ""
-                    found[name, where, score, str(row["differs"])] = _Mean(
+                    against = cell.get("against") or {"verdict": None}
+                    found[*name, score, str(row["differs"])] = _Mean(
                         cell["mean"],
-                        verdict.replace("unknown", INCONCLUSIVE),  # v3's word
+                        # v3 has another word
+                        (against["verdict"] or "").replace("unknown", INCONCLUSIVE),
                         len(table["rows"]),
                         row["runs"],
                     )

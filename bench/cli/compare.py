@@ -284,10 +284,18 @@ def _show_first(tables: Sequence[Table]) -> None:
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
     """The name of a table that is not printed, and which of its rows may be the best."""
-    same = (table.setting, table.backbone) == (first.setting, first.backbone)
     form = f" ({table.text})" if table.text not in (None, "tokenised") else ""
-    place = (None if same else table.backbone or SEVERAL, table.budget)
-    name = ", ".join(filter(None, (f"{table.protocol}{form}", *place)))
+    same = (table.setting, table.backbone) == (first.setting, first.backbone)
+    name = ", ".join(
+        filter(
+            None,
+            (
+                f"{table.protocol}{form}",
+                None if same else table.backbone or SEVERAL,
+                table.budget,
+            ),
+        )
+    )
     rows = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
     if table.head is None or not rows:
         return name, f"not ranked ({plural(len(table.rows), 'row')})"

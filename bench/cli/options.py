@@ -109,8 +109,8 @@ def parse_overrides(pairs: Sequence[str]) -> dict[str, str]:
             raise BenchError(
                 f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128"
             )
-        is_prompt = key.strip() in ("prompt", "prompts")  # "query: " ends in a blank
-        overrides[key.strip()] = value if is_prompt else value.strip()
+        # a prompt such as "query: " ends in a blank
+        overrides[key.strip()] = value if key.strip() in ("prompt", "prompts") else value.strip()
     return overrides
 
 

@@ -184,8 +184,9 @@ def search(
             with worker.claimed(method, number) as trial:
                 if trial is None:  # it has ended, or another process works on it
                     continue
-                label = f"trial {number}" if number else "recipe as it is"
-                reporter.start(f"{method} {label}", place)
+                reporter.start(
+                    f"{method} {f'trial {number}' if number else 'recipe as it is'}", place
+                )
                 reporter.note(values_of(trial))
                 trial = worker.run(trial, reporter)
                 scores = f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"

@@ -60,12 +60,12 @@ def verify(
 ) -> None:
     """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 if anything differs or cannot be computed again.
 
-    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v3, or v3). Without any,
+    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v4, or v4). Without any,
     all runs in the runs folder. Predictions of a version that lie elsewhere are fetched by their hash; not with --offline.
 
     \b
     Example:  bench verify simcse-builtin-s42
-              bench verify leaderboards/v3
+              bench verify leaderboards/v4
     """
     folder = DataFolder(data, offline=True) if data is not None else None
     more = _encoder(folder, plugins, device, offline) if again else None

@@ -72,7 +72,7 @@ def gather(
     data: DataFolder | None = None,
     report: Report = lambda activity, done, of: None,
 ) -> Gathered:
-    """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v3/runs), and those in ``submissions``, whose
+    """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v4/runs), and those in ``submissions``, whose
     scores follow from their predictions.
 
     Raises BenchError where there are none at all, or where a folder cannot be read.

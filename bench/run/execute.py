@@ -180,7 +180,8 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
         with suppress(OSError):
             trace.write_text(traceback.format_exc(), encoding="utf-8")
         end = PluginFailed(f"{run.method}: {located(error)}", f"see {trace}")
-        if devices.is_lost(error):
+        # every later call to the GPU fails, as after a failed assertion in a kernel; not so after running out of memory
+        if "CUDA error" in str(error) and "out of memory" not in str(error):
             end = DeviceLost(
                 f"the GPU cannot be used any more: {end.message}",
                 f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",

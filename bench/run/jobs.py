@@ -157,8 +157,8 @@ def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
 
 def queue(store: RunsFolder) -> dict[str, Job]:
     """Run id -> job, of all runs that engines have queued or running. Raises EngineSilent."""
-    of_slurm = _slurm_queue(submitted) if (submitted := batches(store, "slurm")) else {}
-    return of_slurm | _ray_queue(batches(store, "ray"))
+    submitted = batches(store, "slurm")
+    return (_slurm_queue(submitted) if submitted else {}) | _ray_queue(batches(store, "ray"))
 
 
 def to_submit(

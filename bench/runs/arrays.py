@@ -19,7 +19,6 @@ import json
 import lzma
 import math
 import os
-import re
 import sys
 import zipfile
 import zlib
@@ -39,9 +38,6 @@ LARGEST, MOST = (
     1 << 30,
     1000,
 )  # unpacked bytes, and arrays, of one .npz file; ours have some megabytes
-GIVEN_SHA256 = "given_sha256"
-"""leaderboards/v3 stores the arrays that all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
-predictions file then holds that hash, as text, instead of those arrays."""
 # RuntimeError: encrypted, or a compression that zipfile does not know
 WRONG = (
     ValueError,
@@ -58,19 +54,13 @@ WRONG = (
 
 
 def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, with those that its version stores once; if there is no such file, the arrays that its version has
-    in ``predictions.parquet``. ``only``: these arrays, if they are there.
+    """The arrays of an .npz file; if there is no such file, the arrays that its version has in ``predictions.parquet``. ``only``:
+    these arrays, if they are there.
 
     Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays.
     """
     if not os.path.exists(path) and (packed := read_packed(path, only)) is not None:
         return packed
-    arrays, sha256 = _read_file(path, only)
-    return arrays if sha256 is None else _shared(path, sha256, only) | arrays
-
-
-def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.ndarray], str | None]:
-    """The arrays in the file, and the hash of the arrays that its version stores for it. Raises as ``read_arrays``."""
     try:
         if not path.is_file() and path.exists():
             raise ValueError("not a file")  # opening a pipe would block
@@ -84,17 +74,11 @@ def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.nd
             named = {member.filename.removesuffix(".npy"): member for member in members}
             if len(named) < len(members):
                 raise ValueError("two arrays have the same name")
-            arrays = {
+            return {
                 name: _array(archive.read(member), member.filename)
                 for name, member in named.items()
-                if only is None or name in only or name == GIVEN_SHA256
+                if only is None or name in only
             }
-            if (shared := arrays.pop(GIVEN_SHA256, None)) is None:
-                return arrays, None
-            # ValueError for several
-            if not re.fullmatch("[0-9a-f]{64}", sha256 := str(shared.item())):
-                raise ValueError(f"{GIVEN_SHA256} is not a hash")
-            return arrays, sha256
     except (FileNotFoundError, NotADirectoryError):
         raise DataMissing(
             f"there is no file {path}", "the run's command creates it again"
@@ -102,18 +86,6 @@ def _read_file(path: Path, only: Container[str] | None) -> tuple[dict[str, np.nd
     except WRONG as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataDamaged(f"{path} is not a predictions file: {reason[:200]}") from None
-
-
-def _shared(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np.ndarray]:
-    """What the version of a predictions file stores once for all its runs."""
-    name = f"given/{sha256}.npz"
-    for version in list(path.absolute().parents)[:DEPTH]:
-        if (version / name).is_file():
-            return _read_file(version / name, only)[0]
-    raise DataMissing(
-        f"the gold values of {path} are in {name}, which is missing",
-        "restore the version: git checkout",
-    )
 
 
 def _array(data: bytes, name: str) -> np.ndarray:
@@ -160,8 +132,8 @@ class Packed:
                 )
                 alike, base = of_all if of_method[0] == row else of_method
                 if alike != row:
-                    planes = (values - base).view(np.uint8).reshape(-1, 2).T
-                    stored = (DIFFERENCES, shape, planes.tobytes(), alike)
+                    planes = (values - base).view(np.uint8).reshape(-1, 2).T.tobytes()
+                    stored = (DIFFERENCES, shape, planes, alike)
             self.rows.append((file, name, *stored))
 
     def write(self, path: Path) -> None:
@@ -192,14 +164,12 @@ def narrow(values: np.ndarray) -> np.ndarray:
     kind = values.dtype.kind
     narrower = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
     values = values.astype(values.dtype.newbyteorder("<"), order="C")
-    for dtype in narrower:
-        if np.dtype(dtype).itemsize >= values.dtype.itemsize:
-            break
+    for dtype in (name for name in narrower if np.dtype(name).itemsize < values.itemsize):
         with np.errstate(over="ignore", invalid="ignore"):
             smaller = values.astype(f"<{dtype}")
-        back = smaller.astype(values.dtype).tobytes()  # NaN and -0.0, too
-        if back == values.tobytes() if kind == "f" else np.array_equal(smaller, values):
-            return smaller
+        back = smaller.astype(values.dtype)
+        if back.tobytes() == values.tobytes() if kind == "f" else np.array_equal(back, values):
+            return smaller  # NaN and -0.0 are the same, too
     return values
 
 
@@ -218,7 +188,6 @@ class Manifest(Struct, frozen=True):
     """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
 
     files: dict[str, str]
-    older: dict[str, dict[str, str]] = {}  # version -> its files that pages of v3 link to
     predictions_url: Elsewhere | None = None
 
 

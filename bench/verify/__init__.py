@@ -2,7 +2,7 @@
 
 from bench.verify import runs_below, verify_run
 
-for place in runs_below(Path("leaderboards/v3")):
+for place in runs_below(Path("leaderboards/v4")):
     print(verify_run(place).differences)
 
 Scores are in ``bench.verify.scores``. Here: whether a run is the one that its record describes (fingerprint, data, checkpoint), and
@@ -197,10 +197,7 @@ def _file_difference(folder: Path, name: str, sha256: str) -> str:
 
 
 def check_manifest(version: Path) -> RunReport | None:
-    """Every file of a published version against its manifest, and files that the manifest does not list; None without a manifest.
-
-    v3 also lists under ``older`` files of v1 that its pages link to; they are compared in their place next to the version.
-    """
+    """Every file of a published version against its manifest, and files that the manifest does not list; None without a manifest."""
     try:
         manifest = read_manifest(version)
     except DataDamaged as error:
@@ -209,11 +206,6 @@ def check_manifest(version: Path) -> RunReport | None:
         return None
     differences = compare_files(version, manifest.files)
     differences.pop(MANIFEST, None)
-    differences |= {
-        f"../{other}/{name}": _file_difference(version.parent, f"{other}/{name}", sha256)
-        for other, files in manifest.older.items()
-        for name, sha256 in files.items()
-    }
     return RunReport(
         MANIFEST,
         [check("files", name, str, why) for name, why in differences.items()],

@@ -36,9 +36,9 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--plugin|(my_\w+|dcl|odd|pairs)\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
     r"^bench evaluate ": "a model, a server or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library",
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
-    r"--runs leaderboards/v[23]|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
+    r"--runs leaderboards/v4/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
     r"mteb:": "mteb is slow to import; tests/suites/test_mteb.py",
-    r"^bench verify leaderboards/v3": "147 runs; tests/publish/test_published_boards.py",
+    r"^bench verify leaderboards/v4": "every run; tests/publish/test_published_boards.py",
     r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
     r"--submissions|--predictions-url": "a run of somebody else, a server; tests/submit, tests/publish, tests/test_workflows.py",
 }

@@ -50,8 +50,8 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
 
 @pytest.mark.slow
 def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
-    assert (site / "leaderboards" / "v3" / "index.html").read_bytes() == (
-        ROOT / "leaderboards/v3/index.html"
+    assert (site / "leaderboards" / "v4" / "index.html").read_bytes() == (
+        ROOT / "leaderboards/v4/index.html"
     ).read_bytes()
     schema = "repository/bench/show/tables/schema/compare-3.schema.json"
     assert (site / schema).is_file()

@@ -1,6 +1,6 @@
 """What ``bench compare`` says of a version's STS table computed again, with numpy and scipy: nothing of bench is imported.
 
-    python tests/publish/recomputed.py leaderboards/v3
+    python tests/publish/recomputed.py leaderboards/v4
 
 From the predictions and gold values in the version's folder: every STS score and average, how far each pair moves them, the variances over pairs and
 over seeds, Student's t, the rule. Written from docs/statistics.md and its sources, in the slow
@@ -33,12 +33,7 @@ def arrays_of(version: Path, file: str) -> dict[str, np.ndarray]:
     if (version / "predictions.parquet").is_file():
         return packed_arrays(version / "predictions.parquet")[file]
     with np.load(version / file, allow_pickle=False) as stored:
-        found = dict(stored)
-    if "given_sha256" in found:  # v3 keeps gold values once
-        name = f"given/{found.pop('given_sha256').item()}.npz"
-        with np.load(version / name, allow_pickle=False) as stored:
-            found |= dict(stored)
-    return found
+        return dict(stored)
 
 
 @functools.cache

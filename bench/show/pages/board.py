@@ -46,7 +46,9 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         head_first=head_first,
         variant=variant_words,
         trains=trains,
-        costs=cost_columns,
+        costs=lambda table: [
+            name for name in COSTS if any(cost_texts(row)[name][0] for row in table.rows)
+        ],
         cost_texts=cost_texts,
         legend=legend,
         score_grid=score_grid,
@@ -114,10 +116,6 @@ def add_row(board: Board) -> str:
 def head_first(table: Table, cells: Sequence[Any]) -> Sequence[Any]:
     """What belongs to the columns of a table, the column that ranks before the others."""
     return [*cells[-1:], *cells[:-1]] if table.head else cells
-
-
-def cost_columns(table: Table) -> list[str]:
-    return [name for name in COSTS if any(cost_texts(row)[name][0] for row in table.rows)]
 
 
 def trains(board: Board, row: Row) -> str:
