@@ -429,7 +429,7 @@ def paper_gains(group: Group) -> Figure | None:
 
 # --- over the baseline ---
 
-MOST = 24  # rows
+MOST = 40  # rows
 
 
 def gains(group: Group) -> Figure | None:
@@ -459,7 +459,7 @@ def gains(group: Group) -> Figure | None:
         f"Gains over {table.baseline}",
         "Each row minus the baseline. Bar: the confidence interval of the difference, at the level "
         "given in the table. Coloured: better or worse than the baseline; grey: inconclusive. Rows "
-        "more than 20 points away are not drawn; their difference is in brackets.",
+        f"more than 20 points away are not drawn; their difference is in brackets. At most {MOST} rows, the highest.",
         [
             (
                 label,
