@@ -594,6 +594,7 @@ def prepared(reader: Reader, folder: Path) -> Path:
 
 
 CASES = {
+    "records of every schema": (b'{"schema": "bench.run/\xb3"}', b'{"\xc5": 1}'),
     "recipes": (b"[[common]]\nx = " + b"[" * 3000,),
     "safetensors headers": (
         b"k" + bytes(7) + b"9" * 107,

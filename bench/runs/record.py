@@ -323,7 +323,10 @@ class RunRecord(
     def decode(cls, data: bytes) -> RunRecord:
         """The record in JSON. Raises RecordDamaged, naming the path of the first field that does not fit."""
         # an older schema, or damaged, if this fails
-        with contextlib.suppress(msgspec.DecodeError, OverflowError, RecursionError):
+        # UnicodeDecodeError: of a key or a schema's name, which msgspec does not turn into its own error
+        with contextlib.suppress(
+            msgspec.DecodeError, OverflowError, RecursionError, UnicodeDecodeError
+        ):
             return _DECODER.decode(data)._checked()
         try:
             return cls.from_json(msgspec.json.decode(data))
