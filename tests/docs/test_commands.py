@@ -38,7 +38,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
     r"--runs leaderboards/v4/runs|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
     r"mteb:": "mteb is slow to import; tests/suites/test_mteb.py",
-    r"^bench verify leaderboards/v4": "every run; tests/publish/test_published_boards.py",
+    r"^bench verify leaderboards/v4": "191 runs; tests/publish/test_recomputed.py",
     r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
     r"--submissions|--predictions-url": "a run of somebody else, a server; tests/submit, tests/publish, tests/test_workflows.py",
 }

@@ -88,6 +88,18 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     worse = [verdict for _, _, verdict in rows].count("worse")
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     assert f"None of the {len(rows)} is better than simcse, {worse} are worse." in page
+    (longer,) = [
+        one["table"]["rows"]
+        for one in json.loads((ROOT / make_pictures.VERSION / "tables.json").read_bytes())["tables"]
+        if one["table"]["budget"] == "1000steps"
+    ]
+    below = [
+        row["against"] for name in ("promcse", "dcpcse") for row in longer if row["method"] == name
+    ]
+    promcse, dcpcse = (
+        f"{-of['difference']:.2f} [{-of['ci_high']:.2f}, {-of['ci_low']:.2f}]" for of in below
+    )
+    assert f"after 1,000 they are {promcse} and {dcpcse} below simcse" in page
 
 
 def score(run: str, task: str) -> dict[str, object]:

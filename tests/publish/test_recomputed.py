@@ -38,6 +38,12 @@ def test_the_comparison_comes_out_again() -> None:
         assert here["p"] == pytest.approx(said[one]["p"], rel=1e-5, abs=1e-12)
 
 
+@pytest.mark.nightly
+def test_every_score_of_the_version_follows_from_its_predictions() -> None:
+    done = bench("verify", BOARDS / "v4")
+    assert done.exit_code == 0 and "nothing differs" in done.output
+
+
 def name(row: dict[str, Any]) -> str:
     return f"{row['method']} {row['variant']}".strip()
 
