@@ -13,12 +13,18 @@ The functions are in :mod:`bench.library`, which is imported when one of them is
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base import __version__
 
 if TYPE_CHECKING:
     from bench.library import compare_runs, evaluate, frame, load_run, load_runs, train
+
+# In a clone, methods/ stands beside bench/; the wheel has it as bench/methods/.
+_BESIDE = Path(__file__).parent.parent
+if (_BESIDE / "methods" / "simcse.py").is_file():
+    __path__.append(str(_BESIDE))
 
 __all__ = ["__version__", "compare_runs", "evaluate", "frame", "load_run", "load_runs", "train"]
 

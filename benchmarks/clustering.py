@@ -38,7 +38,7 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
         from bench.backbones import load, quiet, resolve
         from bench.method import Context
         from bench.run.recipes import merge
-        from methods.pretrained import Pretrained
+        from bench.methods.pretrained import Pretrained
 
         quiet()
         made = Pretrained()

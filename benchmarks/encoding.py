@@ -74,7 +74,7 @@ def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
     from bench.method import Context
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
-    from methods.pretrained import Pretrained
+    from bench.methods.pretrained import Pretrained
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))

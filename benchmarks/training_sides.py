@@ -289,7 +289,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
     from bench.training.loop import train
-    from methods.simcse import SimCSE
+    from bench.methods.simcse import SimCSE
 
     clock, scoring = Clock(setup.now, setup.device), [False]
 

@@ -50,7 +50,7 @@ def minilm(sentences: list[str]) -> np.ndarray:
     from bench.backbones import load, resolve
     from bench.method import Context
     from bench.run.recipes import merge
-    from methods.pretrained import Pretrained
+    from bench.methods.pretrained import Pretrained
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))

@@ -15,8 +15,8 @@ import numpy as np
 from torch import Tensor
 
 from bench.method import BenchError, Features, Loss, Value
-from methods.cosent import CoSENT, pair_cosines
-from methods.pooling import POOLERS
+from bench.methods.cosent import CoSENT, pair_cosines
+from bench.methods.pooling import POOLERS
 
 CODE = "CLAIF run_training.py"
 

@@ -39,10 +39,10 @@ from bench.method import (
     join,
     rng_for,
 )
-from methods.gather import across_ranks
-from methods.losses import info_nce
-from methods.pooling import Head
-from methods.templates import Template, at_mask, check_text, only, portable_template, wrap
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.pooling import Head
+from bench.methods.templates import Template, at_mask, check_text, only, portable_template, wrap
 
 CODE = "ConPVP's released archive, "
 CHOICES = {

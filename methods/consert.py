@@ -50,9 +50,9 @@ from bench.method import (
     join,
     rng_for,
 )
-from methods.augment import kept, shuffled
-from methods.losses import nt_xent
-from methods.pooling import POOLERS, portable_of
+from bench.methods.augment import kept, shuffled
+from bench.methods.losses import nt_xent
+from bench.methods.pooling import POOLERS, portable_of
 
 VIEWS = ("none", "feature-cutoff", "token-cutoff", "dropout", "shuffle")
 SCRIPT = "ConSERT scripts/unsup-consert-base.sh"

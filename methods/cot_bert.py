@@ -43,10 +43,10 @@ from bench.method import (
     check_positive,
     join,
 )
-from methods.losses import cosine_matrix
-from methods.pooling import Head
-from methods.promptbert import ENDINGS
-from methods.templates import Template, at_mask, empty, gaps, portable_template, wrap
+from bench.methods.losses import cosine_matrix
+from bench.methods.pooling import Head
+from bench.methods.promptbert import ENDINGS
+from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, wrap
 
 CODE = "CoT-BERT code-for-BERT/train.py"
 MEANS = "means{m} , so it can be summarized as{m} ."

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from bench.method import Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join, rng_for
-from methods.losses import info_nce
-from methods.pooling import masked_mean, portable_of
+from bench.methods.losses import info_nce
+from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "text-embed-augm text_embeddings_src/train_stuff.py"
 SHORTEST, LONGEST = 100, 250  # characters of a sentence that counts

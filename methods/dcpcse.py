@@ -34,12 +34,12 @@ from bench.method import (
     Value,
     join,
 )
-from methods.gather import across_ranks
-from methods.losses import info_nce
-from methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
-from methods.pooling import Head
-from methods.prefix import behind_one_draw, check_prompt, prompt_for
-from methods.templates import Template, at_mask, portable_template, wrap
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.pooling import Head
+from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
+from bench.methods.templates import Template, at_mask, portable_template, wrap
 
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
 SHALLOW = {"shallow": True, "learning_rate": Value(1e-3, "DCPCSE appendix A"), "epochs": Value(5, "DCPCSE appendix A")}

@@ -39,10 +39,10 @@ from bench.method import (
     load_backbone,
     read_json,
 )
-from methods.gather import across_ranks
-from methods.losses import focal_info_nce, info_nce
-from methods.masking import mask_tokens, special_positions
-from methods.pooling import portable_of
+from bench.methods.gather import across_ranks
+from bench.methods.losses import focal_info_nce, info_nce
+from bench.methods.masking import mask_tokens, special_positions
+from bench.methods.pooling import portable_of
 
 RUN = "DiffCSE run_diffcse.sh"
 ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repository"

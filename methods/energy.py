@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from bench.method import BenchError, Loss, Recipe
-from methods.losses import energy_hinge
+from bench.methods.losses import energy_hinge
 
 
 def needs_triplets(setting: str) -> tuple[str, ...]:

@@ -22,10 +22,10 @@ import torch
 from torch import Tensor
 
 from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join, rng_for
-from methods.augment import repeat_tokens
-from methods.losses import info_nce
-from methods.momentum import FrozenCopy, Queue
-from methods.pooling import Head, portable_of
+from bench.methods.augment import repeat_tokens
+from bench.methods.losses import info_nce
+from bench.methods.momentum import FrozenCopy, Queue
+from bench.methods.pooling import Head, portable_of
 
 
 class ESimCSE(TorchMethod):

@@ -36,9 +36,9 @@ from bench.method import (
     check_choice,
     rng_for,
 )
-from methods import glow
-from methods.glow import Glow, bits_per_channel
-from methods.pooling import POOLERS, pooled, portable_of
+from bench.methods import glow
+from bench.methods.glow import Glow, bits_per_channel
+from bench.methods.pooling import POOLERS, pooled, portable_of
 
 CONFIG = "BERT-flow flow/config/config_l3_d3_w32.json"
 CODE = "BERT-flow optimization_bert_flow.py"

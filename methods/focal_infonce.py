@@ -19,9 +19,9 @@ from typing import Any
 from torch import Tensor
 
 from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join
-from methods.gather import across_ranks
-from methods.losses import focal_info_nce
-from methods.pooling import Head, portable_of
+from bench.methods.gather import across_ranks
+from bench.methods.losses import focal_info_nce
+from bench.methods.pooling import Head, portable_of
 
 
 class FocalInfoNCE(TorchMethod):

@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 
 from bench.method import BenchError, Method, ModuleFile, Portable, Recipe, Value
-from methods.travels import FOLDER
+from bench.methods.travels import FOLDER
 
 
 class GloveAvg(Method):

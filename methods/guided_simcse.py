@@ -33,10 +33,10 @@ from bench.method import (
     check_positive,
     join,
 )
-from methods.dclr import debiased, instance_weights
-from methods.losses import cosine_matrix
-from methods.pooling import Head, portable_of
-from methods.teachers import Teacher
+from bench.methods.dclr import debiased, instance_weights
+from bench.methods.losses import cosine_matrix
+from bench.methods.pooling import Head, portable_of
+from bench.methods.teachers import Teacher
 
 RUN = "MultiCSR README.md:122"
 GIST = "sentence-transformers GISTEmbedLoss"

@@ -39,8 +39,8 @@ from bench.method import (
     Value,
     check_positive,
 )
-from methods.glove_avg import GloveAvg, read_vectors
-from methods.travels import FOLDER
+from bench.methods.glove_avg import GloveAvg, read_vectors
+from bench.methods.travels import FOLDER
 
 CODE = "InferSent train_nli.py, before commit c752882"
 LABELS = 3

@@ -12,8 +12,8 @@ from pathlib import Path
 from torch import Tensor
 
 from bench.method import Batch, BenchError, Loss, Recipe, Value
-from methods.prefixes import check_prefixes, on_prefixes
-from methods.simcse import SimCSE
+from bench.methods.prefixes import check_prefixes, on_prefixes
+from bench.methods.simcse import SimCSE
 
 CODE = "sentence-transformers matryoshka_nli.py"
 

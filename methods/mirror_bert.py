@@ -36,10 +36,10 @@ from bench.method import (
     rng_for,
     widened,
 )
-from methods.augment import DropHead, mask_span
-from methods.losses import nt_xent
-from methods.pooling import masked_mean, portable_of
-from methods.travels import FOLDER
+from bench.methods.augment import DropHead, mask_span
+from bench.methods.losses import nt_xent
+from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.travels import FOLDER
 
 POOLINGS = ("mean-padded", "mean", "cls")
 

@@ -42,9 +42,9 @@ from bench.method import (
     join,
     rng_for,
 )
-from methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
-from methods.pooling import Head, portable_of
-from methods.rankcse import others
+from bench.methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
+from bench.methods.pooling import Head, portable_of
+from bench.methods.rankcse import others
 
 RUN = "PeerCL run_unsup_pcl.sh"
 

@@ -29,7 +29,7 @@ from bench.method import (
     check_choice,
     prompted,
 )
-from methods.pooling import POOLERS, masked_mean, portable_of
+from bench.methods.pooling import POOLERS, masked_mean, portable_of
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

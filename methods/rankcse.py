@@ -37,9 +37,9 @@ from bench.method import (
     check_positive,
     join,
 )
-from methods.losses import cosine_matrix
-from methods.pooling import Head, portable_of
-from methods.teachers import Teacher, judged
+from bench.methods.losses import cosine_matrix
+from bench.methods.pooling import Head, portable_of
+from bench.methods.teachers import Teacher, judged
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
 NO_MIDDLE = 1e-7  # what the community code's clamp makes of the logarithm of the middle distribution

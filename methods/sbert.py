@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw, join
-from methods.pooling import masked_mean, portable_of
+from bench.methods.pooling import masked_mean, portable_of
 
 LABELS = 3
 CODE = "sentence-transformers examples/training/nli/training_nli.py"

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw
-from methods.losses import cosine_matrix
-from methods.momentum import FrozenCopy
-from methods.pooling import masked_mean, portable_of
+from bench.methods.losses import cosine_matrix
+from bench.methods.momentum import FrozenCopy
+from bench.methods.pooling import masked_mean, portable_of
 
 
 def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Tensor:

@@ -37,10 +37,10 @@ from bench.method import (
     check_positive,
     join,
 )
-from methods.gather import across_ranks
-from methods.losses import info_nce
-from methods.pooling import Head
-from methods.templates import Template, at_mask, blank_before, check_text, portable_template, wrap
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.pooling import Head
+from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, wrap
 
 CODE = "SNCSE repository, "
 

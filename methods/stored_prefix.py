@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from bench.method import Backbone, BenchError, Features, Ids, Portable, Recipe, TorchMethod, Value, check_choice
-from methods.pooling import Head
-from methods.prefix import check_prompt, prompt_for
+from bench.methods.pooling import Head
+from bench.methods.prefix import check_prompt, prompt_for
 
 PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import Backbone, BenchError, Features, load_backbone
-from methods.losses import cosine_matrix
-from methods.momentum import FrozenCopy
+from bench.methods.losses import cosine_matrix
+from bench.methods.momentum import FrozenCopy
 
 
 class Teacher(nn.Module):

@@ -25,8 +25,8 @@ import torch
 from torch import Tensor, nn
 
 from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, constant, pad
-from methods.pooling import Head
-from methods.travels import FOLDER
+from bench.methods.pooling import Head
+from bench.methods.travels import FOLDER
 
 SENTENCE, MASK, SLOT = "{s}", "{m}", "{p}"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import Tensor
 
 from bench.method import Backbone, BenchError, Features, Portable, Recipe, Value
-from methods.pretrained import Pretrained
+from bench.methods.pretrained import Pretrained
 
 
 class Truncated(Pretrained):

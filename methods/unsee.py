@@ -34,8 +34,8 @@ from bench.method import (
     check_choice,
     join,
 )
-from methods.momentum import FrozenCopy
-from methods.pooling import masked_mean, portable_of
+from bench.methods.momentum import FrozenCopy
+from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "UNSEE train.py"
 LOSSES = ("vicreg", "barlow")

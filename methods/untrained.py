@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from bench.method import Features, Portable, TorchMethod
-from methods.pooling import POOLERS, portable_of
+from bench.methods.pooling import POOLERS, portable_of
 
 
 class Untrained(TorchMethod):

@@ -35,7 +35,7 @@ from bench.method import (
     Value,
     check_choice,
 )
-from methods.pooling import POOLERS, pooled, portable_of
+from bench.methods.pooling import POOLERS, pooled, portable_of
 
 CHUNK, BATCH = 4096, 64  # rows that are sorted by length together; rows of one pass through the encoder
 

@@ -17,7 +17,7 @@ PRELOADED = [
     "bench.run.execute",
     "bench.training",
     "bench.score.suites.sts",
-    "methods.simcse",
+    "bench.methods.simcse",
     "transformers",
 ]
 

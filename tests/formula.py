@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bench.method import Features
-from methods.templates import Template, at_mask
+from bench.methods.templates import Template, at_mask
 
 
 class Formula:

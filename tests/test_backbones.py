@@ -246,7 +246,7 @@ def run(tiny: str, tmp_path: Path) -> Path:
     """The folder of a finished run that fine-tuned the tiny backbone."""
     from models import built
 
-    from methods.simcse import SimCSE
+    from bench.methods.simcse import SimCSE
 
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
     with torch.no_grad():

@@ -17,7 +17,7 @@ from bench.conformance.methods import SENTENCES, check
 from bench.method import Batch, Features, Loss, Method, TorchMethod
 from bench.run.plugins import Plugin, discover, from_file
 from bench.run.recipes import variants_of
-from methods.simcse import SimCSE
+from bench.methods.simcse import SimCSE
 
 ENCODING = [
     "encode gives (n, dim) float32",

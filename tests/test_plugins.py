@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import methods
+from bench import methods
 from bench.base.errors import BenchError
 from bench.method import Method
 from bench.run.plugins import BUILT_IN, discover, from_file, source_hash
@@ -43,7 +43,7 @@ def test_the_packages_own_methods_are_found_as_any_others_would_be() -> None:
     found = registry["simcse"]
     assert found.package == "sentence-bench" and found.version and len(found.sha256) == 64
     assert (found.folder / "recipes" / "simcse.toml").is_file()
-    assert found.module.__name__ == "methods.simcse"
+    assert found.module.__name__ == "bench.methods.simcse"
 
 
 def test_a_file_adds_a_method(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_pac
 from bench.runs.record import Score, read_record
 from bench.runs.store import read_curve
 from bench.verify import check_manifest
-from methods import glove_avg
+from bench.methods import glove_avg
 
 HANGS = 10  # seconds of one file
 MEMORY = 400  # megabytes that all of it may take above what was there

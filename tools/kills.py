@@ -46,7 +46,7 @@ PRELOADED = [
     "bench.run.execute",
     "bench.training",
     "bench.score.suites.sts",
-    "methods.simcse",
+    "bench.methods.simcse",
     "transformers",
     "bench.cli.publish",
     "bench.publish.build",

@@ -60,7 +60,11 @@ def place_of_code(written: Any) -> str:
 def _is_plugin(file: str, module: str) -> bool:
     """Neither this package nor a library: a file of the user, or of an installed package that registers plugins."""
     package = module.partition(".")[0]
-    if package == "bench" or file.startswith("<"):
+    if file.startswith("<"):
+        return False
+    if module.startswith("bench.methods."):
+        return True
+    if package == "bench":
         return False
     library = file.startswith(STANDARD_LIBRARY) or not {
         "site-packages",

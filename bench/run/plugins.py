@@ -170,7 +170,7 @@ def source_hash(cls: type[Method]) -> str:
     If ``same_numbers.toml`` next to the module says that this code computes the same as earlier code, the sha256 of the earlier code.
     """
     module = sys.modules[cls.__module__]
-    package, modules = cls.__module__.partition(".")[0] + ".", {module.__name__}
+    package, modules = _package(cls.__module__) + ".", {module.__name__}
     for value in vars(module).values():
         origin = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
         if isinstance(origin, str) and origin.startswith(package):
@@ -182,3 +182,9 @@ def source_hash(cls: type[Method]) -> str:
     table = Path(getattr(module, "__file__", None) or ".").parent / "same_numbers.toml"
     earlier = tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
     return str(earlier.get(digest.hexdigest(), digest.hexdigest()))
+
+
+def _package(module: str) -> str:
+    """The package whose modules a method's code may consist of. That of a built-in method is ``bench.methods``, never ``bench``."""
+    built_in = "bench.methods"
+    return built_in if module.startswith(built_in + ".") else module.partition(".")[0]

@@ -22,7 +22,7 @@ from script import Script
 from table import Arrays, print_cases
 from torch import Tensor, nn
 
-from methods.dclr import DCLR
+from bench.methods.dclr import DCLR
 
 N, HIDDEN, STEPS, SEED = 12, 16, 4, 7
 CASES = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from cases import Case, Embedding, Repository
 from parity import run
 
-from methods.focal_infonce import FocalInfoNCE
+from bench.methods.focal_infonce import FocalInfoNCE
 
 REPOSITORY = Repository(
     "Focal-InfoNCE", "focalNCE", (("encoder.", "FAMILY."), ("head.dense.", "mlp.key_layer."))

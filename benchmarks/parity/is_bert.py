@@ -21,8 +21,8 @@ import torch
 from table import Arrays, print_cases
 from torch import Tensor, nn
 
-from methods.is_bert import WIDTHS, ISBert, jensen_shannon
-from methods.pooling import masked_mean
+from bench.methods.is_bert import WIDTHS, ISBert, jensen_shannon
+from bench.methods.pooling import masked_mean
 
 HIDDEN, CHANNELS = 24, 10
 CASES = (("sentences of one length", [7, 7, 7, 7]), ("of several lengths", [9, 4, 1, 6, 2]))

@@ -21,7 +21,7 @@ from bench.method import Batch, Context, Recipe, TorchMethod, Value
 from bench.method.ranks import Ranks
 from bench.run.recipes import merge
 from bench.training.gradient import backward
-from methods import masking
+from bench.methods import masking
 
 RECIPE: dict[str, Any] = {
     "learning_rate": 1e-3,

@@ -12,8 +12,8 @@ from typing import Any
 from cases import Case, Embedding, Repository
 from parity import run
 
-from methods.dcpcse import DCPCSE
-from methods.promcse import PromCSE
+from bench.methods.dcpcse import DCPCSE
+from bench.methods.promcse import PromCSE
 
 REPOSITORY = Repository(
     "PromCSE",

@@ -15,7 +15,7 @@ from cases import Case, Embedding, Repository, scored
 from parity import run
 
 from bench.method import TorchMethod
-from methods.promptbert import PromptBERT
+from bench.methods.promptbert import PromptBERT
 
 REPOSITORY = Repository("Prompt-BERT", "prompt_bert", (("encoder.", "FAMILY."), ("head.", "mlp.")))
 TEXTS = {

@@ -15,8 +15,8 @@ from cases import Case, Embedding, Repository
 from parity import run
 
 from bench.method import TorchMethod
-from methods.pooling import POOLERS
-from methods.simcse import SimCSE
+from bench.methods.pooling import POOLERS
+from bench.methods.simcse import SimCSE
 
 REPOSITORY = Repository(
     "SimCSE",

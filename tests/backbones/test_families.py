@@ -80,7 +80,7 @@ def test_what_is_said_of_a_familys_positions(name: str, models: Models) -> None:
 @EVERY
 def test_a_prefix_is_taken_where_it_is_said_to_be(name: str, models: Models) -> None:
     """A prefix changes the states; one whose keys no query likes leaves them as they are behind positions of their own."""
-    from methods.prefix import prompt_for, states_behind_prefix
+    from bench.methods.prefix import prompt_for, states_behind_prefix
 
     backbone = load(resolve(models(name)))
     if not FAMILIES[backbone.family].prefix:

@@ -12,7 +12,7 @@ import pytest
 from commands import argv
 
 import bench as package
-import methods
+from bench import methods
 from bench.cli import VERBS, main
 
 COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")

@@ -26,7 +26,7 @@ SOON = 60  # seconds in which everything has ended; torch's own timeouts are min
 
 FAILS = '''"""SimCSE that fails."""
 import os
-from methods.simcse import SimCSE
+from bench.methods.simcse import SimCSE
 
 class Fails(SimCSE):
     name = "fails"

@@ -18,7 +18,7 @@ from commands import argv, bench, error_line, the_run, tree
 
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
-from methods.simcse import SimCSE
+from bench.methods.simcse import SimCSE
 
 
 @pytest.mark.slow

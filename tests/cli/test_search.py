@@ -27,7 +27,7 @@ PEAK = 2e-4
 MADE = '''"""Made: the dev score is 80 less ten points for each power of ten from the best rate; it grows over the steps."""
 import math
 import time
-from methods.simcse import SimCSE
+from bench.methods.simcse import SimCSE
 
 class {cls}(SimCSE):
     name = "{name}"

@@ -30,7 +30,7 @@ def plan(tiny: str, texts: Path) -> tuple[str, ...]:
 
 SLOW = """\
 import os, time
-from methods.simcse import SimCSE
+from bench.methods.simcse import SimCSE
 
 
 class Slow(SimCSE):

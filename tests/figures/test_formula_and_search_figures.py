@@ -18,7 +18,7 @@ from bench.show.figures import (
     rescaling,
     write_figures,
 )
-from methods.losses import focal_logits
+from bench.methods.losses import focal_logits
 
 SCORES: dict[str, list[float | None]] = {
     "simcse": [60.0, 61.0, 64.0, 62.0],

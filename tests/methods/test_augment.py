@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from methods.augment import (
+from bench.methods.augment import (
     DropHead,
     cropped,
     inside_words,

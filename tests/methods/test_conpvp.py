@@ -16,8 +16,8 @@ from models import built, sentences
 from torch import Tensor, nn
 
 from bench.method import Batch, Features, Recipe, Value
-from methods.conpvp import NEGATIVE, POSITIVE, ConPVP
-from methods.templates import wrap
+from bench.methods.conpvp import NEGATIVE, POSITIVE, ConPVP
+from bench.methods.templates import wrap
 
 
 def conpvp(backbone: str, folder: Path, **values: Any) -> ConPVP:

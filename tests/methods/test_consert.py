@@ -15,7 +15,7 @@ from harness import batch_of, nt_xent, views
 from models import built, sentences
 
 from bench.method import Batch
-from methods.consert import ConSERT
+from bench.methods.consert import ConSERT
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from test_losses import leaves, same
 from test_templates import tokens, vocabulary
 from torch import Tensor
 
-import methods
+from bench import methods
 from bench.run.recipes import read
-from methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
-from methods.templates import Template, empty, wrap
+from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
+from bench.methods.templates import Template, empty, wrap
 
 MEANS = "means {m} , so it can be summarized as {m} ."
 ROBERTA = ("The sentence of ' {s} ' ", "The sentence : ' {s} ' ")

@@ -8,7 +8,7 @@ import torch
 from harness import batch_of, info_nce, rows_of
 from models import built, sentences
 
-from methods.crop_documents import CropDocuments, packs, pair_of
+from bench.methods.crop_documents import CropDocuments, packs, pair_of
 
 
 def document(lengths: list[int]) -> str:

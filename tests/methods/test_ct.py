@@ -13,7 +13,7 @@ from models import built, sentences
 from safetensors.torch import load_file
 
 from bench.method import Batch
-from methods.ct import CT, tension
+from bench.methods.ct import CT, tension
 
 
 @pytest.fixture

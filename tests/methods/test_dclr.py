@@ -18,8 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bench.method import Value
-from methods.dclr import DCLR, debiased, instance_weights, uphill
-from methods.losses import cosine_matrix
+from bench.methods.dclr import DCLR, debiased, instance_weights, uphill
+from bench.methods.losses import cosine_matrix
 
 OTHERS = ~np.eye(8, dtype=bool)
 
@@ -134,7 +134,7 @@ def weights_of(similar: np.ndarray) -> tuple[float, np.ndarray]:
 def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     """What every call of ``uphill`` gives."""
     made: list[Tensor] = []
-    monkeypatch.setattr("methods.dclr.uphill", lambda *a: made.append(uphill(*a)) or made[-1])
+    monkeypatch.setattr("bench.methods.dclr.uphill", lambda *a: made.append(uphill(*a)) or made[-1])
     return made
 
 
@@ -177,7 +177,7 @@ def keeping(folder: str, place: Path, seed: int) -> str:
 def test_faithful_is_the_authors_stack(backbone, tmp_path, monkeypatch, noise, large):
     """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the new head; the teacher judges by
     the head that it keeps. Measured beside their own function, run on the same weights: losses and gradients are 1e-15 apart."""
-    monkeypatch.setattr("methods.dclr.BASE", 16 if large else 768)  # these are 32 wide
+    monkeypatch.setattr("bench.methods.dclr.BASE", 16 if large else 768)  # these are 32 wide
     start, teacher = (keeping(backbone, tmp_path / str(seed), seed) for seed in (1, 2))
     values = {"teacher": teacher, "faithful": True, "dropout": 0.0, "noise_times": 1.5}
     method = dclr(start, tmp_path, **values)

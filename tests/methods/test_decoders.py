@@ -9,7 +9,7 @@ from models import built, sentences
 from tiny_decoders import PROMPTEOL, SIZES, decoder
 
 from bench.method import prompted
-from methods.pretrained import Pretrained
+from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(9, seed=9), "guitar " * 20, "A Man , 42 % ; naïve", "a"]
 

@@ -14,7 +14,7 @@ from models import built
 from torch import Tensor
 
 from bench.method import join
-from methods.diffcse import DiffCSE, detection_loss, read_with
+from bench.methods.diffcse import DiffCSE, detection_loss, read_with
 
 
 def diffcse(backbone: str, tmp_path: Path, **values: Any) -> DiffCSE:

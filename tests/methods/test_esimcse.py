@@ -13,7 +13,7 @@ from harness import EIGHT as TEXTS
 from harness import batch_of, info_nce, rows_of, views
 from models import built
 
-from methods.esimcse import ESimCSE
+from bench.methods.esimcse import ESimCSE
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from bench.method import Context
 from bench.training.loop import train
-from methods.flow import Flow
+from bench.methods.flow import Flow
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from methods.gather import across_ranks
-from methods.losses import energy_hinge, info_nce
+from bench.methods.gather import across_ranks
+from bench.methods.losses import energy_hinge, info_nce
 
 
 def with_hinge(views: list[Tensor]) -> Tensor:
@@ -32,7 +32,7 @@ def test_the_authors_own_run_over_two_ranks(reference, monkeypatch):
     hinge = contrastive["eh_alone_margin_0.2"]["loss"]
     alone, both = inputs(reference), inputs(reference)
     with_hinge(across_ranks(alone, faithful=True)).backward()
-    monkeypatch.setattr("methods.gather.processes", lambda: 2)
+    monkeypatch.setattr("bench.methods.gather.processes", lambda: 2)
     loss = with_hinge(across_ranks(both, faithful=True))
     loss.backward()
     assert loss.item() == pytest.approx(contrastive["total_promcse_eh"]["loss"], abs=1e-10)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from methods.glow import Glow, bits_per_channel
+from bench.methods.glow import Glow, bits_per_channel
 
 
 def random_glow(channels: int, seed: int = 0, **named: int | str) -> Glow:

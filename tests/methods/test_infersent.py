@@ -16,7 +16,7 @@ from models import WORDS, sentences
 from bench.backbones import Reference
 from bench.method import Batch, Context, Recipe, Value
 from bench.run.recipes import merge
-from methods.infersent import InferSent
+from bench.methods.infersent import InferSent
 
 KNOWN = sorted(set(WORDS))[2:]  # two words have no vector
 

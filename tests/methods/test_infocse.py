@@ -12,9 +12,9 @@ from models import built, sentences
 from test_losses import leaves, same, tensor
 
 from bench.method import Loss
-from methods.infocse import InfoCSE
-from methods.losses import info_nce as contrast_of
-from methods.masking import mean_surprise, places_of, surprise_of_rows, with_mlm
+from bench.methods.infocse import InfoCSE
+from bench.methods.losses import info_nce as contrast_of
+from bench.methods.masking import mean_surprise, places_of, surprise_of_rows, with_mlm
 
 
 def test_the_loss_is_that_of_the_reference(reference_c):
@@ -37,7 +37,7 @@ def every_third(ids: Any, spared: Any, mask_id: int, *_: Any) -> tuple[torch.Ten
 
 def test_masked_words_are_guessed_from_cls_and_shallow_states(backbone, tmp_path, monkeypatch):
     """One sentence at a time: CLS and the first layer's states by transformers, then the new layers, without padding."""
-    monkeypatch.setattr("methods.masking.mask_tokens", every_third)
+    monkeypatch.setattr("bench.methods.masking.mask_tokens", every_third)
     values = {"setting": "unsupervised", "dropout": 0.0, "token_states_from_layer": 1}
     method = built(InfoCSE, backbone, tmp_path, mlm_weight=2.0, **values).double()
     batch = batch_of(method, sentences(5, seed=3, longest=14))

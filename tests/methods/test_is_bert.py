@@ -15,8 +15,8 @@ from harness import EIGHT as TEXTS
 from harness import batch_of
 from models import built
 
-from methods.is_bert import ISBert, jensen_shannon
-from methods.pooling import masked_mean
+from bench.methods.is_bert import ISBert, jensen_shannon
+from bench.methods.pooling import masked_mean
 
 
 @pytest.fixture

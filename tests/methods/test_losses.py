@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
+from bench.methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
 
 
 def tensor(rows) -> torch.Tensor:

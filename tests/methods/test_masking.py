@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from methods.masking import (
+from bench.methods.masking import (
     NOT_CHOSEN,
     mask_tokens,
     mean_surprise,

@@ -14,8 +14,8 @@ from harness import batch_of, nt_xent, rows_of, views
 from models import built
 
 from bench.method import Context
-from methods.augment import mask_span
-from methods.mirror_bert import MirrorBert
+from bench.methods.augment import mask_span
+from bench.methods.mirror_bert import MirrorBert
 
 LONG = [f"{text} while two players read about march prices" for text in TEXTS]
 

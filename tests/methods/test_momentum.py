@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from methods.momentum import FrozenCopy, Queue
+from bench.methods.momentum import FrozenCopy, Queue
 
 
 def test_the_moving_average_is_that_of_the_reference(reference_b: dict[str, Any]) -> None:

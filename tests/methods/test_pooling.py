@@ -7,8 +7,8 @@ import pytest
 import torch
 from models import built, sentences
 
-from methods.pooling import POOLERS, Head
-from methods.untrained import Cls, EmbeddingLastAvg, FirstLastAvg, LastAvg
+from bench.methods.pooling import POOLERS, Head
+from bench.methods.untrained import Cls, EmbeddingLastAvg, FirstLastAvg, LastAvg
 
 AS_PRINTED = {
     "cls": "cls_before_pooler",

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import layer_norm, linear
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from methods.prefix import DeepPrefix, InputPrompt
+from bench.methods.prefix import DeepPrefix, InputPrompt
 
 P, L, A, H = 3, 3, 4, 24
 PAD = {"bert": 0, "roberta": 1}

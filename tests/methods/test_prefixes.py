@@ -14,13 +14,13 @@ from models import built, sentences
 from torch.nn.functional import normalize
 
 from bench.method import BenchError, Loss
-from methods import losses
-from methods.angle import AnglE
-from methods.cosent import CoSENT
-from methods.matryoshka import Matryoshka
-from methods.prefixes import on_prefixes, prefix_sizes
-from methods.simcse import SimCSE
-from methods.truncated import Truncated
+from bench.methods import losses
+from bench.methods.angle import AnglE
+from bench.methods.cosent import CoSENT
+from bench.methods.matryoshka import Matryoshka
+from bench.methods.prefixes import on_prefixes, prefix_sizes
+from bench.methods.simcse import SimCSE
+from bench.methods.truncated import Truncated
 
 TEXTS = [sentences(5, seed=seed, longest=9) for seed in (1, 2, 3)]
 

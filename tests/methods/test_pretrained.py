@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from models import built, sentences
 
-from methods.pretrained import Pretrained
+from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(12, seed=9), "guitar " * 40, "A Man , 42 % ; naïve", ""]
 

@@ -13,7 +13,7 @@ from harness import TEXTS, batch_of, info_nce
 from models import built, sentences
 from torch import Tensor
 
-from methods.promptbert import PromptBERT
+from bench.methods.promptbert import PromptBERT
 
 BERT = ('This sentence of "', '" means[MASK].'), ('This sentence : "', '" means[MASK].')
 ROBERTA = ("This sentence : '", " ' means<mask>."), ("The sentence : '", " ' means<mask>.")

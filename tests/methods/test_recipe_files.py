@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import methods
+from bench import methods
 from bench.method import Method, Value
 from bench.references import meaning, results
 from bench.run.plan import vectors_named
@@ -23,7 +23,7 @@ FOLDER = Path(methods.__file__).parent
 
 def classes() -> dict[str, type[Method]]:
     found = {}
-    for module in pkgutil.iter_modules(methods.__path__, "methods."):
+    for module in pkgutil.iter_modules(methods.__path__, "bench.methods."):
         for _, cls in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if issubclass(cls, Method) and cls.__module__ == module.name and "name" in vars(cls):
                 found[cls.name] = cls

@@ -11,7 +11,7 @@ from harness import batch_of
 from models import built, sentences
 from torch.nn.functional import cross_entropy
 
-from methods.sbert import SBERT, pair_features
+from bench.methods.sbert import SBERT, pair_features
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from harness import EIGHT as TEXTS
 from harness import batch_of
 from models import built
 
-from methods.sg_opt import SGOpt, self_guided
+from bench.methods.sg_opt import SGOpt, self_guided
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from models import built
 from transformers import AutoModelForMaskedLM
 
 from bench.method import Batch, join
-from methods.focal_infonce import FocalInfoNCE
-from methods.masking import mask_tokens
-from methods.simcse import SimCSE
+from bench.methods.focal_infonce import FocalInfoNCE
+from bench.methods.masking import mask_tokens
+from bench.methods.simcse import SimCSE
 
 
 def simcse(folder: str, run: Path, setting: str = "unsupervised", **values: Any) -> SimCSE:

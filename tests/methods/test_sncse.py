@@ -13,8 +13,8 @@ from harness import info_nce as by_loops
 from models import built
 from torch import Tensor
 
-from methods.losses import info_nce
-from methods.sncse import SNCSE, margin_loss, negate
+from bench.methods.losses import info_nce
+from bench.methods.sncse import SNCSE, margin_loss, negate
 
 BERT = ('This sentence : " ', ' " means [MASK] .'), ('This sentence of " ', ' " means [MASK] .')
 

@@ -11,9 +11,9 @@ import torch
 from harness import TEXTS, batch_of, info_nce
 from models import built
 
-from methods import masking, prefix
-from methods.dcpcse import DCPCSE
-from methods.promcse import PromCSE
+from bench.methods import masking, prefix
+from bench.methods.dcpcse import DCPCSE
+from bench.methods.promcse import PromCSE
 
 P, H = 4, 32
 U, S = "unsupervised", "supervised"

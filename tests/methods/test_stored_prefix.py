@@ -12,8 +12,8 @@ from released import promcse_checkpoint
 
 from bench.backbones import load, resolve
 from bench.base.errors import NotAModel
-from methods.pretrained import Pretrained
-from methods.stored_prefix import StoredPrefix
+from bench.methods.pretrained import Pretrained
+from bench.methods.stored_prefix import StoredPrefix
 
 P = 5
 TEXTS = sentences(12, seed=2)

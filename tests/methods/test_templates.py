@@ -17,8 +17,8 @@ from torch import Tensor
 
 from bench.backbones import load, resolve
 from bench.method import Backbone, Features
-from methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
-from methods.templates import Template, blank_before, empty, gaps, wrap
+from bench.methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
+from bench.methods.templates import Template, blank_before, empty, gaps, wrap
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'

@@ -15,8 +15,8 @@ from test_losses import same, tensor
 from torch import nn
 
 from bench.method import Batch
-from methods.masking import mean_surprise, places_of, surprise_of_rows
-from methods.tsdae import TSDAE, CrossAttention, without
+from bench.methods.masking import mean_surprise, places_of, surprise_of_rows
+from bench.methods.tsdae import TSDAE, CrossAttention, without
 
 
 def test_the_mean_over_tokens_is_that_of_the_reference(reference_c):

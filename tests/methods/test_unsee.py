@@ -10,8 +10,8 @@ from models import built, sentences
 from test_losses import same, tensor
 from torch import nn
 
-from methods.momentum import FrozenCopy
-from methods.unsee import UNSEE, barlow, vicreg
+from bench.methods.momentum import FrozenCopy
+from bench.methods.unsee import UNSEE, barlow, vicreg
 
 
 def test_vicreg_and_its_gradient_are_those_of_the_authors_code(reference_c):

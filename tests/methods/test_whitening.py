@@ -15,7 +15,7 @@ from models import Columns, built, sentences
 
 from bench.method import BenchError
 from bench.training.loop import train
-from methods.whitening import Moments, Whitening, kernel
+from bench.methods.whitening import Moments, Whitening, kernel
 
 
 def moments_of(rows: np.ndarray, *cuts: int) -> Moments:

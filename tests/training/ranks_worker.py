@@ -158,7 +158,7 @@ def answer(
         one, many = (copy.deepcopy(method, {id(tokenizer): tokenizer}) for _ in range(2))
         columns, rows = columns_of(method, kind, count), np.arange(count)
         one.loss = with_the_same_draws(one.loss)  # type: ignore[method-assign]
-        with mock.patch("methods.gather.processes", lambda: 1):
+        with mock.patch("bench.methods.gather.processes", lambda: 1):
             alone = gradient(one, batch_of(one, columns, rows, count), None)
         found[name] = compared(
             alone, gradient(many, batch_of(many, columns, ranks.part(rows), count), ranks, chunk)
@@ -197,7 +197,7 @@ def everything(backbone: str, ranks: Ranks, folder: Path) -> dict[str, Any]:
 def main() -> None:
     rank, count = map(int, sys.argv[1:3])
     folder, backbone = Path(sys.argv[3]), sys.argv[4]
-    modules = [module for name, module in sys.modules.items() if name.startswith("methods.")]
+    modules = [module for name, module in sys.modules.items() if name.startswith("bench.methods.")]
     for module in (one for one in modules if hasattr(one, "mask_tokens")):
         module.mask_tokens = masked_by_token  # type: ignore[attr-defined]
     torch.set_default_dtype(torch.float64)  # of what a loss draws

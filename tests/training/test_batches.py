@@ -13,10 +13,10 @@ from models import TOY_ROWS, Columns, built, sentences, toy
 
 from bench.method.torch_method import Batch, pad
 from bench.training.gradient import batch_of, batches, lengthen, longest_input, row_order
-from methods.consert import ConSERT
-from methods.promcse import PromCSE
-from methods.promptbert import PromptBERT
-from methods.simcse import SimCSE
+from bench.methods.consert import ConSERT
+from bench.methods.promcse import PromCSE
+from bench.methods.promptbert import PromptBERT
+from bench.methods.simcse import SimCSE
 
 CPU = torch.device("cpu")
 

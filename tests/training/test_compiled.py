@@ -13,7 +13,7 @@ import torch
 from models import Columns, built, sentences
 
 from bench.training.gradient import batch_of, compile_encoder
-from methods.simcse import SimCSE
+from bench.methods.simcse import SimCSE
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from models import Columns, built, sentences
 
 from bench.training.gradient import batch_of
-from methods.promcse import PromCSE
+from bench.methods.promcse import PromCSE
 
 
 @pytest.mark.parametrize(
