@@ -33,12 +33,12 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
 
     @cache
     def method() -> Any:
+        from bench.methods.pretrained import Pretrained
         from encoding import minilm_folder
 
         from bench.backbones import load, quiet, resolve
         from bench.method import Context
         from bench.run.recipes import merge
-        from bench.methods.pretrained import Pretrained
 
         quiet()
         made = Pretrained()

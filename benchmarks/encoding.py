@@ -70,11 +70,12 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
 
 def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
     """The harness's path after loading, step by step as `bench.run.execute` takes it."""
+    from bench.methods.pretrained import Pretrained
+
     from bench.backbones import load, resolve
     from bench.method import Context
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
-    from bench.methods.pretrained import Pretrained
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))

@@ -280,6 +280,7 @@ def senteval(
 def ours(setup: Setup, cut: bool = False) -> Clock:
     """The training of `bench run --method simcse`, and its selection: distinct sentences of STS-B dev. ``cut``: --chunk."""
     import torch
+    from bench.methods.simcse import SimCSE
     from scipy.stats import spearmanr
 
     from bench.backbones import load, resolve
@@ -289,7 +290,6 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
     from bench.training.loop import train
-    from bench.methods.simcse import SimCSE
 
     clock, scoring = Clock(setup.now, setup.device), [False]
 

@@ -45,12 +45,12 @@ def minilm(sentences: list[str]) -> np.ndarray:
     """Vectors of all-MiniLM-L6-v2, encoded as the harness encodes."""
     import tempfile
 
+    from bench.methods.pretrained import Pretrained
     from encoding import minilm_folder
 
     from bench.backbones import load, resolve
     from bench.method import Context
     from bench.run.recipes import merge
-    from bench.methods.pretrained import Pretrained
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))

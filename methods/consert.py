@@ -32,6 +32,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from bench.methods.augment import kept, shuffled
+from bench.methods.losses import nt_xent
+from bench.methods.pooling import POOLERS, portable_of
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -50,9 +53,6 @@ from bench.method import (
     join,
     rng_for,
 )
-from bench.methods.augment import kept, shuffled
-from bench.methods.losses import nt_xent
-from bench.methods.pooling import POOLERS, portable_of
 
 VIEWS = ("none", "feature-cutoff", "token-cutoff", "dropout", "shuffle")
 SCRIPT = "ConSERT scripts/unsup-consert-base.sh"

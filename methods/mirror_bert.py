@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench.methods.augment import DropHead, mask_span
+from bench.methods.losses import nt_xent
+from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.travels import FOLDER
 from torch import Tensor
 
 from bench.method import (
@@ -36,10 +40,6 @@ from bench.method import (
     rng_for,
     widened,
 )
-from bench.methods.augment import DropHead, mask_span
-from bench.methods.losses import nt_xent
-from bench.methods.pooling import masked_mean, portable_of
-from bench.methods.travels import FOLDER
 
 POOLINGS = ("mean-padded", "mean", "cls")
 

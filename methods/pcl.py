@@ -24,6 +24,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from bench.methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
+from bench.methods.pooling import Head, portable_of
+from bench.methods.rankcse import others
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, kl_div
 
@@ -42,9 +45,6 @@ from bench.method import (
     join,
     rng_for,
 )
-from bench.methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
-from bench.methods.pooling import Head, portable_of
-from bench.methods.rankcse import others
 
 RUN = "PeerCL run_unsup_pcl.sh"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from bench.methods.pooling import POOLERS, masked_mean, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -29,7 +30,6 @@ from bench.method import (
     check_choice,
     prompted,
 )
-from bench.methods.pooling import POOLERS, masked_mean, portable_of
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

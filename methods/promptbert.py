@@ -23,6 +23,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.pooling import Head
+from bench.methods.templates import Template, at_mask, blank_before, check_text, empty, gaps, portable_template, wrap
 from torch import Tensor, nn
 
 from bench.method import (
@@ -42,10 +46,6 @@ from bench.method import (
     check_positive,
     join,
 )
-from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
-from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, blank_before, check_text, empty, gaps, portable_template, wrap
 
 CODE = "Prompt-BERT repository, "
 ENDINGS = ".?\"'"  # a sentence that ends in one of these gets no full stop

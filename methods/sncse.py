@@ -20,6 +20,10 @@ from pathlib import Path
 from string import punctuation
 
 import numpy as np
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.pooling import Head
+from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, wrap
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
@@ -37,10 +41,6 @@ from bench.method import (
     check_positive,
     join,
 )
-from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
-from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, wrap
 
 CODE = "SNCSE repository, "
 

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from bench.methods.pooling import Head
+from bench.methods.travels import FOLDER
 from torch import Tensor, nn
 
 from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, constant, pad
-from bench.methods.pooling import Head
-from bench.methods.travels import FOLDER
 
 SENTENCE, MASK, SLOT = "{s}", "{m}", "{p}"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.methods.pretrained import Pretrained
 from torch import Tensor
 
 from bench.method import Backbone, BenchError, Features, Portable, Recipe, Value
-from bench.methods.pretrained import Pretrained
 
 
 class Truncated(Pretrained):

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from bench.methods.pooling import POOLERS, pooled, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -35,7 +36,6 @@ from bench.method import (
     Value,
     check_choice,
 )
-from bench.methods.pooling import POOLERS, pooled, portable_of
 
 CHUNK, BATCH = 4096, 64  # rows that are sorted by length together; rows of one pass through the encoder
 

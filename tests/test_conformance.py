@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
+from bench.methods.simcse import SimCSE
 from torch import Tensor, nn
 
 from bench.conformance import methods as conformance
@@ -17,7 +18,6 @@ from bench.conformance.methods import SENTENCES, check
 from bench.method import Batch, Features, Loss, Method, TorchMethod
 from bench.run.plugins import Plugin, discover, from_file
 from bench.run.recipes import variants_of
-from bench.methods.simcse import SimCSE
 
 ENCODING = [
     "encode gives (n, dim) float32",

@@ -45,6 +45,7 @@ if str(ROOT / "tests") not in sys.path:
     sys.path.insert(0, str(ROOT / "tests"))
 sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
+from bench.methods import glove_avg
 from factories import record
 
 from bench.backbones.folder import _modules, checkpoint_names, read_config, tensor_names
@@ -72,7 +73,6 @@ from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_pac
 from bench.runs.record import Score, read_record
 from bench.runs.store import read_curve
 from bench.verify import check_manifest
-from bench.methods import glove_avg
 
 HANGS = 10  # seconds of one file
 MEMORY = 400  # megabytes that all of it may take above what was there

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
+from bench.methods import masking
 from cases import COLUMNS, Case
 from table import Arrays, tokens
 from tiny import SCORED, SENTENCES
@@ -21,7 +22,6 @@ from bench.method import Batch, Context, Recipe, TorchMethod, Value
 from bench.method.ranks import Ranks
 from bench.run.recipes import merge
 from bench.training.gradient import backward
-from bench.methods import masking
 
 RECIPE: dict[str, Any] = {
     "learning_rate": 1e-3,

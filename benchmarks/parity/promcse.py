@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import Case, Embedding, Repository
-from parity import run
-
 from bench.methods.dcpcse import DCPCSE
 from bench.methods.promcse import PromCSE
+from cases import Case, Embedding, Repository
+from parity import run
 
 REPOSITORY = Repository(
     "PromCSE",

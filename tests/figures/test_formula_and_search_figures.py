@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from bench.methods.losses import focal_logits
 
 from bench.runs.searches import RECIPE, expected_best
 from bench.show.figures import (
@@ -18,7 +19,6 @@ from bench.show.figures import (
     rescaling,
     write_figures,
 )
-from bench.methods.losses import focal_logits
 
 SCORES: dict[str, list[float | None]] = {
     "simcse": [60.0, 61.0, 64.0, 62.0],

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
+from bench.methods.templates import Template, empty, wrap
 from formula import NUMBERED, Formula
 from harness import AWKWARD, batch_of
 from models import built, sentences
@@ -18,8 +20,6 @@ from torch import Tensor
 
 from bench import methods
 from bench.run.recipes import read
-from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
-from bench.methods.templates import Template, empty, wrap
 
 MEANS = "means {m} , so it can be summarized as {m} ."
 ROBERTA = ("The sentence of ' {s} ' ", "The sentence : ' {s} ' ")

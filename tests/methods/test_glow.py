@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
-
 from bench.methods.glow import Glow, bits_per_channel
+from torch import Tensor
 
 
 def random_glow(channels: int, seed: int = 0, **named: int | str) -> Glow:

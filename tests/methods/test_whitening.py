@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from bench.methods.whitening import Moments, Whitening, kernel
 from harness import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from models import Columns, built, sentences
 
 from bench.method import BenchError
 from bench.training.loop import train
-from bench.methods.whitening import Moments, Whitening, kernel
 
 
 def moments_of(rows: np.ndarray, *cuts: int) -> Moments:

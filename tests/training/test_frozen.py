@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench.methods.promcse import PromCSE
 from models import Columns, built, sentences
 
 from bench.training.gradient import batch_of
-from bench.methods.promcse import PromCSE
 
 
 @pytest.mark.parametrize(
