@@ -1,0 +1,85 @@
+"""The code of a method or of a suite as it is on this machine now, by its name: found by reading source files, never by importing."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from bench.base.imported_code import CodeFile, find_installed, hash_file, hash_module
+from bench.base.syntax import parse_source
+
+GROUP = "bench.methods"
+"""The entry points of methods."""
+BUILT_IN = "sentence-bench"
+"""The distribution of this package's methods."""
+LARGEST = 10_000_000
+"""Bytes of a file that is read because a record names it."""
+
+
+def hash_of_method(method: str, package: str | None = None) -> str | None:
+    """The hash of a method's code as it is here now; None if there is no such method, or no source.
+
+    ``package``: what a record says of it, a distribution or the file that ``--plugin`` named. Torch is not imported.
+    """
+    if package is not None and package.endswith(".py"):
+        file = Path(package)
+        try:
+            readable = file.is_file() and file.stat().st_size <= LARGEST
+        except (OSError, ValueError):
+            return None
+        return hash_file(file) if readable else None
+    module = installed_methods().get(method)
+    return None if module is None else _hash_of_module(module)
+
+
+@cache
+def _hash_of_module(module: str) -> str | None:
+    return hash_module(module)
+
+
+@cache
+def installed_methods() -> dict[str, str]:
+    """Name of each installed method -> the module that defines it, as its source says; this package's before all others."""
+    found: dict[str, str] = {}
+    for point in method_points():
+        module = point.module
+        if module in found.values():
+            continue
+        there = find_installed(module)
+        for name in [] if there is None else _names_in(there[0]):
+            found.setdefault(name, module)
+    return found
+
+
+def method_points() -> list[importlib.metadata.EntryPoint]:
+    """The entry points of methods, this package's first: of several methods with one name, the first counts."""
+    return sorted(
+        importlib.metadata.entry_points(group=GROUP),
+        key=lambda point: (distribution_of(point) != BUILT_IN, distribution_of(point)),
+    )
+
+
+def distribution_of(point: importlib.metadata.EntryPoint) -> str:
+    """The name of the distribution that registers an entry point."""
+    return point.dist.name if point.dist else "?"
+
+
+def _names_in(file: CodeFile) -> Iterator[str]:
+    """The values of ``name`` in the classes that a file defines."""
+    tree = parse_source(file.path.read_bytes())
+    for node in [] if tree is None else ast.walk(tree):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for statement in node.body:
+            target: ast.expr | None = None
+            if isinstance(statement, ast.Assign):
+                target = statement.targets[0]
+            elif isinstance(statement, ast.AnnAssign):
+                target = statement.target
+            if isinstance(target, ast.Name) and target.id == "name":
+                value = statement.value  # type: ignore[union-attr]
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield value.value
