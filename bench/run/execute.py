@@ -38,6 +38,7 @@ from bench.base.errors import (
     RunFailed,
 )
 from bench.base.files import folder_sha256
+from bench.base.installed_code import BUILT_IN
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
@@ -79,6 +80,7 @@ from bench.score.suites import (
     Task,
     TaskResult,
     average,
+    built_in_code,
     suite_names,
     suite_plugin,
 )
@@ -261,13 +263,27 @@ def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Does the record have a score of the task under this protocol and on this data and, for a plugin's suite, by this code?"""
-    plugin, about = suite_plugin(task.suite), record.provenance
-    return (
-        record.score(task.suite, task.name, task.protocol, known.form) is not None
-        and about.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
-        and (not plugin or plugin.sha256 == about.execution.suites.get(task.suite, Code()).sha256)
-    )
+    """Does the record have a score of the task under this protocol, on this data and by this code of its suite?
+
+    Records did not always say by which code a suite of this package scored.
+    """
+    about, now = record.provenance, code_of_suite(task.suite)
+    if record.score(task.suite, task.name, task.protocol, known.form) is None:
+        return False
+    if about.data.get(data_key(task.name, known.form, task.suite)) != known.sha256:
+        return False
+    then = about.execution.suites.get(task.suite)
+    if then is None:
+        return suite_plugin(task.suite) is None
+    return then.sha256 == now.sha256
+
+
+def code_of_suite(name: str) -> Code:
+    """The code that scores a suite: of a plugin, or of this package."""
+    plugin = suite_plugin(name)
+    if plugin is not None:
+        return Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
+    return Code(package=BUILT_IN, version=__version__, sha256=built_in_code(name))
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
@@ -608,12 +624,11 @@ def score(
                 data_key(result.task, result.text, result.suite): known.sha256,
             },
         )
-        if (plugin := suite_plugin(result.suite)) is not None:
-            code = Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
-            record = with_execution(
-                record,
-                {"suites": {**record.provenance.execution.suites, result.suite: code}},
-            )
+        scored_by = {
+            **record.provenance.execution.suites,
+            result.suite: code_of_suite(result.suite),
+        }
+        record = with_execution(record, {"suites": scored_by})
         store.write(record)
         if should_stop():
             raise Interrupted(

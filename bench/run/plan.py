@@ -22,6 +22,7 @@ from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, reso
 from bench.backbones.folder import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import file_sha256, write_whole
+from bench.base.same_code import code_of
 from bench.base.user_code import plugin_code
 from bench.data.corpora import (
     KINDS,
@@ -712,7 +713,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
             f"{record.run_id}: {problem}",
             AGAIN_FRESH if trains and record.training is not None else AGAIN,
         )
-    changed = made_by.sha256 not in (None, plugin.sha256)
+    changed = code_of(made_by.sha256) not in (None, code_of(plugin.sha256))
     note = f"the code of {plugin.name} has changed since this run was made; its vectors may differ"
     return TrainedRun(
         record,
