@@ -1,13 +1,14 @@
 """Writes ``methods/same_numbers.toml``: of each module with a method its code's hash today, and those of earlier code with the same numbers.
 
-``python tools/same_numbers.py`` after a change in ``methods/``: the golden losses of each method whose code has changed are computed, and
-the hash before the change is kept as one of equal numbers if they equal those of tests/golden to the last digit. If they do not, nothing
-is written, and the methods are named. Then either the change is mended, or ``--moved MODULE`` says that its numbers are new. A module
-whose method no golden file has needs ``--same MODULE`` or ``--moved MODULE``, by somebody who knows.
+``python tools/same_numbers.py`` after a change in ``methods/``, also after a merge: for each method whose code has changed since the
+last commit of that file, golden losses (tools/golden.py) are computed on this machine with the code of that commit and with today's. If
+they are equal to the last digit, the hash before the change is kept as one of equal numbers. If not, nothing is written, and the methods
+are named. Then either the change is mended, or ``--moved MODULE`` says that its numbers are new. A module whose method has no golden losses
+or scores needs ``--same MODULE`` or ``--moved MODULE``, by somebody who knows.
 
-``python tools/same_numbers.py --records RUNS --at COMMIT [--losses FILE]`` adds the hashes that the records of a folder hold, of runs made
-at that commit: if the losses of FILE, computed with that commit's code (without FILE: its own golden file), equal today's golden file, or
-if the syntax trees are the same.
+``python tools/same_numbers.py --records RUNS --at COMMIT [--losses THEN NOW]`` adds the hashes that the records of a folder hold, of runs
+made at that commit: if the syntax trees are the same, or if the losses of two files are, which the code of that commit and today's gave on
+one machine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import lzma
+import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -23,6 +25,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import golden
 
@@ -37,7 +40,8 @@ HEADER = """\
 # in fingerprints of records, of earlier code that computes the same numbers: golden losses were compared digit by digit. Tables take runs
 # of both for runs of one code.
 """
-Losses = dict[str, list[float]]
+Table = dict[str, dict[str, Any]]
+Numbers = dict[str, Any]
 
 
 def main(words: Sequence[str]) -> int:
@@ -46,7 +50,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--same", action="append", default=[], metavar="MODULE")
     parser.add_argument("--records", type=Path, metavar="RUNS")
     parser.add_argument("--at", metavar="COMMIT")
-    parser.add_argument("--losses", type=Path, metavar="FILE")
+    parser.add_argument("--losses", type=Path, nargs=2, metavar=("THEN", "NOW"))
     chosen = parser.parse_args(words)
     table = read_table()
     if chosen.records is not None:
@@ -61,11 +65,11 @@ def main(words: Sequence[str]) -> int:
     return 1 if problems else 0
 
 
-def read_table() -> dict[str, dict[str, object]]:
+def read_table() -> Table:
     return tomllib.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
 
 
-def write_table(table: dict[str, dict[str, object]]) -> None:
+def write_table(table: Table) -> None:
     """The table as TOML, a module after the other."""
     lines = [HEADER]
     for module in sorted(table):
@@ -100,44 +104,27 @@ def hash_of(module: str, folder: Path) -> str | None:
     return hash_code(start, ImportScope((), None, {"bench.methods": folder}))
 
 
-def golden_losses() -> Losses:
-    return json.loads(golden.held("losses.json"))
-
-
-def bring_up_to_date(
-    table: dict[str, dict[str, object]], moved: Sequence[str], same: Sequence[str]
-) -> list[str]:
+def bring_up_to_date(table: Table, moved: Sequence[str], same: Sequence[str]) -> list[str]:
     """Put today's hashes into the table; returns what forbids it, a line each."""
     now = {module: hash_of(module, ROOT / "methods") for module in modules_with_methods()}
-    known = [module for module in now if module in table]
-    changed = [module for module in known if table[module]["code"] != now[module]]
-    asked = [module for module in changed if module not in (*moved, *same)]
-    names = [name for module in asked for name in methods_of(module)]
-    losses = golden.losses(print, names) if names else {}
-    scores = golden.scores() if set(names) & set(golden.FINISHED) else {}
+    changed = [module for module in now if module in table and table[module]["code"] != now[module]]
     problems = []
-    for module in asked:
-        found = [
-            f"{key}: the losses have moved"
-            for key in differing(losses, golden_losses(), methods_of(module))
-        ]
-        held = json.loads(golden.held("scores.json"))
-        compared = [name for name in methods_of(module) if name in scores]
-        found += [f"{name}: the score has moved" for name in compared if scores[name] != held[name]]
-        if not compared and not keys_of(golden_losses(), methods_of(module)):
-            found = [
-                f"{module}: changed, and no golden file has it: --same {module}, or --moved {module}"
-            ]
-        problems += found
+    asked = [module for module in changed if module not in (*moved, *same)]
+    if asked:
+        names = [name for module in asked for name in methods_of(module)]
+        with tempfile.TemporaryDirectory() as place:
+            before = numbers(tree_at(last_commit(), Path(place)), names)
+        today = numbers(ROOT, names)
+        for module in asked:
+            problems += differences(module, before, today)
     if problems:
         return problems
     for module, code in now.items():
-        before = table.get(module, {"code": code, "earlier": []})
-        earlier = list(before["earlier"])
+        earlier = list(table.get(module, {}).get("earlier", []))
         if module in moved:
             earlier = []
-        elif before["code"] != code:
-            earlier.append(before["code"])
+        elif module in changed:
+            earlier.append(table[module]["code"])
             print(f"{module}: other code, the same numbers")
         table[module] = {"code": code, "earlier": [one for one in earlier if one != code]}
     for module in set(table) - set(now):
@@ -145,66 +132,89 @@ def bring_up_to_date(
     return []
 
 
-def add_records(
-    table: dict[str, dict[str, object]], runs: Path, commit: str, file: Path | None
-) -> list[str]:
+def differences(module: str, before: Numbers, today: Numbers) -> list[str]:
+    """What is not the same in a module's golden numbers, a line each; also that there are none."""
+    keys = keys_of(before, methods_of(module))
+    if not keys:
+        return [
+            f"{module}: changed, and has no golden numbers: --same {module}, or --moved {module}"
+        ]
+    return [f"{key}: other numbers" for key in keys if before[key] != today.get(key)]
+
+
+def numbers(tree: Path, methods: Sequence[str]) -> Numbers:
+    """The golden losses and scores of these methods, computed by the code of a tree: "simcse+mlm, unsupervised" -> losses."""
+    code = (
+        "import json, sys; import bench, golden; names = sys.argv[1:]; "
+        "assert bench.__file__.startswith(str(golden.ROOT)), bench.__file__; "
+        "scores = golden.scores() if {*names} & {*golden.FINISHED} else {}; "
+        "print(json.dumps({**golden.losses(methods=names), **scores}))"
+    )
+    print(f"computing with {tree}: {', '.join(methods)}")
+    path = os.pathsep.join([str(tree), str(tree / "tools")])
+    done = subprocess.run(
+        [sys.executable, "-c", code, *methods],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def last_commit() -> str:
+    """The commit that last changed the table."""
+    return _git("log", "-1", "--format=%H", "--", str(FILE)).decode().strip()
+
+
+def tree_at(commit: str, place: Path, *parts: str) -> Path:
+    """The files of a commit, or these parts of them, in a folder."""
+    wanted = parts or ("bench", "methods", "tools", "tests/golden", "pyproject.toml")
+    with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, *wanted))) as files:
+        files.extractall(place, filter="data")
+    return place
+
+
+def add_records(table: Table, runs: Path, commit: str, files: Sequence[Path] | None) -> list[str]:
     """Add the hashes of the records of one commit; returns those that lack evidence, a line each."""
     recorded: dict[str, set[str]] = {}
     for record in RunsFolder(runs).records()[0]:
         if str(record.provenance.git.commit).startswith(commit):
             module = installed_methods().get(record.method, "").rpartition(".")[2]
             recorded.setdefault(module, set()).add(str(record.provenance.plugin.sha256))
-    if file is None:
-        losses = json.loads(lzma.decompress(_of_commit(commit, "tests/golden/losses.json.xz")))
-    else:
-        losses = json.loads(file.read_text())
-    held, problems = golden_losses(), []
+    then, now = [json.loads(file.read_text()) for file in files] if files else ({}, {})
+    problems = []
     with tempfile.TemporaryDirectory() as place:
-        then = methods_at(commit, Path(place))
+        methods = under_todays_name(tree_at(commit, Path(place), "methods") / "methods")
         for module, hashes in sorted(recorded.items()):
-            keys = keys_of(losses, methods_of(module))
-            equal_losses = bool(keys) and not differing(losses, held, methods_of(module))
-            equal_trees = hash_of(module, then) == table[module]["code"]
+            keys = keys_of(then, methods_of(module))
+            equal_losses = bool(keys) and all(then[key] == now.get(key) for key in keys)
+            equal_trees = hash_of(module, methods) == table[module]["code"]
             if not equal_losses and not equal_trees:
                 problems.append(f"{module}: neither equal losses nor equal syntax trees: left out")
                 continue
             why = "equal syntax trees" if equal_trees else f"{len(keys)} equal curves of losses"
             print(f"{module}: {why}")
-            earlier = {*table[module]["earlier"], *hashes}
-            table[module]["earlier"] = sorted(earlier)
+            table[module]["earlier"] = sorted({*table[module]["earlier"], *hashes})
     return problems
 
 
-def keys_of(losses: Losses, methods: Iterable[str]) -> list[str]:
-    """The keys of golden losses that are of these methods: "promcse+eh, unsupervised"."""
-    wanted = set(methods)
-    return [key for key in losses if key.partition(",")[0].partition("+")[0] in wanted]
-
-
-def differing(some: Losses, others: Losses, methods: Iterable[str]) -> list[str]:
-    """The keys of these methods that both have, with other losses."""
-    return [key for key in keys_of(some, methods) if key in others and some[key] != others[key]]
-
-
-def methods_at(commit: str, place: Path) -> Path:
-    """The folder ``methods/`` as it was at a commit, with the import names of today."""
-    archive = subprocess.run(
-        ["git", "-C", str(ROOT), "archive", commit, "methods"], capture_output=True, check=True
-    ).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(place, filter="data")
-    for path in (place / "methods").rglob("*.py"):
-        text = path.read_text("utf-8")
-        for word in ("from", "import"):
-            text = text.replace(f"{word} methods.", f"{word} bench.methods.")
+def under_todays_name(folder: Path) -> Path:
+    """A copy of ``methods/`` in which modules are imported from ``bench.methods``, as they once were from ``methods``."""
+    for path in folder.rglob("*.py"):
+        text = re.sub(r"\b(from|import) methods\b", r"\1 bench.methods", path.read_text("utf-8"))
         path.write_text(text, "utf-8")
-    return place / "methods"
+    return folder
 
 
-def _of_commit(commit: str, path: str) -> bytes:
-    return subprocess.run(
-        ["git", "-C", str(ROOT), "show", f"{commit}:{path}"], capture_output=True, check=True
-    ).stdout
+def keys_of(some: Numbers, methods: Iterable[str]) -> list[str]:
+    """The keys of golden numbers that are of these methods: "promcse+eh, unsupervised", or "cls"."""
+    wanted = set(methods)
+    return [key for key in some if key.partition(",")[0].partition("+")[0] in wanted]
+
+
+def _git(*words: str) -> bytes:
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, check=True).stdout
 
 
 if __name__ == "__main__":

@@ -319,7 +319,7 @@ def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
     yield from absolute
     for name in names:
         if name.startswith("."):
-            for start in [package, *absolute]:
+            for start in filter(None, [package, *absolute]):
                 yield _absolute(name, start)
 
 

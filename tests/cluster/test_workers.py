@@ -17,7 +17,7 @@ from bench.run import jobs
 from bench.run.config import Plan, RunConfig, Target, read_plan
 from bench.runs import RunsFolder
 
-PLUGIN = "from methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
+PLUGIN = "from bench.methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
 
 
 def lines_of(*arguments: Any) -> list[str]:

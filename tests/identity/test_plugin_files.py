@@ -1,0 +1,124 @@
+"""A plugin file and the files beside it: imported, imported anew when they change, and copied for other machines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from bench.base.errors import BenchError
+from bench.base.imported_code import hash_file
+from bench.base.plugin_files import import_file
+from bench.run.jobs import copy_plugins
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / "mine.py"
+
+
+@pytest.fixture(autouse=True)
+def modules_as_before() -> Iterator[None]:
+    before, path = dict(sys.modules), list(sys.path)
+    yield
+    assert sys.path == path
+    for name in set(sys.modules) - set(before):
+        del sys.modules[name]
+
+
+def test_a_file_beside_a_plugin_is_imported_and_anew_if_it_has_changed(tmp_path: Path) -> None:
+    mine = write(
+        tmp_path,
+        {
+            "mine.py": "from helper_a import VALUE",
+            "helper_a.py": "from deep_a import VALUE",
+            "deep_a.py": "VALUE = 1",
+        },
+    )
+    assert import_file(mine).VALUE == 1
+    (tmp_path / "deep_a.py").write_text("VALUE = 12")
+    assert import_file(mine).VALUE == 12
+
+
+def test_a_file_beside_a_plugin_is_imported_by_a_function_later(tmp_path: Path) -> None:
+    mine = write(
+        tmp_path,
+        {
+            "mine.py": "def value():\n    from later_a import VALUE\n    return VALUE",
+            "later_a.py": "VALUE = 3",
+        },
+    )
+    assert import_file(mine).value() == 3
+
+
+@pytest.mark.parametrize("name", ["same.py", "same/part.py", "same/__init__.py"])
+def test_two_plugins_have_files_of_one_name_beside_them(name: str, tmp_path: Path) -> None:
+    text = "import same.part as same" if "part" in name else "import same"
+    first = write(tmp_path / "one", {"mine.py": text, name: "VALUE = 1"})
+    second = write(tmp_path / "two", {"mine.py": text, name: "VALUE = 2"})
+    assert [import_file(one).same.VALUE for one in (first, second, first)] == [1, 2, 1]
+
+
+def test_a_file_beside_a_plugin_hides_no_library(tmp_path: Path) -> None:
+    mine = write(
+        tmp_path, {"mine.py": "import json, colorsys", "json.py": "x = 1", "colorsys.py": "x = 1"}
+    )
+    module = import_file(mine)
+    assert hasattr(module.json, "loads") and hasattr(module.colorsys, "rgb_to_hsv")
+
+
+def test_a_plugin_in_a_package_imports_relatively(tmp_path: Path) -> None:
+    write(tmp_path, {"pack_a/__init__.py": "", "pack_a/helper.py": "VALUE = 4"})
+    mine = write(
+        tmp_path / "pack_a", {"mine.py": "from .helper import VALUE\nfrom pack_a import helper"}
+    )
+    assert import_file(mine).VALUE == 4
+
+
+def test_a_users_folder_methods_is_theirs(tmp_path: Path) -> None:
+    mine = write(
+        tmp_path, {"mine.py": "from methods.own import VALUE", "methods/own.py": "VALUE = 5"}
+    )
+    assert import_file(mine).VALUE == 5
+
+
+@pytest.mark.parametrize(
+    "beside", [{}, {"methods/own.py": ""}, {"helper_b.py": "from methods.simcse import SimCSE"}]
+)
+def test_the_old_name_of_the_methods_is_one_line_with_the_new_one(
+    beside: dict[str, str], tmp_path: Path
+) -> None:
+    text = "import helper_b" if "helper_b.py" in beside else "\nfrom methods.simcse import SimCSE"
+    mine = write(tmp_path, {"mine.py": text, **beside})
+    with pytest.raises(BenchError) as caught:
+        import_file(mine)
+    place = "helper_b.py:1" if "helper_b.py" in beside else "mine.py:2"
+    assert place in caught.value.message and "imported from bench.methods" in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_an_error_beside_a_plugin_names_its_line(tmp_path: Path) -> None:
+    mine = write(
+        tmp_path, {"mine.py": "import helper_c", "helper_c.py": "x = 1\nraise ValueError('no')"}
+    )
+    with pytest.raises(BenchError, match=r"helper_c\.py:2: ValueError: no"):
+        import_file(mine)
+
+
+def test_copies_for_other_machines_are_whole_and_have_the_same_identity(tmp_path: Path) -> None:
+    write(tmp_path / "here", {"pack_b/__init__.py": "", "pack_b/sub/__init__.py": "", "pack_b/sub/part.py": "VALUE = 6",
+                              "pack_b/recipes/mine.toml": "", "pack_b/unused.py": ""})  # fmt: skip
+    mine = write(tmp_path / "here" / "pack_b", {"mine.py": "from .sub.part import VALUE"})
+    single = write(
+        tmp_path / "here" / "single",
+        {"mine.py": "from helper_d import VALUE", "helper_d.py": "VALUE = 7"},
+    )
+    copies = [Path(copy) for copy in copy_plugins([str(mine), str(single)], tmp_path / "there")]
+    assert [hash_file(copy) for copy in copies] == [hash_file(mine), hash_file(single)]
+    assert [import_file(copy).VALUE for copy in copies] == [6, 7]
+    assert (copies[0].parent / "recipes" / "mine.toml").is_file()
+    assert not list((tmp_path / "there").rglob("unused.py"))
