@@ -72,7 +72,7 @@ from bench.show.figures import missing_library, write_figures
 @option(
     WHAT,
     "--select",
-    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check]",
+    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with the backbone or corpus builtin]",
 )
 @option(
     WHAT,
@@ -138,7 +138,8 @@ def search(
     config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
-    select = select or ("captions dev" if suites == ["check"] else "STS-B dev")
+    built_in = "builtin" in (*config.backbones, config.corpus)
+    select = select or (BUILT_IN_DEV.value if built_in else STSB_DEV)
     fixed = {**config.values, "select_on": select}
     config = replace(
         config,

@@ -98,8 +98,10 @@ from bench.score.suites import (
 
 NOT_TRAINED = "none"
 STSB_DEV = "STS-B dev"
-BUILT_IN_DEV = Value("captions dev", "goes with the backbone or the corpus in the package")
-"""The dev set of a training with the package's own backbone or corpus, in place of STS-B dev. What is scored has no say in it."""
+BUILT_IN_DEV = Value(
+    "captions dev", "with the package's backbone or corpus, or where STS-B is not at hand"
+)
+"""The dev set of such a training, in place of STS-B dev. What is scored has no say in it."""
 SHARED_TEXT = {
     TARGET: "transductive: trained on the text of the sets that are scored",
     STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
@@ -292,6 +294,16 @@ class _Planner:
             else references
         )
 
+    def _lacks_stsb(self) -> bool:
+        """Tell whether STS-B dev is neither on this machine nor to be fetched."""
+        try:
+            dev_task(STSB_DEV, self.data)
+        except NotFetchedYet:
+            return False
+        except DataMissing:
+            return True
+        return False
+
     def _reference(self, name: str) -> Reference:
         return self.ready(resolve(name, allow_pickle=self.config.allow_pickle))
 
@@ -329,7 +341,7 @@ class _Planner:
         asked = "select_on" in overrides or "select_on" in implied
         if setting != NOT_TRAINED and recipe["select_on"] == STSB_DEV and not asked:
             corpus_name = config.corpus or (entry.corpus if entry else None)
-            if "builtin" in (backbone.name, corpus_name):
+            if "builtin" in (backbone.name, corpus_name) or self._lacks_stsb():
                 implied["select_on"] = BUILT_IN_DEV
                 recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
         printed = entry if entry and custom is None and entry.backbone == backbone.model else None
