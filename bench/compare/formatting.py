@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.base.text import lines, plural
-from bench.compare.statistics.table import AVERAGE, DECIMALS, SENDER, Cell, Row, Table
+from bench.compare.statistics.rows import SENDER
+from bench.compare.statistics.table import AVERAGE, DECIMALS, Cell, Row, Table
 from bench.runs import RunRecord
 from bench.runs.searches import TUNED
 

@@ -16,6 +16,7 @@ from bench.base.text import list_names, plural
 from bench.compare.formatting import SEVERAL, protocol_words, row_name, score, setting_words
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
+from bench.compare.statistics.rows import DEV_SET, PRECISION, PROCESSES, SELECT_ON, terms_of
 from bench.compare.statistics.table import (
     AVERAGE,
     BETTER,
@@ -72,6 +73,7 @@ def with_footnotes(
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
+    _leave_out_dev_sets(facts)
     footnotes = list(table.footnotes)
     marks = [list(row.footnotes) for row in table.rows]
     for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
@@ -110,6 +112,18 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
         ),
         footnotes=tuple(footnotes),
     )
+
+
+def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
+    """Remove the contents of dev sets, unless one name has several: else the name, ``select_on``, says the same."""
+    contents: dict[str, set[str]] = {}
+    for of_run in facts.values():
+        if DEV_SET in of_run:
+            contents.setdefault(of_run.get(SELECT_ON, ""), set()).add(of_run[DEV_SET])
+    if any(len(found) > 1 for found in contents.values()):
+        return
+    for of_run in facts.values():
+        of_run.pop(DEV_SET, None)
 
 
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
@@ -287,7 +301,7 @@ def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     )
 
 
-TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
+TERMS = ("learning_rate", "batch_size", "max_seq_length", SELECT_ON)
 """Recipe values that two methods may have unlike each other without being other methods for it."""
 SEARCHED = "searched"
 """What a footnote calls a value that a search chose."""
@@ -295,6 +309,7 @@ SEARCHED = "searched"
 
 def terms(record: RunRecord) -> dict[str, str]:
     """The training settings of a run besides its method and its corpus: term -> value; empty if nothing was trained.
+    "processes" are those that divide the gradient.
 
     Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is SEARCHED,
     whatever it is: that methods were searched alike is what they share. So is the rate of a recipe that no trial of its search beat.
@@ -308,7 +323,15 @@ def terms(record: RunRecord) -> dict[str, str]:
         for key in TERMS
         if (value := record.recipe.get(key)) is not None and value.value is not None
     }
-    return words | {"steps": f"{done.steps:,}"} if "learning_rate" in record.recipe else words
+    if "learning_rate" in record.recipe:
+        words["steps"] = f"{done.steps:,}"
+    decides = terms_of(record)
+    if PRECISION in decides:
+        words[PRECISION] = decides[PRECISION].shown
+        words[PROCESSES] = decides[PROCESSES].shown if PROCESSES in decides else "1"
+    if DEV_SET in decides:
+        words[DEV_SET] = decides[DEV_SET].shown
+    return words
 
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:
