@@ -32,6 +32,7 @@ from bench.compare.statistics.table import (
     with_baseline,
 )
 from bench.data.overlap import seen_tasks
+from bench.runs.copies import distinct_runs
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import is_tuned, kind_of_values, search_of
@@ -227,9 +228,9 @@ class TableOptions:
 
 
 def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """The tables of these runs. Raises BenchError where the runs have no score, or ``options``
-    refuse them."""
-    by_id = {run.record.run_id: run for run in runs}
+    """The tables of these runs. Raises BenchError where the runs have no score, ``options`` refuse them, or two different runs have one
+    id."""
+    by_id = {run.record.run_id: run for run in distinct_runs(runs)}
     records = {run_id: run.record for run_id, run in by_id.items()}
     rarer = {} if options.together else rarer_budgets(records.values())
     groups: dict[tuple[str, str], list[RunRecord]] = {}

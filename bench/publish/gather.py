@@ -112,9 +112,10 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
             runs.append(Run(record, folder))
             gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
         else:
-            gathered.left_out.append(
-                left_out(folder, f"{record.status}: {record.error or 'it has no scores'}")
-            )
+            why = f"{record.status}: {record.error or 'it has no scores'}"
+            if store.worked_on_by(record.run_id):
+                why = "in work: a process trains or scores it now"
+            gathered.left_out.append(left_out(folder, why))
     return runs
 
 

@@ -38,6 +38,7 @@ from bench.base.errors import (
     RunFailed,
 )
 from bench.base.files import folder_sha256
+from bench.base.text import list_names
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
@@ -106,9 +107,10 @@ def execute(
     """Train and score one planned run; returns its record and whether there was anything to do.
 
     Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its protocol, its data or the checkpoint
-    changed, or if its predictions are no longer as recorded. Raises RunFailed (recorded as "failed"; a run that has scores stays
-    finished if only other tasks could not be scored), Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process
-    can do no other run), or another BenchError if nothing was started.
+    changed, or if its predictions are no longer as recorded. A run that was finished stays finished, with the scores that it had, however
+    this ends. Raises RunFailed (recorded as "failed"; a run that has scores stays finished if only other tasks could not be scored),
+    Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process can do no other run), or another BenchError if
+    nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
@@ -139,15 +141,9 @@ def execute(
                 )
                 store.write(record)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
-            record = score(
-                method,
-                run,
-                store,
-                replace(record, status="interrupted"),
-                tasks,
-                reporter,
-                should_stop,
-            )
+            if record.status != "finished":
+                record = replace(record, status="interrupted")
+            record = score(method, run, store, record, tasks, reporter, should_stop)
             record = replace(record, status="finished", error=None)
             store.write(record)
         (folder / TRACEBACK).unlink(missing_ok=True)
@@ -164,7 +160,10 @@ def job_here() -> dict[str, str | int]:
 
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
-    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed."""
+    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed.
+
+    A run that was finished stays so: the failure is noted beside its scores, and that scoring was stopped is not.
+    """
     status, end = "failed", BenchError("")
     try:
         yield
@@ -187,8 +186,12 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
                 f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",
             )
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
-    with suppress(BenchError):  # a full disk must not hide the error
-        store.write(replace(now, status=status, error=end.message))
+    ended = replace(now, status=status, error=end.message)
+    if now.status == "finished":
+        ended = now if status == "interrupted" else replace(now, error=end.message)
+    if ended != now or now is record:
+        with suppress(BenchError):  # a full disk must not hide the error
+            store.write(ended)
     raise end from None
 
 
@@ -576,49 +579,54 @@ def score(
     reporter: Reporter,
     should_stop: Callable[[], bool],
 ) -> RunRecord:
-    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored."""
+    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored.
+
+    Scores that another code of a plugin's suite gave are replaced together, once all tasks of the suite are scored: a record names one code
+    for a suite, and an average is of one.
+    """
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
-    for known, result in score_tasks(tasks, vectors, RunPlace(run.run_id, key, folder), device):
+    place = RunPlace(run.run_id, key, folder)
+    waiting: dict[str, list[Scored]] = {name: [] for name in renewed_suites(record, tasks)}
+    to_score = Counter(known.suite for known in tasks)
+    for done, (known, result) in enumerate(score_tasks(tasks, vectors, place, device), 1):
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
-        store.write_predictions(
-            run.run_id, result.task, result.text, result.predictions, result.suite
-        )
-        record = replace(
-            record,
-            scores=merge_scores(record.scores, result),
-            cost=replace(
-                before,
-                eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
-                encode_sentences_per_second=round(vectors.encoded / max(vectors.seconds, 1e-9), 1)
-                if vectors.encoded
-                else before.encode_sentences_per_second,
-                peak_memory_bytes=devices.peak_memory_bytes(device),
-                host_memory_bytes=devices.host_memory_bytes(),
-            ),
-        )
-        record = with_provenance(
-            record,
-            data={
-                **record.provenance.data,
-                data_key(result.task, result.text, result.suite): known.sha256,
-            },
-        )
-        if (plugin := suite_plugin(result.suite)) is not None:
-            code = Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
-            record = with_execution(
-                record,
-                {"suites": {**record.provenance.execution.suites, result.suite: code}},
+        ready = [(known, result)]
+        if known.suite in waiting:
+            waiting[known.suite] += ready
+            ready = []
+            if len(waiting[known.suite]) == to_score[known.suite]:
+                ready = waiting.pop(known.suite)
+                record = without_suite(record, known.suite, ready, reporter)
+        for its_data, scored in ready:
+            store.write_predictions(
+                run.run_id, scored.task, scored.text, scored.predictions, scored.suite
             )
-        store.write(record)
+            record = with_score(record, its_data, scored)
+        cost = replace(
+            before,
+            eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
+            peak_memory_bytes=devices.peak_memory_bytes(device),
+            host_memory_bytes=devices.host_memory_bytes(),
+        )
+        if vectors.encoded:
+            speed = vectors.encoded / max(vectors.seconds, 1e-9)
+            cost = replace(cost, encode_sentences_per_second=round(speed, 1))
+        record = replace(record, cost=cost)
+        # the last score is written with the overlap: a run that has every score and is finished is not looked at again
         if should_stop():
+            store.write(record)
             raise Interrupted(
                 f"stopped after scoring {result.task}; the same command goes on from there"
             )
+        if done < len(tasks):
+            store.write(record)
+    for name in waiting:
+        reporter.note(f"the scores of {name} stay those of its earlier code")
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
@@ -637,6 +645,52 @@ def score(
             "; and ".join(error.message for error in failed), failed[0].hint
         )
     return record
+
+
+Scored = tuple[KnownTask, TaskResult]
+"""A task's data, and its result."""
+
+
+def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
+    """The plugins' suites among those of the tasks of which the record has scores that another code gave."""
+    here = {score.suite for score in record.scores}
+    names = []
+    for name in dict.fromkeys(known.suite for known in tasks):
+        plugin = suite_plugin(name)
+        recorded = record.provenance.execution.suites.get(name, Code()).sha256
+        if plugin is not None and name in here and recorded != plugin.sha256:
+            names.append(name)
+    return names
+
+
+def without_suite(
+    record: RunRecord, name: str, scored: Sequence[Scored], reporter: Reporter
+) -> RunRecord:
+    """The record without the scores of a suite whose tasks were ``scored`` again by other code; a note names those that were not."""
+    again = {(result.task, result.protocol, result.text) for _, result in scored}
+    gone = [
+        data_key(score.task, score.text)
+        for score in record.scores
+        if score.suite == name
+        and score.task != AVERAGE
+        and (score.task, score.protocol, score.text) not in again
+    ]
+    if gone:
+        reporter.note(f"scores of the earlier code of {name} were removed: {list_names(gone)}")
+    kept = tuple(score for score in record.scores if score.suite != name)
+    return replace(record, scores=kept)
+
+
+def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRecord:
+    """The record with the score of a task, the hash of its data, and the code of its suite if that is a plugin's."""
+    name = data_key(result.task, result.text, result.suite)
+    record = replace(record, scores=merge_scores(record.scores, result))
+    record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
+    if (plugin := suite_plugin(result.suite)) is None:
+        return record
+    code = Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
+    suites = {**record.provenance.execution.suites, result.suite: code}
+    return with_execution(record, {"suites": suites})
 
 
 def dev_score(dev: KnownTask, method: Method) -> float:
