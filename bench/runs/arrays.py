@@ -18,12 +18,14 @@ import io
 import json
 import math
 import os
+import struct
 import sys
 import zipfile
+import zlib
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -79,22 +81,22 @@ def _unpack(data: bytes, only: Container[str] | None) -> dict[str, np.ndarray]:
     _check_directory(data)
     arrays: dict[str, np.ndarray] = {}
     names: set[str] = set()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = archive.infolist()
-        unpacked = sum(member.file_size for member in members)
-        if len(members) > MOST or unpacked > LARGEST:
-            raise ValueError(f"{len(members)} arrays, {unpacked:,} bytes unpacked: too much")
-        for member in members:
-            name = member.filename.removesuffix(".npy")
-            if name in names:
-                raise ValueError("two arrays have the same name")
-            names.add(name)
-            if member.compress_type not in PLAIN:
-                raise ValueError(f"{member.filename}: neither stored nor deflated")
-            if only is None or name in only:
-                with archive.open(member) as stream:
-                    # never more than it announces: what it unpacks to may be larger
-                    arrays[name] = _array(stream.read(member.file_size), member.filename)
+    members = _list_members(data)
+    unpacked = sum(member.size for member in members)
+    if len(members) > MOST or unpacked > LARGEST:
+        raise ValueError(f"{len(members)} arrays, {unpacked:,} bytes unpacked: too much")
+    for member in members:
+        name = member.file.removesuffix(".npy")
+        if name in names:
+            raise ValueError("two arrays have the same name")
+        names.add(name)
+        if member.compression not in PLAIN:
+            raise ValueError(f"{member.file}: neither stored nor deflated")
+        if only is None or name in only:
+            if name == "prediction":
+                arrays[name] = _array(member)
+            else:  # what comes from the data is the same in every run
+                arrays[name] = _remembered_array(member).copy()
     return arrays
 
 
@@ -106,21 +108,106 @@ def _check_directory(data: bytes) -> None:
         raise ValueError("not an archive of a few arrays")
 
 
-def _array(data: bytes, name: str) -> np.ndarray:
+class Member(NamedTuple):
+    """A file in an archive, still packed."""
+
+    file: str
+    compression: int
+    size: int
+    """Bytes that it says it has when it is unpacked."""
+    crc32: int
+    packed: bytes
+
+
+END_RECORD = struct.Struct("<4s4H2LH")
+"""The end of an archive: signature, two disks, entries on this disk, entries, bytes and place of the list of members, length of a comment."""
+ENTRY = struct.Struct("<4s4B4HL2L5H2L")
+"""A member in that list."""
+LOCAL_HEADER = struct.Struct("<4s2B4HL2L2H")
+"""What stands before a member."""
+
+
+def _list_members(data: bytes) -> list[Member]:
+    """The files in an archive, read as zipfile reads them, at a fifth of its time: a table of thousands of runs opens each of their files.
+
+    Raises ValueError and struct.error for anything but a plain archive without a comment, encryption or sizes of 64 bits.
+    """
+    place = len(data) - END_RECORD.size
+    signature, *_, entries, size, start, comment = END_RECORD.unpack_from(data, place)
+    if signature != b"PK\x05\x06" or comment or start + size != place:
+        raise ValueError("not a plain archive")
+    if entries > MOST:
+        raise ValueError(f"{entries:,} arrays: too much")
+    members = []
+    at = start
+    for _ in range(entries):
+        # the versions (4 bytes), flags, compression, time, date, CRC-32, packed and unpacked bytes, lengths, and where the member stands
+        fields = ENTRY.unpack_from(data, at)
+        flags, compression = fields[5:7]
+        crc32, packed, unpacked = fields[9:12]
+        name_length, more_length, comment_length = fields[12:15]
+        before = fields[18]
+        if fields[0] != b"PK\x01\x02" or flags & ~HARMLESS:
+            raise ValueError("not a plain archive")
+        name = data[at + ENTRY.size : at + ENTRY.size + name_length]
+        at += ENTRY.size + name_length + more_length + comment_length
+        header = LOCAL_HEADER.unpack_from(data, before)
+        first = before + LOCAL_HEADER.size + header[10] + header[11]
+        same_name = data[before + LOCAL_HEADER.size :][: header[10]] == name
+        if header[0] != b"PK\x03\x04" or not same_name or first + packed > start:
+            raise ValueError("a member is not where the archive says")
+        content = data[first : first + packed]
+        members.append(Member(name.decode("utf-8"), compression, unpacked, crc32, content))
+    if at != place:
+        raise ValueError("not a plain archive")
+    return members
+
+
+HARMLESS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 11
+"""Flags of a member that change nothing here: how well it is packed, that its sizes follow it too, that its name is UTF-8."""
+
+
+@functools.lru_cache(maxsize=64)
+def _remembered_array(member: Member) -> np.ndarray:
+    array = _array(member)
+    array.flags.writeable = False
+    return array
+
+
+def _array(member: Member) -> np.ndarray:
     """A member of the file, unpacked. Raises ValueError for anything but a complete array of plain values."""
-    header = io.BytesIO(data)
-    version = np.lib.format.read_magic(header)
-    if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(header)
-    else:  # a name of a type that is not ASCII
-        shape, _, dtype = np.lib.format.read_array_header_2_0(header)
-    if dtype.kind not in "biufU" or dtype.hasobject:
-        raise ValueError(f"{name} holds neither numbers nor text: {str(dtype)[:40]}")
+    data = member.packed
+    if member.compression == zipfile.ZIP_DEFLATED:
+        # never more than it announces: what it unpacks to may be larger
+        data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, member.size + 1)
+    if len(data) != member.size or zlib.crc32(data) != member.crc32:
+        raise ValueError(f"{member.file} is cut short or altered")
+    start = 12 if data[6:7] != b"\x01" else 10
+    start += int.from_bytes(data[8:start], "little")
+    shape, in_columns, dtype = _read_header(data[:start], member.file)
     size = math.prod(shape)
-    if min(shape, default=0) < 0 or size > len(data) or size * dtype.itemsize > len(data):
+    if size > len(data) or size * dtype.itemsize > len(data) - start:
         # rows of text without letters take no bytes
-        raise ValueError(f"{name}: an array of {size:,} values in {len(data):,} bytes")
-    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+        raise ValueError(f"{member.file}: an array of {size:,} values in {len(data):,} bytes")
+    if size == 0 or dtype.itemsize == 0:
+        return np.zeros(shape, dtype)
+    values = np.frombuffer(data, dtype, size, start)
+    return values.reshape(shape, order="F" if in_columns else "C").copy()
+
+
+@functools.lru_cache(maxsize=256)
+def _read_header(data: bytes, file: str) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """(shape, whether values stand column by column, type) in the first bytes of a member. Raises ValueError for other than numbers and text."""
+    header = io.BytesIO(data)
+    if np.lib.format.read_magic(header) == (1, 0):
+        shape, in_columns, dtype = np.lib.format.read_array_header_1_0(header)
+    else:  # a name of a type that is not ASCII
+        shape, in_columns, dtype = np.lib.format.read_array_header_2_0(header)
+    if dtype.kind not in "biufU" or dtype.hasobject:
+        raise ValueError(f"{file} holds neither numbers nor text: {str(dtype)[:40]}")
+    if min(shape, default=0) < 0:
+        raise ValueError(f"{file}: an array of shape {shape}")
+    return shape, in_columns, dtype
 
 
 # --- predictions.parquet of a version ---
