@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,13 +160,9 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     for run in runs:
         arrays = _arrays(run, key, metric)
         first = stored[0] if stored else arrays
-        pair = f"{key.task}: {run.record.run_id} and {runs[0].record.run_id}"
-        for name in ("gold", "fold", "query", *_UNITS):
-            if not _are_equal(arrays.get(name), first.get(name)):
-                of_items = "shared" if name in _UNITS else name
-                raise BenchError(f"{pair} differ in the items' {of_items}")
-        if arrays["prediction"].shape != first["prediction"].shape:
-            raise BenchError(f"{pair} have predictions of different shapes")
+        if problem := _unlike(arrays, first):
+            pair = f"{run.record.run_id} and {runs[0].record.run_id}"
+            raise BenchError(f"{key.task}: {pair} {problem}")
         stored.append(arrays)
     first = stored[0]
     try:
@@ -187,6 +182,16 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
         raise DataDamaged(f"predictions of {runs[0].record.run_id}: {error}") from None
 
 
+def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -> str:
+    """What two runs' arrays do not share although they are of the same items, in words; "" if they do."""
+    for name in ("gold", "fold", "query", *_UNITS):
+        if (name in arrays or name in first) and not _are_equal(arrays.get(name), first.get(name)):
+            return f"differ in the items' {'shared' if name in _UNITS else name}"
+    if arrays["prediction"].shape != first["prediction"].shape:
+        return "have predictions of different shapes"
+    return ""
+
+
 def has_statistics(metric: str) -> bool:
     """Whether cells of this metric have statistics."""
     return metric in METRICS
@@ -201,7 +206,8 @@ def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
         names["query"] = QUERIES.get(key.protocol, "query")
     stored = run.predictions(key, names.values())
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
-    _check(arrays, run.predictions_file(key), metric)
+    if problem := _problem_of(arrays, metric):
+        raise DataDamaged(f"{run.predictions_file(key)}: {problem}")
     wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
     return {
         name: array.astype(wide.get(array.dtype.kind, array.dtype), copy=False)
@@ -224,15 +230,15 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     return np.stack([arrays["image"], other], axis=1)
 
 
-def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
+def _problem_of(arrays: Mapping[str, np.ndarray], metric: str) -> str:
+    """What is wrong with the arrays of a predictions file, in words; "" if nothing is."""
     for name in ("prediction", "gold", *(("query",) if metric == "spearman-bootstrap" else ())):
         if name not in arrays:
-            raise DataDamaged(f"{path}: no {name} for every item")
+            return f"no {name} for every item"
     rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub" and name in ("prediction", "gold"):
-            raise DataDamaged(f"{path}: {name} does not hold numbers")
+            return f"{name} does not hold numbers"
         if array.ndim < 1 or array.shape[0] != rows:
-            raise DataDamaged(
-                f"{path}: {name} has the shape {array.shape} for {max(rows, 0)} items"
-            )
+            return f"{name} has the shape {array.shape} for {max(rows, 0)} items"
+    return ""

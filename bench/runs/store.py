@@ -328,7 +328,7 @@ class Run(NamedTuple):
     def score(self, key: ScoreKey) -> Score:
         """Raises DataMissing if the record has no such score."""
         for score in self.record.scores:
-            if score.key == key:
+            if score.task == key.task and score.key == key:
                 return score
         raise DataMissing(f"{self.record.run_id} has no score of {key.task}")
 

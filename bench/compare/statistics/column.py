@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,9 +70,9 @@ def _of_correlations(
 ) -> tuple[Floats, Floats]:
     """(S,) Spearman's of each row with ``y``, ties by mean ranks, as the correlation of weighted mid-distribution functions, and (S, N) its
     influence function. All rows at once: tables of thousands of runs take most of their time here."""
-    x_ranks, y_ranks = _Ranks(x_SN), _Ranks(np.asarray(y)[None])
-    u_SN, v_N = x_ranks.centred(weight_N), y_ranks.centred(weight_N)[0]
-    squares_y = float(weight_N @ (v_N * v_N))
+    x_ranks, of_y = _Ranks(x_SN), _gold_side(np.asarray(y), weight_N)
+    y_ranks, v_N, squares_y = of_y.ranks, of_y.centred_N, of_y.squares
+    u_SN = x_ranks.centred(weight_N)
     uv_SN, uu_SN = u_SN * v_N, u_SN * u_SN
     product_S, squares_x_S, scale_S = (np.empty((len(u_SN), 1)) for _ in range(3))
     for seed in range(len(u_SN)):
@@ -81,15 +82,41 @@ def _of_correlations(
             raise ValueError(f"{task}: one side is constant: correlation is undefined, not zero")
         squares_x_S[seed], scale_S[seed] = squares_x, (squares_x * squares_y) ** -0.5
     # an item moves each moment by its own part, and by the ranks that it moves of the others
-    weighted_u_SN, weighted_v_N = weight_N * u_SN, weight_N * v_N
+    weighted_u_SN = weight_N * u_SN
     of_product_SN = (
-        uv_SN + x_ranks.above(weighted_v_N) + y_ranks.above(weighted_u_SN) - 3 * product_S
+        uv_SN + x_ranks.above(weight_N * v_N) + y_ranks.above(weighted_u_SN) - 3 * product_S
     )
     of_x_SN = uu_SN + 2 * x_ranks.above(weighted_u_SN) - 3 * squares_x_S
-    of_y_N = v_N * v_N + 2 * y_ranks.above(weighted_v_N)[0] - 3 * squares_y
     value_S = product_S * scale_S
-    moved_SN = of_product_SN * scale_S - value_S / 2 * (of_x_SN / squares_x_S + of_y_N / squares_y)
+    moved_SN = of_product_SN * scale_S - value_S / 2 * (
+        of_x_SN / squares_x_S + of_y.moved_N / squares_y
+    )
     return 100 * np.clip(value_S[:, 0], -1.0, 1.0), 100 * weight_N * moved_SN
+
+
+@dataclass(frozen=True, eq=False)
+class _GoldSide:
+    """What a correlation takes from the gold values: the same for all methods of a task."""
+
+    ranks: _Ranks
+    centred_N: Floats
+    squares: float
+    moved_N: Floats
+    """How far each item moves ``squares``."""
+
+
+def _gold_side(gold_N: NDArray[np.generic], weight_N: Floats) -> _GoldSide:
+    return _remembered_side(gold_N.tobytes(), gold_N.dtype.str, weight_N.tobytes())
+
+
+@lru_cache(maxsize=16)
+def _remembered_side(gold: bytes, dtype: str, weight: bytes) -> _GoldSide:
+    weight_N = np.frombuffer(weight)
+    ranks = _Ranks(np.frombuffer(gold, dtype)[None])
+    v_N = ranks.centred(weight_N)[0]
+    squares = float(weight_N @ (v_N * v_N))
+    moved_N = v_N * v_N + 2 * ranks.above(weight_N * v_N)[0] - 3 * squares
+    return _GoldSide(ranks, v_N, squares, moved_N)
 
 
 class _Ranks:
