@@ -16,7 +16,7 @@ import lzma
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +113,15 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     }
 
 
-def losses(report: Callable[[str], None] = lambda line: None) -> dict[str, list[float]]:
+def losses(
+    report: Callable[[str], None] = lambda line: None, methods: Collection[str] | None = None
+) -> dict[str, list[float]]:
+    """The losses of all methods, or of these."""
     from bench.training import loop
 
     loop.LOG_EVERY = 1  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
-        return {key: value for key, value in _losses(Path(folder), report)}
+        return dict(_losses(Path(folder), report, methods))
 
 
 def trained() -> list[tuple[str, str, str]]:
@@ -136,7 +139,9 @@ def trained() -> list[tuple[str, str, str]]:
     ]
 
 
-def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, list[float]]]:
+def _losses(
+    folder: Path, report: Callable[[str], None], methods: Collection[str] | None
+) -> Iterator[tuple[str, list[float]]]:
     from dataclasses import replace
 
     from bench.base.errors import BenchError
@@ -150,6 +155,8 @@ def _losses(folder: Path, report: Callable[[str], None]) -> Iterator[tuple[str, 
 
     registry, triplets = discover(), _triplets(folder)
     for name, setting, variant in trained():
+        if methods is not None and name not in methods:
+            continue
         key = f"{name}{'+' if variant else ''}{variant}, {setting}"
         values = {**SHORT, **NEEDS.get(name, {})}
         for corpus in ("builtin", str(triplets)):

@@ -74,12 +74,18 @@ def _names_in(file: CodeFile) -> Iterator[str]:
         if not isinstance(node, ast.ClassDef):
             continue
         for statement in node.body:
-            target: ast.expr | None = None
             if isinstance(statement, ast.Assign):
-                target = statement.targets[0]
-            elif isinstance(statement, ast.AnnAssign):
-                target = statement.target
-            if isinstance(target, ast.Name) and target.id == "name":
-                value = statement.value  # type: ignore[union-attr]
-                if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield value.value
+                yield from _values_of_name(statement.targets[0], statement.value)
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                yield from _values_of_name(statement.target, statement.value)
+
+
+def _values_of_name(target: ast.expr, value: ast.expr) -> Iterator[str]:
+    """The text that an assignment gives to ``name``: in ``name = "cls"``, or in ``name, pooler = "cls", "avg"``."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, its_value in zip(target.elts, value.elts, strict=False):
+            yield from _values_of_name(one, its_value)
+        return
+    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    if isinstance(target, ast.Name) and target.id == "name" and is_text:
+        yield value.value  # type: ignore[attr-defined]

@@ -103,11 +103,45 @@ def _with_effect(values: list[Any], with_docstrings: bool) -> list[Any]:
     for value in values:
         alone = value.value if isinstance(value, ast.Expr) else None
         is_text = isinstance(alone, ast.Constant) and isinstance(alone.value, str)
-        if is_text and with_docstrings:
-            kept.append(value)
-        elif not isinstance(value, ast.Pass) and not isinstance(alone, ast.Constant):
-            kept.append(value)
-    return kept
+        if isinstance(value, ast.Pass):
+            continue
+        if isinstance(alone, ast.Constant) and not (is_text and with_docstrings):
+            continue
+        kept.append(value)
+    return _with_sorted_imports(kept)
+
+
+def _with_sorted_imports(values: list[Any]) -> list[Any]:
+    """The list with each run of imports sorted and one name an import, as formatters sort and join them."""
+    if not any(isinstance(value, ast.Import | ast.ImportFrom) for value in values):
+        return values
+    result: list[Any] = []
+    run: list[ast.Import | ast.ImportFrom] = []
+    for value in values:
+        if isinstance(value, ast.Import):
+            run.extend(ast.Import([alias]) for alias in value.names)
+        elif isinstance(value, ast.ImportFrom):
+            run.extend(ast.ImportFrom(value.module, [alias], value.level) for alias in value.names)
+        else:
+            result.extend(_sorted_run(run))
+            result.append(value)
+            run = []
+    return result + _sorted_run(run)
+
+
+def _sorted_run(run: list[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast.ImportFrom]:
+    """Sorted imports; as they are if a star or a name that is imported twice makes their order count."""
+    names = [node.names[0].asname or node.names[0].name for node in run]
+    if "*" in names or len(set(names)) < len(names):
+        return run
+    return sorted(run, key=_import_key)
+
+
+def _import_key(node: ast.Import | ast.ImportFrom) -> tuple[int, str, str, str]:
+    alias = node.names[0]
+    if isinstance(node, ast.Import):
+        return -1, "", alias.name, alias.asname or ""
+    return node.level, node.module or "", alias.name, alias.asname or ""
 
 
 def _joined_parts(values: Iterable[ast.expr]) -> list[ast.expr]:

@@ -1,36 +1,31 @@
-"""Plugins of other people: the import of a file that ``--plugin`` names, and where in it something was raised."""
+"""Where in a plugin's code something was raised: the file and the line that its author looks for."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import importlib.util
 import inspect
-import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from bench.base.errors import (
-    BenchError,
-    PluginFailed,
-    one_line,
-)
+from bench.base.errors import BenchError, PluginFailed, one_line
+from bench.base.imported_code import GROUPS, own_packages
 
-# --- where in a plugin something was raised: the file and the line that its author looks for ---
-
-GROUPS = ("bench.methods", "bench.suites")  # the entry points of plugins
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+OLD_NAME = "methods"
+"""The name under which this package's methods were imported before it was ``bench.methods``."""
 
 
 def located(error: BaseException) -> str:
     """ "dcl.py:37, in loss: IndexError: ...": what was raised, in one line, and where in a plugin's code, if it came through any."""
-    place = place_of(error)
-    return f"{place}: {one_line(error)}" if place else one_line(error)
+    place, reason = place_of(error), one_line(error)
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None and missing.partition(".")[0] == OLD_NAME:
+        reason += "; the methods of bench are imported from bench.methods"
+    return f"{place}: {reason}" if place else reason
 
 
 def place_of(error: BaseException) -> str:
@@ -64,6 +59,8 @@ def _is_plugin(file: str, module: str) -> bool:
         return False
     if module.startswith("bench.methods."):
         return True
+    if _is_built_in_method(file):
+        return package != OLD_NAME  # imported by a name that it refuses
     if package == "bench":
         return False
     library = file.startswith(STANDARD_LIBRARY) or not {
@@ -75,6 +72,12 @@ def _is_plugin(file: str, module: str) -> bool:
         for group in GROUPS
         for point in importlib.metadata.entry_points(group=group)
     }
+
+
+def _is_built_in_method(file: str) -> bool:
+    """Tell whether a file lies in the folder of this package's methods, which may lie among the installed libraries."""
+    folder = own_packages().get("bench.methods")
+    return folder is not None and Path(file).absolute().is_relative_to(folder.absolute())
 
 
 def _short(file: str) -> str:
@@ -94,39 +97,3 @@ def plugin_code(about: str) -> Iterator[None]:
         if not place_of(error):
             raise
         raise PluginFailed(f"{about}: {located(error)}") from error
-
-
-# --- the Python file that a user gives by ``--plugin``: imported under a name of its own ---
-
-
-def check_files(files: Sequence[Path]) -> None:
-    """Raises BenchError where --plugin names no file, or one file twice."""
-    for i, file in enumerate(files):
-        if not file.is_file():
-            raise BenchError(
-                f"--plugin {file}: no such file",
-                "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
-            )
-        if file.resolve() in [other.resolve() for other in files[:i]]:
-            raise BenchError(f"--plugin {file} was given twice", "give each file once")
-
-
-def import_file(file: Path) -> ModuleType:
-    """The module that the file is, run anew. Raises BenchError where it does not import."""
-    check_files([file])
-    name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise BenchError(
-            f"--plugin {file}: not a Python file", "give a file whose name ends in .py"
-        )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # a third party's code may raise anything
-        sys.modules.pop(name, None)
-        raise (PluginFailed if isinstance(error, SystemExit) else BenchError)(
-            f"--plugin {file} does not import: {located(error)}"
-        ) from None
-    return module

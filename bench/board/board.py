@@ -777,14 +777,11 @@ def _values(record: RunRecord) -> list[str]:
     """Recipe values that a command set, or a recipe file: "learning_rate=3e-5"."""
     of_file = record.provenance.execution.recipe_file
     contents = (record.provenance.determines or {}).get("places") or {}
+    # the dev set was once another where only the suite check was scored: the command says which it was
     checked = {score.suite for score in record.scores} == {"check"}
     values = []
     for key, entry in record.recipe.items():
-        if not (
-            entry.source.startswith(SET)
-            or key in of_file
-            or (checked and key == "select_on")  # which the suite check decides otherwise
-        ):
+        if not (entry.source.startswith(SET) or key in of_file or (checked and key == "select_on")):
             continue
         value = entry.value
         if value is not None and contents.get(key) is not None:

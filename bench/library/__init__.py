@@ -34,6 +34,7 @@ from bench.models import (
     find_model,
     plan_model,
 )
+from bench.models.identity import tell_apart
 from bench.run.config import Plan, RunConfig, from_table
 from bench.run.execute import execute
 from bench.run.plan import PlannedRun, find_run
@@ -90,8 +91,8 @@ def evaluate(
     ``plugins``: Python files with suites, or with the method of a run. ``options``: other fields of
     :class:`bench.run.config.RunConfig`: ``text``, ``device``, ``fresh``, ``offline``, ``allow_pickle``.
 
-    The same call again repeats nothing: an object is identified by its weights (a SentenceTransformer) or by its vectors of fixed
-    sentences. Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), missing data.
+    The same call again repeats nothing, unless the object has changed: it is identified by its weights (a SentenceTransformer), or by its
+    vectors of fixed sentences and of some thousand of those that are scored. Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), missing data.
     """
     config, store = _config(options, suites, data, plugins), RunsFolder(_path(runs))
     try:
@@ -121,6 +122,7 @@ def evaluate(
     (run,) = prepare(partial(plan_model, encoder, config), config).runs
     if note := check_model(run):
         run = replace(run, notes=(note, *run.notes))
+    run = tell_apart(run, encoder.store(store), config)
     return _execute([run], encoder.store(store), config, progress)[0]
 
 

@@ -32,9 +32,14 @@ PROBE = (
     "The quick brown fox jumps over the lazy dog .",
     "naïve café, “quoted” – and a dash",
     "a",
+    # longer than 64 tokens, and shorter than any encoder's 128 positions
+    "On the first day the ship left the harbour before dawn, passed the old lighthouse, turned north along the coast and met "
+    "a heavy swell that lasted until the evening, when the wind dropped, the clouds opened, and the crew, who had not slept for "
+    "thirty hours, ate their first warm meal, wrote their letters home, mended two sails, and went below, all but one man, who "
+    "stayed at the wheel and sang.",
     "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
 )
-"""An object that says nothing about itself is identified by its answers to these."""
+"""An object that says nothing about itself is identified by its answers to these; see also :mod:`bench.models.identity`."""
 
 
 def object_plugin(model: Any, name: str) -> Plugin:
@@ -79,10 +84,9 @@ class ObjectModel(ExternalModel):
         if cls.whole:
             revision, by = _content(cls.model), "weights"
         else:
-            first, second = (cls.ask(list(PROBE)) for _ in range(2))
-            revision, by = hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "answers"
-            scale = max(1.0, float(np.abs(first).max()))
-            if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * scale:
+            first, second = cls.ask(list(PROBE)), cls.ask(list(PROBE))
+            revision, by = _hash_answers(first), "answers"
+            if not answers_alike(first, second):
                 revision, by = os.urandom(32).hex(), "nothing: its answers change"
         cls.identity.update(revision=revision, by=by)
         return revision
@@ -129,6 +133,23 @@ class ObjectModel(ExternalModel):
             "identity": self.identity["by"],
             **(_facts_of(self.model) if self.whole else {}),
         }
+
+
+def answers_alike(some: np.ndarray, others: np.ndarray) -> bool:
+    """Tell whether two arrays of vectors, (n, d), differ by no more than rounding: 1e-4 of the largest number."""
+    if some.shape != others.shape:
+        return False
+    largest = max(float(np.abs(some).max(initial=0)), float(np.abs(others).max(initial=0)))
+    return float(np.abs(some - others).max(initial=0)) <= 1e-4 * largest
+
+
+def _hash_answers(vectors_ND: np.ndarray) -> str:
+    """sha256 of vectors to four digits of their largest number, and of that number."""
+    largest = float(np.abs(vectors_ND).max(initial=0)) or 1.0
+    digest = hashlib.sha256(f"{largest:.3e}".encode())
+    # a zero without its sign
+    digest.update((np.round(vectors_ND / np.float32(largest), 4) + 0.0).tobytes())
+    return digest.hexdigest()
 
 
 def _content(model: Any) -> str:

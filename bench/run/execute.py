@@ -38,7 +38,7 @@ from bench.base.errors import (
     RunFailed,
 )
 from bench.base.files import folder_sha256
-from bench.base.text import list_names
+from bench.base.installed_code import BUILT_IN
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
@@ -80,6 +80,7 @@ from bench.score.suites import (
     Task,
     TaskResult,
     average,
+    built_in_code,
     suite_names,
     suite_plugin,
 )
@@ -264,13 +265,34 @@ def is_finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Does the record have a score of the task under this protocol and on this data and, for a plugin's suite, by this code?"""
-    plugin, about = suite_plugin(task.suite), record.provenance
-    return (
-        record.score(task.suite, task.name, task.protocol, known.form) is not None
-        and about.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
-        and (not plugin or plugin.sha256 == about.execution.suites.get(task.suite, Code()).sha256)
-    )
+    """Does the record have a score of the task under this protocol, on this data and by this code of its suite?
+
+    Records did not always say by which code a suite of this package scored.
+    """
+    about, now = record.provenance, code_of_suite(task.suite)
+    if record.score(task.suite, task.name, task.protocol, known.form) is None:
+        return False
+    if about.data.get(data_key(task.name, known.form, task.suite)) != known.sha256:
+        return False
+    codes = about.execution.suites
+    then = codes.get(_score_name(task, known.form), codes.get(task.suite))
+    if then is None:
+        return suite_plugin(task.suite) is None
+    return then.sha256 == now.sha256
+
+
+def _score_name(score: Task | Score | TaskResult, form: str | None) -> str:
+    """A score in ``provenance.execution.suites`` that is of other code than the rest of its suite: "sts STS12 senteval-all/1 raw"."""
+    task = score.name if isinstance(score, Task) else score.task
+    return " ".join([score.suite, task, score.protocol, form or ""]).strip()
+
+
+def code_of_suite(name: str) -> Code:
+    """The code that scores a suite: of a plugin, or of this package."""
+    plugin = suite_plugin(name)
+    if plugin is not None:
+        return Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
+    return Code(package=BUILT_IN, version=__version__, sha256=built_in_code(name))
 
 
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
@@ -581,8 +603,8 @@ def score(
 ) -> RunRecord:
     """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored.
 
-    Scores that another code of a plugin's suite gave are replaced together, once all tasks of the suite are scored: a record names one code
-    for a suite, and an average is of one.
+    Scores that another code of their suite gave are replaced together, once all tasks of the suite are scored, so that an average is of one
+    code.
     """
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
@@ -601,7 +623,7 @@ def score(
             ready = []
             if len(waiting[known.suite]) == to_score[known.suite]:
                 ready = waiting.pop(known.suite)
-                record = without_suite(record, known.suite, ready, reporter)
+                record = with_earlier_code(record, known.suite)
         for its_data, scored in ready:
             store.write_predictions(
                 run.run_id, scored.task, scored.text, scored.predictions, scored.suite
@@ -652,45 +674,36 @@ Scored = tuple[KnownTask, TaskResult]
 
 
 def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
-    """The plugins' suites among those of the tasks of which the record has scores that another code gave."""
+    """The suites among those of the tasks of which the record has scores that another code gave."""
     here = {score.suite for score in record.scores}
     names = []
     for name in dict.fromkeys(known.suite for known in tasks):
-        plugin = suite_plugin(name)
-        recorded = record.provenance.execution.suites.get(name, Code()).sha256
-        if plugin is not None and name in here and recorded != plugin.sha256:
+        then = record.provenance.execution.suites.get(name)
+        if name not in here or (then is None and suite_plugin(name) is None):
+            continue
+        if then is None or then.sha256 != code_of_suite(name).sha256:
             names.append(name)
     return names
 
 
-def without_suite(
-    record: RunRecord, name: str, scored: Sequence[Scored], reporter: Reporter
-) -> RunRecord:
-    """The record without the scores of a suite whose tasks were ``scored`` again by other code; a note names those that were not."""
-    again = {(result.task, result.protocol, result.text) for _, result in scored}
-    gone = [
-        data_key(score.task, score.text)
-        for score in record.scores
-        if score.suite == name
-        and score.task != AVERAGE
-        and (score.task, score.protocol, score.text) not in again
-    ]
-    if gone:
-        reporter.note(f"scores of the earlier code of {name} were removed: {list_names(gone)}")
-    kept = tuple(score for score in record.scores if score.suite != name)
-    return replace(record, scores=kept)
+def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
+    """The record in which each score of a suite names its code, before some of them are replaced by scores of other code."""
+    codes = dict(record.provenance.execution.suites)
+    then = codes.get(name, Code())
+    for score in record.scores:
+        if score.suite == name and score.task != AVERAGE:
+            codes.setdefault(_score_name(score, score.text), then)
+    return with_execution(record, {"suites": codes})
 
 
 def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRecord:
-    """The record with the score of a task, the hash of its data, and the code of its suite if that is a plugin's."""
+    """The record with the score of a task, the hash of its data, and the code of its suite."""
     name = data_key(result.task, result.text, result.suite)
     record = replace(record, scores=merge_scores(record.scores, result))
     record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
-    if (plugin := suite_plugin(result.suite)) is None:
-        return record
-    code = Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
-    suites = {**record.provenance.execution.suites, result.suite: code}
-    return with_execution(record, {"suites": suites})
+    codes = {**record.provenance.execution.suites, result.suite: code_of_suite(result.suite)}
+    codes.pop(_score_name(result, result.text), None)
+    return with_execution(record, {"suites": codes})
 
 
 def dev_score(dev: KnownTask, method: Method) -> float:

@@ -42,6 +42,7 @@ from typing import Any
 from bench.base import PLACE
 from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.files import default_cache, write_or_fail
+from bench.base.imported_code import files_of_plugin, package_of_file
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.base.text import list_names
 from bench.method import SilentReporter
@@ -241,15 +242,32 @@ def _stop_with(parent: int) -> None:
 
 
 def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Copies of plugin files, and of the recipes next to them, below ``folder``: editing one changes no queued run."""
+    """Copies of plugin files, of the files beside them that they import, and of their recipes, below ``folder``: editing one changes no
+    queued run."""
     copies = []
     for number, file in enumerate(map(Path, files)):
-        copy = folder.absolute() / str(number) / file.name
-        write_or_fail(copy, file.read_bytes())
+        container, _ = package_of_file(file)
+        target = folder.absolute() / str(number)
+        for code in files_of_plugin(file):
+            copy = target / code.path.relative_to(container)
+            write_or_fail(copy, code.path.read_bytes())
+            for init in _inits_between(code.path.parent, container):
+                write_or_fail(target / init.relative_to(container), init.read_bytes())
+        copy = target / file.absolute().relative_to(container)
         for recipe in (file.parent / "recipes").glob("*.toml"):
             write_or_fail(copy.parent / "recipes" / recipe.name, recipe.read_bytes())
         copies.append(str(copy))
     return tuple(copies)
+
+
+def _inits_between(folder: Path, container: Path) -> list[Path]:
+    """The ``__init__`` files of a folder and of those above it, below ``container``: without them its modules are of no package."""
+    found = []
+    while folder != container and folder.is_relative_to(container):
+        if (init := folder / "__init__.py").is_file():
+            found.append(init)
+        folder = folder.parent
+    return found
 
 
 # --- Slurm ---

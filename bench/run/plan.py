@@ -22,6 +22,7 @@ from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, reso
 from bench.backbones.folder import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import file_sha256, write_whole
+from bench.base.same_code import code_of
 from bench.base.user_code import plugin_code
 from bench.data.corpora import (
     KINDS,
@@ -96,6 +97,9 @@ from bench.score.suites import (
 )
 
 NOT_TRAINED = "none"
+STSB_DEV = "STS-B dev"
+BUILT_IN_DEV = Value("captions dev", "goes with the backbone or the corpus in the package")
+"""The dev set of a training with the package's own backbone or corpus, in place of STS-B dev. What is scored has no say in it."""
 SHARED_TEXT = {
     TARGET: "transductive: trained on the text of the sets that are scored",
     STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
@@ -316,16 +320,18 @@ class _Planner:
             notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
         if config.setting is None and len(cls.settings) > 1:
             notes.append(f"setting {setting} (no --setting was given)")
-        implied = (
-            {"select_on": Value("captions dev", "only the suite check is scored")}
-            if setting != NOT_TRAINED and config.suites == ("check",)
-            else {}
-        )
+        implied = dict[str, Value]()
         if custom is not None:
             check_values(cls, custom.values, f"--recipe {custom.file}")
-            implied |= custom.values
+            implied.update(custom.values)
             notes += custom.check(config.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
+        asked = "select_on" in overrides or "select_on" in implied
+        if setting != NOT_TRAINED and recipe["select_on"] == STSB_DEV and not asked:
+            corpus_name = config.corpus or (entry.corpus if entry else None)
+            if "builtin" in (backbone.name, corpus_name):
+                implied["select_on"] = BUILT_IN_DEV
+                recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
         printed = entry if entry and custom is None and entry.backbone == backbone.model else None
         notes += [printed.note] if printed and printed.note else []
         recipe, places = self._vectors(cls, recipe, backbone)
@@ -523,7 +529,7 @@ def vectors_named(value: object) -> DataSet | None:
 
 DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "captions dev": ("bench.score.suites.sts", "check_dev_task", ()),
-    "STS-B dev": ("bench.score.suites.sts", "dev_task", ("STS-B",)),
+    STSB_DEV: ("bench.score.suites.sts", "dev_task", ("STS-B",)),
     "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
 }
 """Name in recipes -> module and function that read it from a data folder, and its sets in the manifest."""
@@ -539,7 +545,14 @@ def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
         )
     module, function, sets = DEV_SETS[select_on]
     read_task = getattr(importlib.import_module(module), function)
-    return survey_files(select_on, sets, data, "any", partial(read_task, data))
+    try:
+        return survey_files(select_on, sets, data, "any", partial(read_task, data))
+    except DataMissing as error:
+        raise DataMissing(
+            f"{error.message}; the checkpoint is selected on {select_on}",
+            f"{error.hint}; or --set 'select_on=captions dev', which is in the package, or --set select_on=last",
+            error.name,
+        ) from None
 
 
 COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
@@ -712,7 +725,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
             f"{record.run_id}: {problem}",
             AGAIN_FRESH if trains and record.training is not None else AGAIN,
         )
-    changed = made_by.sha256 not in (None, plugin.sha256)
+    changed = code_of(made_by.sha256) not in (None, code_of(plugin.sha256))
     note = f"the code of {plugin.name} has changed since this run was made; its vectors may differ"
     return TrainedRun(
         record,

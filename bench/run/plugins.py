@@ -8,24 +8,23 @@ not import is named in a warning; the others still work.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import inspect
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from bench.base.errors import BenchError, UnknownName
-from bench.base.user_code import check_files, import_file, located, place_of_code
+from bench.base.imported_code import hash_file, hash_module
+from bench.base.installed_code import distribution_of, method_points
+from bench.base.plugin_files import check_files, import_file
+from bench.base.user_code import located, place_of_code
 from bench.method.contract import SETTINGS, Method
 from bench.runs.record import Code
-
-GROUP = "bench.methods"  # of the entry points
-BUILT_IN = "sentence-bench"  # the distribution of this package's methods
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Plugin:
     cls: type[Method]
     package: str  # the distribution, or the file given with --plugin
     version: str
-    sha256: str  # of the source that defines the method, including the modules of its package that it uses
+    sha256: str  # of its code, see code_hash
 
     @property
     def module(self) -> ModuleType:
@@ -75,18 +74,6 @@ class Registry:
         return self.plugins[method]
 
 
-def entry_points() -> list[importlib.metadata.EntryPoint]:
-    """The entry points of methods, this package's first: of several methods with one name, the first counts."""
-    return sorted(
-        importlib.metadata.entry_points(group=GROUP),
-        key=lambda point: (distribution(point) != BUILT_IN, distribution(point)),
-    )
-
-
-def distribution(point: importlib.metadata.EntryPoint) -> str:
-    return point.dist.name if point.dist else "?"
-
-
 def discover(files: Sequence[Path] = ()) -> Registry:
     """Every method that is installed or in a given file. If a name occurs twice, the first counts, this package's before all others.
 
@@ -95,17 +82,17 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     check_files(files)
     plugins: dict[str, Plugin] = {}
     warnings: list[str] = []
-    for point in entry_points():
+    for point in method_points():
         try:
             methods = _plugins_of(
-                point.load(), distribution(point), point.dist.version if point.dist else ""
+                point.load(), distribution_of(point), point.dist.version if point.dist else ""
             )
             if not methods:
                 raise TypeError("it defines no method")
             _add(plugins, methods)
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
             warnings.append(
-                f"plugin '{point.name}' of {distribution(point)} was left out: "
+                f"plugin '{point.name}' of {distribution_of(point)} was left out: "
                 f"{error.message if isinstance(error, BenchError) else located(error)}"
             )
     for file in files:
@@ -129,7 +116,7 @@ def from_file(file: Path) -> list[Plugin]:
     """The methods that a Python file defines. Raises BenchError if it does not import, or defines neither a method nor a suite."""
     module = import_file(file)
     try:
-        plugins = _plugins_of(module, str(file))
+        plugins = _plugins_of(module, str(file), file=file)
     except (TypeError, ValueError) as error:
         sys.modules.pop(module.__name__, None)
         raise BenchError(f"--plugin {file}: {error}") from None
@@ -141,7 +128,9 @@ def from_file(file: Path) -> list[Plugin]:
     return plugins
 
 
-def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
+def _plugins_of(
+    loaded: Any, package: str, version: str = "", file: Path | None = None
+) -> list[Plugin]:
     """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
     classes: list[Any] = (
         [
@@ -161,30 +150,33 @@ def _plugins_of(loaded: Any, package: str, version: str = "") -> list[Plugin]:
             raise ValueError(
                 f"{place_of_code(cls)}: settings is {cls.settings!r}: write a tuple, and choose from {', '.join(SETTINGS)}"
             )
-    return [Plugin(cls.name, cls, package, version, source_hash(cls)) for cls in methods]
+    return [Plugin(cls.name, cls, package, version, code_hash(cls, file)) for cls in methods]
 
 
-def source_hash(cls: type[Method]) -> str:
-    """sha256 over the method's module and the modules of the same package that it names: what changes when the code does.
+def code_hash(cls: type[Method], file: Path | None = None) -> str:
+    """The hash of a method's code: of its module and of all that this imports within ``bench.base.imported_code``'s reach.
 
-    If ``same_numbers.toml`` next to the module says that this code computes the same as earlier code, the sha256 of the earlier code.
+    ``file``: the plugin file that defines it. An installed module's hash is that of its first look: what was imported stays as it
+    was, whatever is written to its files later.
     """
+    if file is not None:
+        return hash_file(file)
     module = sys.modules[cls.__module__]
-    package, modules = _package(cls.__module__) + ".", {module.__name__}
-    for value in vars(module).values():
-        origin = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-        if isinstance(origin, str) and origin.startswith(package):
-            modules.add(origin)
-    digest = hashlib.sha256()
-    for name in sorted(modules):
-        if file := getattr(sys.modules.get(name), "__file__", None):
-            digest.update(Path(file).read_bytes())
-    table = Path(getattr(module, "__file__", None) or ".").parent / "same_numbers.toml"
-    earlier = tomllib.loads(table.read_text("utf-8")) if table.is_file() else {}
-    return str(earlier.get(digest.hexdigest(), digest.hexdigest()))
+    if module not in _hashes:
+        _hashes[module] = _hash_of_installed(module)
+    return _hashes[module]
 
 
-def _package(module: str) -> str:
-    """The package whose modules a method's code may consist of. That of a built-in method is ``bench.methods``, never ``bench``."""
-    built_in = "bench.methods"
-    return built_in if module.startswith(built_in + ".") else module.partition(".")[0]
+_hashes: WeakKeyDictionary[ModuleType, str] = WeakKeyDictionary()
+
+
+def _hash_of_installed(module: ModuleType) -> str:
+    known = hash_module(module.__name__)
+    if known is not None:
+        return known
+    place = getattr(module, "__file__", None)
+    if place is not None and Path(place).is_file():
+        return hash_file(Path(place))
+    return hashlib.sha256(
+        module.__name__.encode()
+    ).hexdigest()  # made in memory: there is no source

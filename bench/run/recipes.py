@@ -59,6 +59,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
+from bench.base.same_code import code_of
 from bench.method.contract import Method, Recipe, Value, canonical
 
 NO_SOURCE = "no source"  # of a value for which the file names none
@@ -195,7 +196,7 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
             )
         return (
             []
-            if self.search.get("plugin", plugin) == plugin
+            if code_of(self.search.get("plugin", plugin)) == code_of(plugin)
             else [f"the code of {self.method} has changed since {name}"]
         )
 

@@ -200,7 +200,9 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     )
     chunk: Count | None = None  # rows of a batch whose activations were held at once
     compiled: bool | None = None
-    suites: Mapping[str, Code] = {}  # of plugins
+    suites: Mapping[
+        str, Code
+    ] = {}  # suite, or a score of other code than the rest of its suite -> what scored it
     recipe_file: tuple[str, ...] = ()  # keys whose values a file of --recipe gave
     search: Facts = {}  # that found them
     engine: str | None = None

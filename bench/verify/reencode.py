@@ -17,6 +17,7 @@ from bench.base.errors import (
     RunFailed,
     one_line,
 )
+from bench.base.same_code import code_of
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.run.execute import RunVectors, score_tasks
@@ -74,7 +75,7 @@ def encode_again(
         return
     changed = (
         ""
-        if trained.plugin.sha256 == run.record.provenance.plugin.sha256
+        if code_of(trained.plugin.sha256) == code_of(run.record.provenance.plugin.sha256)
         else "; the method's code has changed since"
     )
     for known, result in results.items():

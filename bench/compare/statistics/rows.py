@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from bench.base.installed_code import hash_of_method
+from bench.base.same_code import code_of
 from bench.base.text import list_names
 from bench.runs.record import RunRecord
 
@@ -185,11 +186,12 @@ def _choose_code(runs: Sequence[RunRecord], differs: Differs, notes: list[str]) 
     name = title(runs[0], differs)
     by_code: dict[str | None, list[RunRecord]] = {}
     for run in newest_first:
-        by_code.setdefault(run.provenance.plugin.sha256, []).append(run)
-    shown, how = newest_first[0].provenance.plugin.sha256, "that of the newest date only"
+        by_code.setdefault(code_of(run.provenance.plugin.sha256), []).append(run)
+    shown, how = code_of(newest_first[0].provenance.plugin.sha256), "that of the newest date only"
     if len(by_code) > 1:
+        here = _codes_here(newest_first)
         for code in by_code:
-            if code is not None and code in _codes_here(newest_first):
+            if code in here:
                 shown, how = code, "that which is here only"
                 break
     chosen: dict[int | None, RunRecord] = {}

@@ -27,9 +27,11 @@ from msgspec.structs import replace
 
 from bench.base import __version__
 from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, UnknownName
-from bench.base.files import CacheEntry, file_sha256, is_settled, values_sha256
+from bench.base.files import CacheEntry, is_settled, values_sha256
+from bench.base.imported_code import hash_file, hash_module
+from bench.base.plugin_files import check_files, import_file
 from bench.base.text import average_of, list_names
-from bench.base.user_code import check_files, import_file, located, place_of_code, plugin_code
+from bench.base.user_code import located, place_of_code, plugin_code
 from bench.data.sets import DataFolder, data_set
 from bench.runs.record import AVERAGE, REDUCED, ScoreKey
 from bench.score.metrics.correlation import pearson, spearman
@@ -270,7 +272,7 @@ class SuitePlugin:
     """The distribution, or the file."""
     version: str
     sha256: str
-    """Of the source of its module."""
+    """Of its code and of what that imports (``bench.base.imported_code``)."""
 
 
 _from_files: dict[str, SuitePlugin] = {}
@@ -303,7 +305,10 @@ def _installed(name: str) -> SuitePlugin:
             f"update {package}",
         )
     return SuitePlugin(
-        loaded, package, version, file_sha256(Path(str(sys.modules[point.module].__file__)))
+        loaded,
+        package,
+        version,
+        hash_module(point.module) or hash_file(Path(str(sys.modules[point.module].__file__))),
     )
 
 
@@ -325,7 +330,7 @@ def use_files(files: Sequence[Path]) -> None:
                 f"{file} and {other.package} both define a suite '{defined.name}'",
                 f"rename the suite in {file}",
             )
-        _from_files[defined.name] = SuitePlugin(defined, str(file), "", file_sha256(file))
+        _from_files[defined.name] = SuitePlugin(defined, str(file), "", hash_file(file))
 
 
 def _check_definition(defined: object, whose: str) -> None:
@@ -397,6 +402,13 @@ def suite_plugin(name: str) -> SuitePlugin | None:
     if name in _MODULES:
         return None
     return _from_files.get(name) or (_installed(name) if name in _points() else None)
+
+
+@cache
+def built_in_code(name: str) -> str | None:
+    """The hash of the code of a suite of this package, and of the metrics that it uses; None for any other suite."""
+    place = _MODULES.get(name)
+    return None if place is None else hash_module(place.partition(":")[0])
 
 
 def suite_names() -> list[str]:

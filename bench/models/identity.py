@@ -1,0 +1,86 @@
+"""Whether an object is the encoder that an earlier run scored: its vectors of that run's own sentences are compared.
+
+The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.models.objects`). An encoder that was changed may still
+answer these alike, and other sentences not: one that reads long sentences to their end, say. So before the scores of a run are taken
+again, sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import replace
+
+from bench.method import prompted, task_prompt
+from bench.models.objects import ObjectModel, answers_alike
+from bench.run.config import RunConfig
+from bench.run.execute import VECTORS
+from bench.run.plan import PlannedRun, with_fingerprint
+from bench.runs import RunsFolder
+from bench.score.encoding import VectorStore
+
+LONGEST, SHORTEST, SPREAD = 256, 64, 704
+"""Sentences of a run that are encoded again: so many of the longest, of the shortest, and of all others."""
+
+
+def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> PlannedRun:
+    """The run, or one with another id if the runs that have this id and the next ones were made by objects that answer otherwise.
+
+    Runs of anything but an object that is known by its answers alone are returned as they are. Raises RunLocked if another process
+    works on the run.
+    """
+    cls = run.plugin.cls
+    if not issubclass(cls, ObjectModel) or cls.identity.get("by") != "answers" or config.fresh:
+        return run
+    first = run.backbone.revision
+    number = 1
+    while store.get(run.run_id, run.fingerprint) is not None:
+        with store.lock(run.run_id, config.wait_seconds):
+            alike = _answers_as_stored(cls, run, store)
+        if alike:
+            return run
+        number += 1
+        revision = hashlib.sha256(f"{first} {number}".encode()).hexdigest()
+        run = with_fingerprint(replace(run, backbone=replace(run.backbone, revision=revision)))
+    return run
+
+
+def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolder) -> bool:
+    """Tell whether the object's vectors of sentences that the run has encoded are those that it has stored."""
+    record = store.get(run.run_id, run.fingerprint)
+    compared = False
+    texts_by_prompt: dict[str | None, list[str]] = {}
+    for known in run.task_data:
+        prompt = task_prompt(run.recipe, known.suite, known.name)
+        texts_by_prompt.setdefault(prompt, []).extend(known.task.sentences)
+    for prompt, texts in texts_by_prompt.items():
+        suffix = "" if prompt is None else hashlib.sha256(prompt.encode()).hexdigest()[:8]
+        vectors = VectorStore(store.folder(run.run_id) / VECTORS, run.fingerprint[:16] + suffix)
+        missing = set(vectors.missing(texts))
+        sample = choose_sample([text for text in dict.fromkeys(texts) if text not in missing])
+        if not sample:
+            continue
+        own = run.recipe.get("prompt") if prompt is None else prompt
+        now = cls.ask(prompted(own, sample), has_prompt=own is not None)
+        if not answers_alike(vectors(sample), now):
+            return False
+        compared = True
+    scored = {score.task for score in record.scores} if record is not None else set()
+    if not compared and scored.intersection(known.name for known in run.task_data):
+        warnings.warn(
+            f"{run.run_id}: its vectors were deleted, so nothing shows whether {run.backbone.name} is still "
+            "the encoder that was scored; fresh=True scores it again",
+            stacklevel=4,
+        )
+    return True
+
+
+def choose_sample(texts: list[str]) -> list[str]:
+    """The longest and the shortest of the texts, and others evenly from the rest; all of them if they are few. Always the same ones."""
+    ordered = sorted(texts, key=lambda text: (len(text), text))
+    if len(ordered) <= LONGEST + SHORTEST + SPREAD:
+        return ordered
+    middle = ordered[SHORTEST:-LONGEST]
+    # by hash: neighbours in length are often neighbours in meaning
+    middle.sort(key=lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return [*ordered[:SHORTEST], *middle[:SPREAD], *ordered[-LONGEST:]]
