@@ -34,7 +34,7 @@ from bench.compare.statistics.table import (
 from bench.data.overlap import seen_tasks
 from bench.runs.copies import distinct_runs
 from bench.runs.predictions import Run
-from bench.runs.record import RunRecord, dev_words
+from bench.runs.record import RunRecord, Score, dev_words, name_in_suites
 from bench.runs.searches import is_tuned, kind_of_values, search_of
 from bench.runs.store import data_key
 
@@ -159,6 +159,8 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     for one in record.scores:
         if (one.suite, one.protocol) != (table.suite, table.protocol) or one.task == AVERAGE:
             continue
+        if code := _code_of(one, record):
+            facts[f"code of {one.task}"] = code[:8]
         if table.text and one.text and (one.text == table.text or one.text.startswith("other-")):
             facts[f"text of {one.task}"] = one.text
         sha256 = data.get(data_key(one.task, one.text, table.suite))
@@ -169,6 +171,13 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     if name := search_of(record).get("name"):
         facts["search"] = str(name)
     return facts | terms(record)
+
+
+def _code_of(score: Score, record: RunRecord) -> str | None:
+    """The hash of the code that scored a task; None if it was not recorded."""
+    codes = record.provenance.execution.suites
+    code = codes.get(name_in_suites(*score.key), codes.get(score.suite))
+    return None if code is None else code.sha256
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:

@@ -63,6 +63,7 @@ from bench.runs.record import (
     Score,
     Training,
     dev_test_pairs,
+    name_in_suites,
 )
 from bench.runs.store import (
     CHECKPOINT,
@@ -275,16 +276,12 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
     if about.data.get(data_key(task.name, known.form, task.suite)) != known.sha256:
         return False
     codes = about.execution.suites
-    then = codes.get(_score_name(task, known.form), codes.get(task.suite))
+    then = codes.get(
+        name_in_suites(task.suite, task.name, task.protocol, known.form), codes.get(task.suite)
+    )
     if then is None:
         return suite_plugin(task.suite) is None
     return then.sha256 == now.sha256
-
-
-def _score_name(score: Task | Score | TaskResult, form: str | None) -> str:
-    """A score in ``provenance.execution.suites`` that is of other code than the rest of its suite: "sts STS12 senteval-all/1 raw"."""
-    task = score.name if isinstance(score, Task) else score.task
-    return " ".join([score.suite, task, score.protocol, form or ""]).strip()
 
 
 def code_of_suite(name: str) -> Code:
@@ -692,7 +689,7 @@ def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
     then = codes.get(name, Code())
     for score in record.scores:
         if score.suite == name and score.task != AVERAGE:
-            codes.setdefault(_score_name(score, score.text), then)
+            codes.setdefault(name_in_suites(*score.key), then)
     return with_execution(record, {"suites": codes})
 
 
@@ -702,7 +699,7 @@ def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRe
     record = replace(record, scores=merge_scores(record.scores, result))
     record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
     codes = {**record.provenance.execution.suites, result.suite: code_of_suite(result.suite)}
-    codes.pop(_score_name(result, result.text), None)
+    codes.pop(name_in_suites(result.suite, result.task, result.protocol, result.text), None)
     return with_execution(record, {"suites": codes})
 
 

@@ -6,11 +6,11 @@ other numbers under the same id.
 
 from __future__ import annotations
 
-import filecmp
 import os
 from collections.abc import Iterable
 
 from bench.base.errors import BenchError
+from bench.base.reading import PREDICTIONS_BYTES, read_plain_file
 from bench.runs.arrays import has_predictions
 from bench.runs.record import AVERAGE
 from bench.runs.store import Run
@@ -59,8 +59,9 @@ def _difference(first: Run, second: Run) -> str:
             continue
         files = first.predictions_file(score.key), second.predictions_file(score.key)
         try:
-            if all(map(os.path.isfile, files)) and not filecmp.cmp(*files, shallow=False):
-                return f"whose predictions of {score.task} differ"
-        except OSError:  # what cannot be read is told of when it is needed
+            one, other = (read_plain_file(file, PREDICTIONS_BYTES) for file in files)
+        except OSError:  # one may lack it; what cannot be read is told of when it is needed
             continue
+        if one != other:
+            return f"whose predictions of {score.task} differ"
     return ""

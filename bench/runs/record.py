@@ -139,6 +139,11 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tokens: Count | None = None  # of these rows, special ones included, padding not
 
 
+def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
+    """The name, in ``provenance.execution.suites``, of a score that is of other code than the rest of its suite: "sts STS12 senteval-all/1 raw"."""
+    return " ".join([suite, task, protocol, text or ""]).strip()
+
+
 class ScoreKey(NamedTuple):
     """What makes two scores the same cell of a table: two numbers compare only where all four are equal."""
 
