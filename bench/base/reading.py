@@ -76,7 +76,10 @@ def open_plain_file(
 def read_plain_file(path: Path, limit: int, inside: Path | None = None) -> bytes:
     """The bytes of a regular file, at most ``limit``. Arguments and errors as :func:`open_plain_file` has them."""
     with open_plain_file(path, limit, inside) as file:
-        data = file.read(limit + 1)
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1)  # not limit + 1, for which memory would be set aside
+        if len(data) > size:
+            data += file.read(limit + 1 - len(data))
     if len(data) > limit:  # it grew, or its file system does not know its size
         raise NotPlainFile(errno.EFBIG, f"too large: the limit is {limit:,} bytes", str(path))
     return data
@@ -132,7 +135,11 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _open_handle(path: Path, inside: Path) -> int:
     """An open file, found from ``inside`` one part of the path after the other. Raises OSError."""
-    parts = path.relative_to(inside).parts
+    below, above = os.fspath(path), os.fspath(inside).rstrip(os.sep) + os.sep
+    if below.startswith(above):  # ten times as fast, for the files of thousands of runs
+        parts = tuple(below[len(above) :].split(os.sep))
+    else:
+        parts = path.relative_to(inside).parts
     if ".." in parts:
         raise NotPlainFile(errno.EINVAL, "a path that leads out of its folder", str(path))
     if not _STEPWISE:

@@ -25,8 +25,7 @@ def variant_words(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("not trained here" if row.setting == "none" else row.setting)
-    kinds = [other.values for other in table.rows if other.values and other.setting != "none"]
-    usual = max(kinds, key=lambda kind: (kinds.count(kind), not kind.startswith(TUNED)), default="")
+    usual = table.usual_values
     if by_values or (
         row.setting != "none"
         and row.values not in ("", usual)

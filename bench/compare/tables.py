@@ -512,7 +512,7 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
     """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
     marks them."""
     lines = []
-    base = table.baseline if any(map(verdict, table.rows)) else None
+    base = table.baseline if table.has_verdicts else None
     if table.tested is not None:
         right, over = "right in 95 of 100 such tables", table.tested.comparisons
         if base is None:

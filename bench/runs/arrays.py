@@ -61,11 +61,11 @@ def read_arrays(
 
     Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays of numbers and text.
     """
-    if not os.path.lexists(path) and (packed := read_packed(path, only)) is not None:
-        return packed
     try:
         return _unpack(read_plain_file(path, LARGEST, inside), only)
     except (FileNotFoundError, NotADirectoryError):
+        if not os.path.lexists(path) and (packed := read_packed(path, only)) is not None:
+            return packed
         raise DataMissing(
             f"there is no file {path}", "the run's command creates it again"
         ) from None

@@ -131,29 +131,28 @@ class _Ranks:
         self.group_SN = np.empty_like(group_SN)
         np.put_along_axis(self.group_SN, order_SN, group_SN, axis=1)
         self.groups = int(group_SN[:, -1].max()) + 1
+        self.place_SN = self.group_SN + self.groups * np.arange(len(group_SN))[:, None]
+        """The group of each item, counted on from row to row."""
 
     def centred(self, weight_N: Floats) -> Floats:
         """(S, N) the weight below each item's value and half of that at it, less a half."""
-        weight_SG = self._by_group(weight_N)
-        return self._by_item(np.cumsum(weight_SG, axis=1) - weight_SG / 2 - 0.5)
+        place_SN = self.place_SN
+        weight_SG = self._by_group(np.broadcast_to(weight_N, place_SN.shape), place_SN)
+        return (np.cumsum(weight_SG, axis=1) - weight_SG / 2 - 0.5).ravel()[place_SN]
 
     def above(self, part: Floats) -> Floats:
-        """The sum of ``part``, whose total is zero, over all items with a greater value, and half of those with the same. (S, N) for parts
-        (S, N), (N,), or of a single row (1, N) for any number of parts."""
-        part_SG = self._by_group(part)
-        return self._by_item(part_SG / 2 - np.cumsum(part_SG, axis=1))
+        """(S, N) the sum of ``part``, whose total is zero, over all items with a greater value, and half of those with the same. Of parts
+        (S, N), or (N,) for all rows; a single row takes any number of parts."""
+        place_SN = self.place_SN
+        if len(place_SN) == 1 and part.ndim == 2:
+            place_SN = self.group_SN + self.groups * np.arange(len(part))[:, None]
+        part_SG = self._by_group(np.broadcast_to(part, place_SN.shape), place_SN)
+        return (part_SG / 2 - np.cumsum(part_SG, axis=1)).ravel()[place_SN]
 
-    def _by_group(self, part: Floats) -> Floats:
-        """Sums in the order of the items."""
-        part, group = np.broadcast_arrays(part, self.group_SN)
-        places = group + self.groups * np.arange(len(group))[:, None]
-        sums = np.bincount(places.ravel(), part.ravel(), self.groups * len(group))
-        return sums.reshape(len(group), self.groups)
-
-    def _by_item(self, values_SG: Floats) -> Floats:
-        return np.take_along_axis(
-            values_SG, np.broadcast_to(self.group_SN, (len(values_SG), self.group_SN.shape[1])), 1
-        )
+    def _by_group(self, part_SN: Floats, place_SN: NDArray[np.intp]) -> Floats:
+        """(S, G) sums, in the order of the items."""
+        sums = np.bincount(place_SN.ravel(), part_SN.ravel(), self.groups * len(place_SN))
+        return sums.reshape(-1, self.groups)
 
 
 def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:

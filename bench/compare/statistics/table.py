@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.rows import CODE, SENDER, Differs, group_rows, title
+from bench.runs.searches import TUNED
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
@@ -249,6 +252,18 @@ class Table:
         random = [row for row in self.rows if row.seeds != (None,)] or self.rows
         counts = [self.n(row) for row in random]
         return min(counts), max(counts)
+
+    @cached_property
+    def usual_values(self) -> str:
+        """Where the values of most trained rows come from; of kinds that are as frequent, one that is not tuned."""
+        kinds = Counter(row.values for row in self.rows if row.values and row.setting != "none")
+        return max(kinds, key=lambda kind: (kinds[kind], not kind.startswith(TUNED)), default="")
+
+    @cached_property
+    def has_verdicts(self) -> bool:
+        """Whether a row was compared with the baseline on the column that ranks."""
+        cells = [row.cells[-1] for row in self.rows]
+        return any(cell and cell.against and cell.against.verdict for cell in cells)
 
     def n(self, row: Row) -> int:
         """Seeds behind the row's value in the column that ranks, where it has one."""
