@@ -26,14 +26,12 @@ from bench.base.errors import BenchError
 from bench.base.text import list_names, one_value, plural, seed_ranges, slug
 from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
+from bench.compare.statistics.rows import SENDER, configuration, corpus_words
 from bench.compare.statistics.table import (
     INCONCLUSIVE,
-    SENDER,
     Cell,
     Row,
     Table,
-    configuration,
-    corpus_words,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets

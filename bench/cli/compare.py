@@ -34,6 +34,7 @@ from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
+from bench.runs.copies import distinct_runs
 from bench.runs.store import Run, RunsFolder, read_record
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import as_data, items_grid, print_tables, render
@@ -185,19 +186,17 @@ def choose(
     references: Sequence[str], runs: Path | None, filters: Mapping[str, str | None]
 ) -> list[Run]:
     """The finished runs among those named (all, if none is) that match the filters; a warning
-    names the runs that are left out."""
+    names the runs that are left out. Raises BenchError if none is left, or if two different runs have one id."""
     store = RunsFolder(runs)
     records, damaged = ([], []) if references else store.records()
-    every = {record.run_id: Run(record, store.folder(record.run_id)) for record in records}
+    fitting = [Run(record, store.folder(record.run_id)) for record in records]
     for file in (file for name in references for file in store.record_files(name)):
         try:
-            record = read_record(file)
-            every[record.run_id] = Run(record, file.parent)
+            fitting.append(Run(read_record(file), file.parent))
         except RecordDamaged as error:
             damaged.append(error)
     for problem in damaged:
         warn(f"left out, damaged: {problem.message}")
-    fitting = list(every.values())
     for key, text in filters.items():
         fields, names = FIELDS.get(key, (key,)), comma_list(text)
         fitting = matching(
@@ -209,14 +208,17 @@ def choose(
             "bench runs",
         )
     finished = [run for run in fitting if run.record.status == "finished"]
-    if unfinished := [run.record.run_id for run in fitting if run.record.status != "finished"]:
+    unfinished = dict.fromkeys(
+        run.record.run_id for run in fitting if run.record.status != "finished"
+    )
+    if unfinished:
         warn(f"left out, not finished: {list_names(unfinished, 5)}")
     if not finished:
         raise BenchError(
             f"no finished run {'among those named' if references else f'in {store.path}'}",
             "bench runs" if fitting else "bench run ..., or another folder: --runs DIR",
         )
-    return finished
+    return distinct_runs(finished)
 
 
 FIELDS = {

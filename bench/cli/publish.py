@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from bench.cli.options import (
 )
 from bench.data.sets import DataFolder
 from bench.publish import build
-from bench.publish.gather import SENDER_FILE, check_submission
+from bench.publish.gather import SENDER_FILE, check_submission, read_for_submission
 from bench.runs.store import CURVE, RECORD, RunsFolder, predictions_name, read_record
 from bench.show.tables.report import report_grids
 
@@ -212,9 +213,11 @@ def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
     try:
         with writing(folder):
             for name in sorted({*names, CURVE, RECORD}):
-                if (source / name).is_file():
-                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(source / name, folder / name)
+                if not os.path.lexists(source / name):
+                    continue
+                content = read_for_submission(source, name)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
             (folder / SENDER_FILE).write_text(f"{by}\n", encoding="utf-8")
         if len(scores) < len(record.scores):
             RunsFolder(to).write(replace(record, scores=scores))

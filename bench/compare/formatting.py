@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.base.text import lines, plural
-from bench.compare.statistics.table import AVERAGE, DECIMALS, SENDER, Cell, Row, Table
+from bench.compare.statistics.rows import SENDER
+from bench.compare.statistics.table import AVERAGE, DECIMALS, Cell, Row, Table
 from bench.runs import RunRecord
 from bench.runs.searches import TUNED
 
@@ -24,8 +25,7 @@ def variant_words(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("not trained here" if row.setting == "none" else row.setting)
-    kinds = [other.values for other in table.rows if other.values and other.setting != "none"]
-    usual = max(kinds, key=lambda kind: (kinds.count(kind), not kind.startswith(TUNED)), default="")
+    usual = table.usual_values
     if by_values or (
         row.setting != "none"
         and row.values not in ("", usual)

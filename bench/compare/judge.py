@@ -256,13 +256,14 @@ def _reasons(table: Table, missing: Mapping[Position, str]) -> list[str]:
 def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -> Cells:
     """What the table's cells are made of. Nothing that is missing or damaged is fatal: ``missing`` gets the reason."""
     cells: dict[Position, tuple[Predicted, Influence]] = {}
+    scores = {run: _scores(runs[run].record, table) for row in table.rows for run in row.runs}
     for j, task in enumerate(table.columns):
         first: Predicted | None = None
         for i, row in enumerate(table.rows):
             having = [
                 (runs[run], score)
                 for run in row.runs
-                if (score := _scores(runs[run].record, table).get(task)) is not None
+                if (score := scores[run].get(task)) is not None
             ]
             if task == AVERAGE or not having:
                 continue

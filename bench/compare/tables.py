@@ -16,6 +16,7 @@ from bench.base.text import list_names, plural
 from bench.compare.formatting import SEVERAL, protocol_words, row_name, score, setting_words
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
+from bench.compare.statistics.rows import DEV_SET, PRECISION, PROCESSES, SELECT_ON, terms_of
 from bench.compare.statistics.table import (
     AVERAGE,
     BETTER,
@@ -31,8 +32,9 @@ from bench.compare.statistics.table import (
     with_baseline,
 )
 from bench.data.overlap import seen_tasks
+from bench.runs.copies import distinct_runs
 from bench.runs.predictions import Run
-from bench.runs.record import RunRecord, dev_words
+from bench.runs.record import RunRecord, Score, dev_words, name_in_suites
 from bench.runs.searches import is_tuned, kind_of_values, search_of
 from bench.runs.store import data_key
 
@@ -72,6 +74,7 @@ def with_footnotes(
 
 def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
+    _leave_out_dev_sets(facts)
     footnotes = list(table.footnotes)
     marks = [list(row.footnotes) for row in table.rows]
     for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
@@ -112,6 +115,18 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     )
 
 
+def _leave_out_dev_sets(facts: Mapping[str, dict[str, str]]) -> None:
+    """Remove the contents of dev sets, unless one name has several: else the name, ``select_on``, says the same."""
+    contents: dict[str, set[str]] = {}
+    for of_run in facts.values():
+        if DEV_SET in of_run:
+            contents.setdefault(of_run.get(SELECT_ON, ""), set()).add(of_run[DEV_SET])
+    if any(len(found) > 1 for found in contents.values()):
+        return
+    for of_run in facts.values():
+        of_run.pop(DEV_SET, None)
+
+
 def _seen_in_training(table: Table, records: Mapping[str, RunRecord]) -> Table:
     """The table with a footnote for each row whose training text contains a tenth or more of a task's sentences."""
     footnotes, rows = list(table.footnotes), []
@@ -144,6 +159,8 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     for one in record.scores:
         if (one.suite, one.protocol) != (table.suite, table.protocol) or one.task == AVERAGE:
             continue
+        if code := _code_of(one, record):
+            facts[f"code of {one.task}"] = code[:8]
         if table.text and one.text and (one.text == table.text or one.text.startswith("other-")):
             facts[f"text of {one.task}"] = one.text
         sha256 = data.get(data_key(one.task, one.text, table.suite))
@@ -154,6 +171,13 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     if name := search_of(record).get("name"):
         facts["search"] = str(name)
     return facts | terms(record)
+
+
+def _code_of(score: Score, record: RunRecord) -> str | None:
+    """The hash of the code that scored a task; None if it was not recorded."""
+    codes = record.provenance.execution.suites
+    code = codes.get(name_in_suites(*score.key), codes.get(score.suite))
+    return None if code is None else code.sha256
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> list[Footnote]:
@@ -213,9 +237,9 @@ class TableOptions:
 
 
 def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """The tables of these runs. Raises BenchError where the runs have no score, or ``options``
-    refuse them."""
-    by_id = {run.record.run_id: run for run in runs}
+    """The tables of these runs. Raises BenchError where the runs have no score, ``options`` refuse them, or two different runs have one
+    id."""
+    by_id = {run.record.run_id: run for run in distinct_runs(runs)}
     records = {run_id: run.record for run_id, run in by_id.items()}
     rarer = {} if options.together else rarer_budgets(records.values())
     groups: dict[tuple[str, str], list[RunRecord]] = {}
@@ -287,7 +311,7 @@ def with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     )
 
 
-TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
+TERMS = ("learning_rate", "batch_size", "max_seq_length", SELECT_ON)
 """Recipe values that two methods may have unlike each other without being other methods for it."""
 SEARCHED = "searched"
 """What a footnote calls a value that a search chose."""
@@ -295,6 +319,7 @@ SEARCHED = "searched"
 
 def terms(record: RunRecord) -> dict[str, str]:
     """The training settings of a run besides its method and its corpus: term -> value; empty if nothing was trained.
+    "processes" are those that divide the gradient.
 
     Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is SEARCHED,
     whatever it is: that methods were searched alike is what they share. So is the rate of a recipe that no trial of its search beat.
@@ -308,7 +333,15 @@ def terms(record: RunRecord) -> dict[str, str]:
         for key in TERMS
         if (value := record.recipe.get(key)) is not None and value.value is not None
     }
-    return words | {"steps": f"{done.steps:,}"} if "learning_rate" in record.recipe else words
+    if "learning_rate" in record.recipe:
+        words["steps"] = f"{done.steps:,}"
+    decides = terms_of(record)
+    if PRECISION in decides:
+        words[PRECISION] = decides[PRECISION].shown
+        words[PROCESSES] = decides[PROCESSES].shown if PROCESSES in decides else "1"
+    if DEV_SET in decides:
+        words[DEV_SET] = decides[DEV_SET].shown
+    return words
 
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:
@@ -479,7 +512,7 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
     """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
     marks them."""
     lines = []
-    base = table.baseline if any(map(verdict, table.rows)) else None
+    base = table.baseline if table.has_verdicts else None
     if table.tested is not None:
         right, over = "right in 95 of 100 such tables", table.tested.comparisons
         if base is None:

@@ -40,6 +40,7 @@ from bench.run.execute import execute
 from bench.run.plan import PlannedRun, find_run
 from bench.run.plan import load_run as load_method
 from bench.run.recipes import plain_key
+from bench.runs.copies import distinct_runs
 from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import COLUMNS, Run, RunsFolder, read_record, tidy_rows
 from bench.score.suites import check_vectors, split_names, use_files
@@ -191,9 +192,9 @@ def compare_runs(
 
     ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of these, or several. ``baseline``: a
     method, a model's name, or one of the results. Everything else is as in ``bench compare`` (docs/statistics.md). Raises BenchError for
-    a run that is missing or not finished, UnknownName for an unknown baseline.
+    a run that is missing or not finished and for two different runs of one id, UnknownName for an unknown baseline.
     """
-    results = {result.run_id: result for result in _results(what, RunsFolder(_path(runs)))}
+    results = _distinct(_results(what, RunsFolder(_path(runs))))
     unfinished = [run for run, result in results.items() if result.record.status != "finished"]
     if unfinished or not results:
         raise BenchError(
@@ -210,17 +211,24 @@ def compare_runs(
     )
 
 
-def load_runs(folder: PathLike = None) -> Results:
-    """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a damaged record is omitted with a warning."""
-    store = RunsFolder(_path(folder))
-    records, damaged = store.records()
-    for error in damaged:
-        warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)
-    return Results([Result(record, store.folder(record.run_id)) for record in records])
+def load_runs(folder: PathLike | Sequence[str | os.PathLike[str]] = None) -> Results:
+    """Every run in a runs folder (./runs, or $BENCH_RUNS) or in several, by id; a damaged record is omitted with a warning.
+
+    Copies of a run count once. Raises BenchError if two different runs have one id.
+    """
+    folders = [folder] if folder is None or isinstance(folder, str | os.PathLike) else folder
+    results = []
+    for one in folders:
+        store = RunsFolder(_path(one))
+        records, damaged = store.records()
+        for error in damaged:
+            warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)
+        results += [Result(record, store.folder(record.run_id)) for record in records]
+    return Results(_distinct(results).values())
 
 
-def frame(folder: PathLike = None) -> pd.DataFrame:
-    """Every run of a runs folder as tidy rows, one for each run and score. Needs pandas."""
+def frame(folder: PathLike | Sequence[str | os.PathLike[str]] = None) -> pd.DataFrame:
+    """Every run of a runs folder, or of several, as tidy rows, one for each run and score; see :func:`load_runs`. Needs pandas."""
     return load_runs(folder).frame()
 
 
@@ -280,6 +288,12 @@ def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 def _path(path: PathLike) -> Path | None:
     return None if path is None else Path(path).expanduser()
+
+
+def _distinct(results: Sequence[Result]) -> dict[str, Result]:
+    """Run id -> result, copies once. Raises BenchError if two different runs have one id."""
+    runs = distinct_runs(result.run for result in results)
+    return {run.record.run_id: Result(run.record, run.folder) for run in runs}
 
 
 def _results(what: Any, store: RunsFolder) -> list[Result]:
@@ -342,13 +356,14 @@ class Results(tuple["Result", ...]):
     def table(self) -> Tables:
         """The tables of these runs, in the papers' form: a row is a method, its value the mean over seeds. In a script
         ``print(results.table())`` shows them."""
-        return Tables(summarise([result.record for result in self]))
+        return Tables(summarise([result.record for result in _distinct(self).values()]))
 
     def frame(self) -> pd.DataFrame:
         """One row for each score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and costs. Needs pandas."""
         import pandas as pd
 
-        return pd.DataFrame(tidy_rows(result.run for result in self), columns=list(COLUMNS))
+        runs = [result.run for result in _distinct(self).values()]
+        return pd.DataFrame(tidy_rows(runs), columns=list(COLUMNS))
 
     def __repr__(self) -> str:
         return str(self.table()) or f"{len(self)} runs, none with a score"

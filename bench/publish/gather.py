@@ -34,6 +34,7 @@ from bench.base.errors import (
     printable,
 )
 from bench.base.files import values_sha256
+from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.board.board import Board, MethodDescription
 from bench.data.sets import DataFolder
 from bench.publish.versions import RUNS, Version, read_version
@@ -112,9 +113,10 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
             runs.append(Run(record, folder))
             gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
         else:
-            gathered.left_out.append(
-                left_out(folder, f"{record.status}: {record.error or 'it has no scores'}")
-            )
+            why = f"{record.status}: {record.error or 'it has no scores'}"
+            if store.worked_on_by(record.run_id):
+                why = "in work: a process trains or scores it now"
+            gathered.left_out.append(left_out(folder, why))
     return runs
 
 
@@ -174,11 +176,15 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         predictions.add(path, values)
-    return {
-        f"{folder}/{name}": (run.folder / name).read_bytes()
-        for name in (RECORD, CURVE)
-        if (run.folder / name).is_file()
-    }
+    files: dict[str, bytes] = {}
+    for name, limit in ((RECORD, RECORD_BYTES), (CURVE, CURVE_BYTES)):
+        try:
+            files[f"{folder}/{name}"] = read_plain_file(run.folder / name, limit)
+        except FileNotFoundError:  # a method without training has no curve
+            continue
+        except OSError as error:
+            raise DataDamaged(f"{run.folder / name}: {error.strerror or error}") from None
+    return files
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
@@ -290,6 +296,15 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
     except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of
         raise DataDamaged(f"it cannot be checked: {one_line(error)}") from None
     return run.record
+
+
+def read_for_submission(folder: Path, name: str) -> bytes:
+    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more bytes than a submission may have of it."""
+    most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
+    try:
+        return read_plain_file(folder / name, most, inside=folder)
+    except OSError as error:
+        raise DataDamaged(f"{folder / name}: {error.strerror or error}") from None
 
 
 def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:

@@ -63,6 +63,7 @@ from bench.runs.record import (
     Score,
     Training,
     dev_test_pairs,
+    name_in_suites,
 )
 from bench.runs.store import (
     CHECKPOINT,
@@ -108,9 +109,10 @@ def execute(
     """Train and score one planned run; returns its record and whether there was anything to do.
 
     Nothing is done twice: a trained checkpoint is loaded, and a task is scored only if its protocol, its data or the checkpoint
-    changed, or if its predictions are no longer as recorded. Raises RunFailed (recorded as "failed"; a run that has scores stays
-    finished if only other tasks could not be scored), Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process
-    can do no other run), or another BenchError if nothing was started.
+    changed, or if its predictions are no longer as recorded. A run that was finished stays finished, with the scores that it had, however
+    this ends. Raises RunFailed (recorded as "failed"; a run that has scores stays finished if only other tasks could not be scored),
+    Interrupted (recorded, resumable), DeviceLost (recorded as "failed"; this process can do no other run), or another BenchError if
+    nothing was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
@@ -141,15 +143,9 @@ def execute(
                 )
                 store.write(record)
             shutil.rmtree(folder / "state", ignore_errors=True)  # also of one killed right here
-            record = score(
-                method,
-                run,
-                store,
-                replace(record, status="interrupted"),
-                tasks,
-                reporter,
-                should_stop,
-            )
+            if record.status != "finished":
+                record = replace(record, status="interrupted")
+            record = score(method, run, store, record, tasks, reporter, should_stop)
             record = replace(record, status="finished", error=None)
             store.write(record)
         (folder / TRACEBACK).unlink(missing_ok=True)
@@ -166,7 +162,10 @@ def job_here() -> dict[str, str | int]:
 
 @contextmanager
 def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iterator[None]:
-    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed."""
+    """Record how a run fails or is interrupted. Whatever a plugin's code raises becomes a RunFailed.
+
+    A run that was finished stays so: the failure is noted beside its scores, and that scoring was stopped is not.
+    """
     status, end = "failed", BenchError("")
     try:
         yield
@@ -189,8 +188,12 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
                 f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",
             )
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
-    with suppress(BenchError):  # a full disk must not hide the error
-        store.write(replace(now, status=status, error=end.message))
+    ended = replace(now, status=status, error=end.message)
+    if now.status == "finished":
+        ended = now if status == "interrupted" else replace(now, error=end.message)
+    if ended != now or now is record:
+        with suppress(BenchError):  # a full disk must not hide the error
+            store.write(ended)
     raise end from None
 
 
@@ -272,7 +275,10 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
         return False
     if about.data.get(data_key(task.name, known.form, task.suite)) != known.sha256:
         return False
-    then = about.execution.suites.get(task.suite)
+    codes = about.execution.suites
+    then = codes.get(
+        name_in_suites(task.suite, task.name, task.protocol, known.form), codes.get(task.suite)
+    )
     if then is None:
         return suite_plugin(task.suite) is None
     return then.sha256 == now.sha256
@@ -592,48 +598,54 @@ def score(
     reporter: Reporter,
     should_stop: Callable[[], bool],
 ) -> RunRecord:
-    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored."""
+    """Score the tasks; each is recorded as soon as it is done. Raises RunFailed at the end if one could not be scored.
+
+    Scores that another code of their suite gave are replaced together, once all tasks of the suite are scored, so that an average is of one
+    code.
+    """
     began, before, device = time.perf_counter(), record.cost, method.context.device
     failed: list[RunFailed] = []
     folder, key = store.folder(run.run_id), run.fingerprint[:16]
     vectors = RunVectors(method, reporter, folder / VECTORS, key)
-    for known, result in score_tasks(tasks, vectors, RunPlace(run.run_id, key, folder), device):
+    place = RunPlace(run.run_id, key, folder)
+    waiting: dict[str, list[Scored]] = {name: [] for name in renewed_suites(record, tasks)}
+    to_score = Counter(known.suite for known in tasks)
+    for done, (known, result) in enumerate(score_tasks(tasks, vectors, place, device), 1):
         if isinstance(result, RunFailed):
             failed.append(result)
             continue
-        store.write_predictions(
-            run.run_id, result.task, result.text, result.predictions, result.suite
+        ready = [(known, result)]
+        if known.suite in waiting:
+            waiting[known.suite] += ready
+            ready = []
+            if len(waiting[known.suite]) == to_score[known.suite]:
+                ready = waiting.pop(known.suite)
+                record = with_earlier_code(record, known.suite)
+        for its_data, scored in ready:
+            store.write_predictions(
+                run.run_id, scored.task, scored.text, scored.predictions, scored.suite
+            )
+            record = with_score(record, its_data, scored)
+        cost = replace(
+            before,
+            eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
+            peak_memory_bytes=devices.peak_memory_bytes(device),
+            host_memory_bytes=devices.host_memory_bytes(),
         )
-        record = replace(
-            record,
-            scores=merge_scores(record.scores, result),
-            cost=replace(
-                before,
-                eval_seconds=round((before.eval_seconds or 0.0) + time.perf_counter() - began, 2),
-                encode_sentences_per_second=round(vectors.encoded / max(vectors.seconds, 1e-9), 1)
-                if vectors.encoded
-                else before.encode_sentences_per_second,
-                peak_memory_bytes=devices.peak_memory_bytes(device),
-                host_memory_bytes=devices.host_memory_bytes(),
-            ),
-        )
-        record = with_provenance(
-            record,
-            data={
-                **record.provenance.data,
-                data_key(result.task, result.text, result.suite): known.sha256,
-            },
-        )
-        scored_by = {
-            **record.provenance.execution.suites,
-            result.suite: code_of_suite(result.suite),
-        }
-        record = with_execution(record, {"suites": scored_by})
-        store.write(record)
+        if vectors.encoded:
+            speed = vectors.encoded / max(vectors.seconds, 1e-9)
+            cost = replace(cost, encode_sentences_per_second=round(speed, 1))
+        record = replace(record, cost=cost)
+        # the last score is written with the overlap: a run that has every score and is finished is not looked at again
         if should_stop():
+            store.write(record)
             raise Interrupted(
                 f"stopped after scoring {result.task}; the same command goes on from there"
             )
+        if done < len(tasks):
+            store.write(record)
+    for name in waiting:
+        reporter.note(f"the scores of {name} stay those of its earlier code")
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
@@ -652,6 +664,43 @@ def score(
             "; and ".join(error.message for error in failed), failed[0].hint
         )
     return record
+
+
+Scored = tuple[KnownTask, TaskResult]
+"""A task's data, and its result."""
+
+
+def renewed_suites(record: RunRecord, tasks: Sequence[KnownTask]) -> list[str]:
+    """The suites among those of the tasks of which the record has scores that another code gave."""
+    here = {score.suite for score in record.scores}
+    names = []
+    for name in dict.fromkeys(known.suite for known in tasks):
+        then = record.provenance.execution.suites.get(name)
+        if name not in here or (then is None and suite_plugin(name) is None):
+            continue
+        if then is None or then.sha256 != code_of_suite(name).sha256:
+            names.append(name)
+    return names
+
+
+def with_earlier_code(record: RunRecord, name: str) -> RunRecord:
+    """The record in which each score of a suite names its code, before some of them are replaced by scores of other code."""
+    codes = dict(record.provenance.execution.suites)
+    then = codes.get(name, Code())
+    for score in record.scores:
+        if score.suite == name and score.task != AVERAGE:
+            codes.setdefault(name_in_suites(*score.key), then)
+    return with_execution(record, {"suites": codes})
+
+
+def with_score(record: RunRecord, known: KnownTask, result: TaskResult) -> RunRecord:
+    """The record with the score of a task, the hash of its data, and the code of its suite."""
+    name = data_key(result.task, result.text, result.suite)
+    record = replace(record, scores=merge_scores(record.scores, result))
+    record = with_provenance(record, data={**record.provenance.data, name: known.sha256})
+    codes = {**record.provenance.execution.suites, result.suite: code_of_suite(result.suite)}
+    codes.pop(name_in_suites(result.suite, result.task, result.protocol, result.text), None)
+    return with_execution(record, {"suites": codes})
 
 
 def dev_score(dev: KnownTask, method: Method) -> float:

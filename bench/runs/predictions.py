@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,42 +58,36 @@ class Predicted:
     """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds within folds, CxC samples."""
 
     def __post_init__(self) -> None:
-        shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
-        numbers = (self.prediction_SN, self.gold_N, self.score_S)
-        shapes: dict[str, list[tuple[int, ...]]] = {
-            "fold_N": [(items,)],
-            "query_N": [(items,)],
-            "shared_NK": [(items, 1), (items, 2)],
-            "score_S": [(len(seeds),)],
-        }
-        wrong = {
-            f"no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}": (
-                self.metric not in METRICS and self.moved_SN is None
-            ),
-            f"predictions of shape {shape} for {len(seeds)} seeds and {items} items": (
-                len(shape) not in DIMENSIONS.get(self.metric, (2,))
-                or shape[:2] != (len(seeds), items)
-                or 0 in shape
-            ),
-            f"the seeds {seeds} are not those of different runs of one method": (
-                len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1)
-            ),
-            **{
-                f"{name} has the shape {np.shape(value)}, there are {items} items": (
-                    np.shape(value) not in fitting
-                )
-                for name, fitting in shapes.items()
-                if (value := getattr(self, name)) is not None
-            },
-            "a sampled correlation needs the query of every pair": (
-                self.metric == "spearman-bootstrap" and self.query_N is None
-            ),
-            "NaN or infinity among the values": not all(
-                np.isfinite(values).all() for values in numbers if values is not None
-            ),
-        }
-        if problem := next((text for text, holds in wrong.items() if holds), ""):
+        if problem := self._problem():
             raise ValueError(f"{self.task}: {problem}")
+
+    def _problem(self) -> str:
+        """What does not fit, in words; "" if everything does."""
+        shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
+        if self.metric not in METRICS and self.moved_SN is None:
+            return (
+                f"no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}"
+            )
+        dimensions = DIMENSIONS.get(self.metric, (2,))
+        if len(shape) not in dimensions or shape[:2] != (len(seeds), items) or 0 in shape:
+            return f"predictions of shape {shape} for {len(seeds)} seeds and {items} items"
+        if len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1):
+            return f"the seeds {seeds} are not those of different runs of one method"
+        shapes: tuple[tuple[str, object, tuple[tuple[int, ...], ...]], ...] = (
+            ("fold_N", self.fold_N, ((items,),)),
+            ("query_N", self.query_N, ((items,),)),
+            ("shared_NK", self.shared_NK, ((items, 1), (items, 2))),
+            ("score_S", self.score_S, ((len(seeds),),)),
+        )
+        for name, value, fitting in shapes:
+            if value is not None and np.shape(value) not in fitting:
+                return f"{name} has the shape {np.shape(value)}, there are {items} items"
+        if self.metric == "spearman-bootstrap" and self.query_N is None:
+            return "a sampled correlation needs the query of every pair"
+        for values in (self.prediction_SN, self.gold_N, self.score_S):
+            if values is not None and not np.isfinite(values).all():
+                return "NaN or infinity among the values"
+        return ""
 
     @property
     def n_items(self) -> int:
@@ -134,8 +127,15 @@ def same_items(a: Predicted, b: Predicted) -> None:
         ("query_N", "queries"),
         ("shared_NK", "sentences"),
     ):
-        if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals only None
+        if not _are_equal(getattr(a, name), getattr(b, name)):
             raise ValueError(f"{a.task}: the two runs have different {label}")
+
+
+def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    """None equals only None."""
+    if a is b:
+        return True
+    return a is not None and b is not None and np.array_equal(a, b)
 
 
 # --- read from the files of several runs ---
@@ -156,15 +156,15 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
         raise DataMissing(f"{key.task}: no runs")
     scores = [run.score(key) for run in runs]
     metric = scores[0].metric
-    stored: list[Any] = [_arrays(run, key, metric) for run in runs]
+    stored: list[Any] = []
+    for run in runs:
+        arrays = _arrays(run, key, metric)
+        first = stored[0] if stored else arrays
+        if problem := _unlike(arrays, first):
+            pair = f"{run.record.run_id} and {runs[0].record.run_id}"
+            raise BenchError(f"{key.task}: {pair} {problem}")
+        stored.append(arrays)
     first = stored[0]
-    for run, arrays in zip(runs, stored, strict=True):
-        pair = f"{key.task}: {run.record.run_id} and {runs[0].record.run_id}"
-        for name in ("gold", "fold", "query", "shared"):
-            if not np.array_equal(arrays.get(name), first.get(name)):  # None equals None
-                raise BenchError(f"{pair} differ in the items' {name}")
-        if arrays["prediction"].shape != first["prediction"].shape:
-            raise BenchError(f"{pair} have predictions of different shapes")
     try:
         return Predicted(
             task=key.task,
@@ -174,12 +174,22 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
             gold_N=first["gold"],
             fold_N=first.get("fold"),
             query_N=first.get("query"),
-            shared_NK=first.get("shared"),
+            shared_NK=_shared(key.task, first),
             universe=SENTENCES if metric == "spearman" else "",
             score_S=np.array([score.value for score in scores]),
         )
     except ValueError as error:
         raise DataDamaged(f"predictions of {runs[0].record.run_id}: {error}") from None
+
+
+def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -> str:
+    """What two runs' arrays do not share although they are of the same items, in words; "" if they do."""
+    for name in ("gold", "fold", "query", *_UNITS):
+        if (name in arrays or name in first) and not _are_equal(arrays.get(name), first.get(name)):
+            return f"differ in the items' {'shared' if name in _UNITS else name}"
+    if arrays["prediction"].shape != first["prediction"].shape:
+        return "have predictions of different shapes"
+    return ""
 
 
 def has_statistics(metric: str) -> bool:
@@ -188,28 +198,30 @@ def has_statistics(metric: str) -> bool:
 
 
 def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
-    """ "prediction", "gold" and, if the task has them, "fold", "query" and "shared", the units that items share with others."""
+    """ "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
     if not has_statistics(metric):
         raise BenchError(f"{key.task}: no statistics of {metric}")
-    names = {name: name for name in ("prediction", "gold", "fold", "image", "caption1", "caption2")}
+    names = {name: name for name in ("prediction", "gold", "fold", *_UNITS)}
     if metric == "spearman-bootstrap":
         names["query"] = QUERIES.get(key.protocol, "query")
     stored = run.predictions(key, names.values())
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
-    _check(arrays, run.predictions_file(key), metric)
+    if problem := _problem_of(arrays, metric):
+        raise DataDamaged(f"{run.predictions_file(key)}: {problem}")
     wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
-    arrays = {
-        name: array.astype(wide.get(array.dtype.kind, array.dtype))
+    return {
+        name: array.astype(wide.get(array.dtype.kind, array.dtype), copy=False)
         for name, array in arrays.items()
     }
-    if (shared := _shared(key.task, arrays)) is not None:
-        arrays["shared"] = shared
-    return arrays
+
+
+_UNITS = ("image", "caption1", "caption2")
+"""Arrays that say which captions pairs share."""
 
 
 def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None if they are not known."""
-    if not {"image", "caption1", "caption2"} <= set(arrays):
+    if not set(_UNITS) <= set(arrays):
         return sentence_numbers(task, arrays["gold"])
     captions, first = np.unique(arrays["caption1"], return_index=True)
     place = np.minimum(np.searchsorted(captions, arrays["caption2"]), len(captions) - 1)
@@ -218,15 +230,15 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     return np.stack([arrays["image"], other], axis=1)
 
 
-def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
+def _problem_of(arrays: Mapping[str, np.ndarray], metric: str) -> str:
+    """What is wrong with the arrays of a predictions file, in words; "" if nothing is."""
     for name in ("prediction", "gold", *(("query",) if metric == "spearman-bootstrap" else ())):
         if name not in arrays:
-            raise DataDamaged(f"{path}: no {name} for every item")
+            return f"no {name} for every item"
     rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub" and name in ("prediction", "gold"):
-            raise DataDamaged(f"{path}: {name} does not hold numbers")
+            return f"{name} does not hold numbers"
         if array.ndim < 1 or array.shape[0] != rows:
-            raise DataDamaged(
-                f"{path}: {name} has the shape {array.shape} for {max(rows, 0)} items"
-            )
+            return f"{name} has the shape {array.shape} for {max(rows, 0)} items"
+    return ""

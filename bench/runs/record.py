@@ -15,7 +15,6 @@ import hashlib
 import json
 import operator
 import re
-import stat
 from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -24,6 +23,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
+from bench.base.reading import RECORD_BYTES, read_plain_file
 
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
@@ -139,6 +139,11 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tokens: Count | None = None  # of these rows, special ones included, padding not
 
 
+def name_in_suites(suite: str, task: str, protocol: str, text: str | None) -> str:
+    """The name, in ``provenance.execution.suites``, of a score that is of other code than the rest of its suite: "sts STS12 senteval-all/1 raw"."""
+    return " ".join([suite, task, protocol, text or ""]).strip()
+
+
 class ScoreKey(NamedTuple):
     """What makes two scores the same cell of a table: two numbers compare only where all four are equal."""
 
@@ -200,7 +205,9 @@ class HowExecuted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     )
     chunk: Count | None = None  # rows of a batch whose activations were held at once
     compiled: bool | None = None
-    suites: Mapping[str, Code] = {}  # of plugins
+    suites: Mapping[
+        str, Code
+    ] = {}  # suite, or a score of other code than the rest of its suite -> what scored it
     recipe_file: tuple[str, ...] = ()  # keys whose values a file of --recipe gave
     search: Facts = {}  # that found them
     engine: str | None = None
@@ -482,18 +489,10 @@ def known_sets() -> dict[str, Any]:
 # --- reading one record's file, from a run's folder or from a version of the leaderboards; it may be damaged or forged ---
 
 
-LARGEST = 1 << 26  # bytes of a record; real ones have some tens of kilobytes
-
-
 def read_record(path: Path) -> RunRecord:
     """The record in one file. Raises RecordDamaged, naming the file and the field."""
     try:
-        facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):  # reading a pipe would wait for ever
-            raise RecordDamaged("not a file")
-        if facts.st_size > LARGEST:
-            raise RecordDamaged(f"too large for a record: {facts.st_size:,} bytes")
-        return RunRecord.decode(path.read_bytes())
+        return RunRecord.decode(read_plain_file(path, RECORD_BYTES))
     except RecordDamaged as error:
         reason, hint = error.message, error.hint
     except OSError as error:

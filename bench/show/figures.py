@@ -27,7 +27,8 @@ from bench.base.files import write_or_fail
 from bench.base.text import slug, visible
 from bench.board.board import Board, unused_name
 from bench.compare.formatting import setting_words, signed_number, variant_words
-from bench.compare.statistics.table import BETTER, SENDER, WORSE, Cell, Cost, Differs, Row, Table
+from bench.compare.statistics.rows import SENDER, Differs
+from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
 from bench.references import BASE, figure_runs, meaning, printed_gains, printed_points, results
 from bench.runs.record import Score
 from bench.runs.searches import RECIPE, RUNNING, Study, Trial, expected_best

@@ -291,7 +291,12 @@ def _average_difference(score: Score, record: RunRecord) -> str:
         return f"the metric {score.metric} is recorded, its tasks have {again.metric}"
     if score.std != again.std:
         return f"the standard deviation {score.std} is recorded; an average has none"
-    return _first_difference(dict(score.detail), again.detail, "detail")
+    recorded = dict(score.detail)
+    if isinstance(tasks := recorded.get("tasks"), list) and set(map(str, tasks)) == set(
+        again.detail["tasks"]
+    ):
+        recorded["tasks"] = again.detail["tasks"]  # their order changes no mean
+    return _first_difference(recorded, again.detail, "detail")
 
 
 def _form(score: Score) -> str | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +46,8 @@ class Influence:
 
     def of(self, seeds: Sequence[int | None], wanted: Sequence[int | None]) -> Influence:
         """The same with some of its seeds."""
+        if tuple(seeds) == tuple(wanted):
+            return self
         rows = [seeds.index(seed) for seed in wanted]
         return replace(self, value_SR=self.value_SR[rows], moved_SN=self.moved_SN[rows])
 
@@ -58,52 +61,98 @@ def influence(p: Predicted) -> Influence:
     weight_N = (
         np.full(p.n_items, 1 / p.n_items) if p.metric == "spearman" else _query_weights(p.query_N)
     )
-    values, moved = zip(
-        *(
-            _of_correlation(prediction_N, p.gold_N, weight_N, p.task)
-            for prediction_N in p.prediction_SN
-        ),
-        strict=True,
-    )
-    return Influence(np.array(values)[:, None], np.stack(moved), weight_N)
+    value_S, moved_SN = _of_correlations(p.prediction_SN, p.gold_N, weight_N, p.task)
+    return Influence(value_S[:, None], moved_SN, weight_N)
 
 
-def _of_correlation(
-    x: ArrayLike, y: ArrayLike, weight_N: Floats, task: str
-) -> tuple[float, Floats]:
-    """Spearman's, ties by mean ranks, as the correlation of weighted mid-distribution functions, and its influence function."""
-    x_groups, y_groups = (np.unique(side, return_inverse=True)[1] for side in (x, y))
-    u_N, v_N = _centred_ranks(x_groups, weight_N), _centred_ranks(y_groups, weight_N)
-    product, squares_x, squares_y = (
-        float(weight_N @ (a * b)) for a, b in ((u_N, v_N), (u_N, u_N), (v_N, v_N))
-    )
-    if min(squares_x, squares_y) <= 1e-15:
-        raise ValueError(f"{task}: one side is constant: correlation is undefined, not zero")
+def _of_correlations(
+    x_SN: NDArray[np.generic], y: ArrayLike, weight_N: Floats, task: str
+) -> tuple[Floats, Floats]:
+    """(S,) Spearman's of each row with ``y``, ties by mean ranks, as the correlation of weighted mid-distribution functions, and (S, N) its
+    influence function. All rows at once: tables of thousands of runs take most of their time here."""
+    x_ranks, of_y = _Ranks(x_SN), _gold_side(np.asarray(y), weight_N)
+    y_ranks, v_N, squares_y = of_y.ranks, of_y.centred_N, of_y.squares
+    u_SN = x_ranks.centred(weight_N)
+    uv_SN, uu_SN = u_SN * v_N, u_SN * u_SN
+    product_S, squares_x_S, scale_S = (np.empty((len(u_SN), 1)) for _ in range(3))
+    for seed in range(len(u_SN)):
+        product_S[seed] = weight_N @ uv_SN[seed]
+        squares_x = float(weight_N @ uu_SN[seed])
+        if min(squares_x, squares_y) <= 1e-15:
+            raise ValueError(f"{task}: one side is constant: correlation is undefined, not zero")
+        squares_x_S[seed], scale_S[seed] = squares_x, (squares_x * squares_y) ** -0.5
     # an item moves each moment by its own part, and by the ranks that it moves of the others
-    of_product_N = (
-        u_N * v_N
-        + _above(x_groups, weight_N * v_N)
-        + _above(y_groups, weight_N * u_N)
-        - 3 * product
+    weighted_u_SN = weight_N * u_SN
+    of_product_SN = (
+        uv_SN + x_ranks.above(weight_N * v_N) + y_ranks.above(weighted_u_SN) - 3 * product_S
     )
-    of_x_N = u_N * u_N + 2 * _above(x_groups, weight_N * u_N) - 3 * squares_x
-    of_y_N = v_N * v_N + 2 * _above(y_groups, weight_N * v_N) - 3 * squares_y
-    scale = (squares_x * squares_y) ** -0.5
-    value = product * scale
-    moved_N: Floats = of_product_N * scale - value / 2 * (of_x_N / squares_x + of_y_N / squares_y)
-    return 100 * min(1.0, max(-1.0, value)), 100 * weight_N * moved_N
+    of_x_SN = uu_SN + 2 * x_ranks.above(weighted_u_SN) - 3 * squares_x_S
+    value_S = product_S * scale_S
+    moved_SN = of_product_SN * scale_S - value_S / 2 * (
+        of_x_SN / squares_x_S + of_y.moved_N / squares_y
+    )
+    return 100 * np.clip(value_S[:, 0], -1.0, 1.0), 100 * weight_N * moved_SN
 
 
-def _centred_ranks(group_N: NDArray[np.intp], weight_N: Floats) -> Floats:
-    """The weight below each item's value and half of that at it, less a half."""
-    weight_G = np.bincount(group_N, weight_N)
-    return (np.cumsum(weight_G) - weight_G / 2 - 0.5)[group_N]
+@dataclass(frozen=True, eq=False)
+class _GoldSide:
+    """What a correlation takes from the gold values: the same for all methods of a task."""
+
+    ranks: _Ranks
+    centred_N: Floats
+    squares: float
+    moved_N: Floats
+    """How far each item moves ``squares``."""
 
 
-def _above(group_N: NDArray[np.intp], part_N: Floats) -> Floats:
-    """The sum of ``part_N``, whose total is zero, over all items with a greater value, and half of those with the same."""
-    part_G = np.bincount(group_N, part_N)
-    return (part_G / 2 - np.cumsum(part_G))[group_N]
+def _gold_side(gold_N: NDArray[np.generic], weight_N: Floats) -> _GoldSide:
+    return _remembered_side(gold_N.tobytes(), gold_N.dtype.str, weight_N.tobytes())
+
+
+@lru_cache(maxsize=16)
+def _remembered_side(gold: bytes, dtype: str, weight: bytes) -> _GoldSide:
+    weight_N = np.frombuffer(weight)
+    ranks = _Ranks(np.frombuffer(gold, dtype)[None])
+    v_N = ranks.centred(weight_N)[0]
+    squares = float(weight_N @ (v_N * v_N))
+    moved_N = v_N * v_N + 2 * ranks.above(weight_N * v_N)[0] - 3 * squares
+    return _GoldSide(ranks, v_N, squares, moved_N)
+
+
+class _Ranks:
+    """The order of the items in each of S rows, equal values together: group 0 is the lowest."""
+
+    def __init__(self, values_SN: NDArray[np.generic]) -> None:
+        order_SN = np.argsort(values_SN, axis=1)
+        sorted_SN = np.take_along_axis(values_SN, order_SN, axis=1)
+        rises_SN = sorted_SN[:, 1:] != sorted_SN[:, :-1]
+        group_SN = np.zeros(values_SN.shape, dtype=np.intp)
+        np.cumsum(rises_SN, axis=1, out=group_SN[:, 1:])
+        self.group_SN = np.empty_like(group_SN)
+        np.put_along_axis(self.group_SN, order_SN, group_SN, axis=1)
+        self.groups = int(group_SN[:, -1].max()) + 1
+        self.place_SN = self.group_SN + self.groups * np.arange(len(group_SN))[:, None]
+        """The group of each item, counted on from row to row."""
+
+    def centred(self, weight_N: Floats) -> Floats:
+        """(S, N) the weight below each item's value and half of that at it, less a half."""
+        place_SN = self.place_SN
+        weight_SG = self._by_group(np.broadcast_to(weight_N, place_SN.shape), place_SN)
+        return (np.cumsum(weight_SG, axis=1) - weight_SG / 2 - 0.5).ravel()[place_SN]
+
+    def above(self, part: Floats) -> Floats:
+        """(S, N) the sum of ``part``, whose total is zero, over all items with a greater value, and half of those with the same. Of parts
+        (S, N), or (N,) for all rows; a single row takes any number of parts."""
+        place_SN = self.place_SN
+        if len(place_SN) == 1 and part.ndim == 2:
+            place_SN = self.group_SN + self.groups * np.arange(len(part))[:, None]
+        part_SG = self._by_group(np.broadcast_to(part, place_SN.shape), place_SN)
+        return (part_SG / 2 - np.cumsum(part_SG, axis=1)).ravel()[place_SN]
+
+    def _by_group(self, part_SN: Floats, place_SN: NDArray[np.intp]) -> Floats:
+        """(S, G) sums, in the order of the items."""
+        sums = np.bincount(place_SN.ravel(), part_SN.ravel(), self.groups * len(place_SN))
+        return sums.reshape(-1, self.groups)
 
 
 def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:
@@ -404,8 +453,8 @@ class Column:
     ) -> None:
         """``values``: of every method's runs, in points. ``random``: whether another run of it may give another value.
 
-        ``covariance``: (2, R, R) of all runs in that order over items, with ``freedom`` degrees of freedom (``Items``); NaN for
-        runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
+        ``covariance``: (2, R, R) of all runs in that order over items, or (2, M, M) of the methods' means, with ``freedom`` degrees of
+        freedom (``Items``); NaN for runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
         draw of few examples is one draw), over the number of tasks.
         """
         self.runs_M = np.array([len(seeds) for seeds in values])
@@ -427,7 +476,9 @@ class Column:
             self.seed_M[known_M] = seed_M[known_M]
             self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
-        if covariance is not None:  # (2, M, M) of the means over the runs of each method
+        if covariance is not None and covariance.shape == self.items.shape:
+            self.items = covariance
+        elif covariance is not None:  # (2, M, M) of the means over the runs of each method
             self.items = np.add.reduceat(
                 np.add.reduceat(covariance, self._starts, 1), self._starts, 2
             ) / np.multiply.outer(self.runs_M, self.runs_M)
@@ -497,6 +548,9 @@ class Column:
         return _quantile((1 + LEVEL) / 2, freedom_M) * error_M, error_M, covers
 
 
+MANY = 1000
+"""Runs of a column above which the runs of each method are averaged before their covariances are taken, which gives the same but for the last
+digits: the covariances of ten thousand runs would fill the memory."""
 Answers = Sequence[tuple[Predicted, Influence]]
 """Of one method: each task of a column, with the same seeds."""
 
@@ -516,17 +570,18 @@ def column(
         for (a, _), (b, _) in zip(first, answer, strict=True):
             same_items(a, b)
     items = Items([p for p, _ in first], [moved for _, moved in first])
-    moved_RN = np.concatenate(
-        [
-            np.concatenate([moved.moved_SN for _, moved in answer], axis=1) / len(answer)
-            for answer in known
-        ]
-    )
-    here_R = np.concatenate(
-        [np.full(len(own), answer is not None) for answer, own in zip(answers, values, strict=True)]
-    )
-    covariance = np.full((2, len(here_R), len(here_R)), np.nan)
-    covariance[:, np.outer(here_R, here_R)] = items.covariance(moved_RN).reshape(2, -1)
+    moved = []
+    here = []
+    many = sum(map(len, values)) > MANY
+    for answer, own in zip(answers, values, strict=True):
+        units = 1 if many else len(own)
+        here += [answer is not None] * units
+        if answer is None:
+            continue
+        moved_SN = np.concatenate([one.moved_SN for _, one in answer], axis=1) / len(answer)
+        moved.append(moved_SN.mean(axis=0, keepdims=True) if many else moved_SN)
+    covariance = np.full((2, len(here), len(here)), np.nan)
+    covariance[:, np.outer(here, here)] = items.covariance(np.concatenate(moved)).reshape(2, -1)
     repeated = [
         values_RQ / len(first)
         for by_task in zip(*(known if len(known) == len(answers) else []), strict=True)

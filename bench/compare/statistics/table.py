@@ -1,36 +1,33 @@
 """A table of scores: which runs share a row, which scores a table, and what a cell holds. Every form of output draws these.
 
 Records are grouped into the tables that papers print: rows are methods, columns tasks, cells means over seeds. Two numbers meet in
-one column only under one suite, protocol and text form. Runs share a row only when nothing but the seed differs: another recipe
-value, corpus or backbone revision makes another row, which names what differs; if there are runs of older code of the method, a
-footnote says how to see them.
+one column only under one suite, protocol and text form. What makes two runs one row is in :mod:`bench.compare.statistics.rows`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
+from bench.compare.statistics.rows import CODE, SENDER, Differs, group_rows, title
+from bench.runs.searches import TUNED
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
 
-# --- which runs share a row, and which scores a table ---
+# --- which scores share a table ---
 
 
 AVERAGE = "Avg."
 BASELINE = "simcse"
 """The row that others are compared with where no baseline is named."""
-SENDER = "submitted by"
-"""What sets rows apart that others sent in, named even where nothing else has their name: such a row is never the baseline where the
-board has one of that name itself."""
-Differs = tuple[tuple[str, str], ...]
 
 
 def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score]]:
@@ -70,92 +67,6 @@ def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...
     ]
     known = tuple((task, sha256) for task, sha256 in hashes if sha256 is not None)
     return known if known and len(known) == len(hashes) else None
-
-
-def rows_of(
-    records: Sequence[RunRecord], notes: list[str]
-) -> list[tuple[list[RunRecord], Differs, Footnote | None]]:
-    """Runs that differ in nothing but the seed, by seed; with what sets them apart from runs of the same name.
-
-    Runs of one row are of one code of the method, the newest; a footnote names the runs of other code, None where there are none.
-    """
-    named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
-    settings: dict[str, dict[str, str]] = {}
-    for record in records:
-        values = settings[record.run_id] = configuration(record)
-        known = record.provenance.backbone.revision  # the same weights may lie in several folders
-        backbone = record.backbone_name if known else record.backbone
-        named.setdefault((record.method, record.variant, record.setting, backbone), {}).setdefault(
-            json.dumps(values, sort_keys=True), []
-        ).append(record)
-    rows = []
-    for alike in named.values():
-        first = [settings[runs[0].run_id] for runs in alike.values()]
-        keys = sorted(
-            key
-            for key in set().union(*first)
-            if key == SENDER or len({values.get(key) for values in first}) > 1
-        )
-        for runs in alike.values():
-            values = settings[runs[0].run_id]
-            differs = tuple((key, values[key]) for key in keys if key in values)
-            newest, other_code = _newest(runs, title(runs[0], differs), notes)
-            rows.append((newest, differs, other_code))
-    return rows
-
-
-def _newest(
-    runs: Sequence[RunRecord], name: str, notes: list[str]
-) -> tuple[list[RunRecord], Footnote | None]:
-    """The newest run of each seed, of the newest code of the method; a footnote has the commands that show the runs of each other code,
-    a note names older runs of the same seed."""
-    ordered = sorted(runs, key=lambda run: (run.provenance.created, run.run_id), reverse=True)
-    code = ordered[0].provenance.plugin.sha256
-    newest: dict[int | None, RunRecord] = {}
-    others: dict[str | None, list[str]] = {}
-    for run in ordered:
-        if run.provenance.plugin.sha256 != code or run.seed in newest:
-            others.setdefault(run.provenance.plugin.sha256, []).append(run.run_id)
-        else:
-            newest[run.seed] = run
-    if older := others.pop(code, []):
-        notes.append(f"{name}: left out, newer runs have their seeds: {', '.join(sorted(older))}")
-    commands = "; ".join(" ".join(["bench compare", *sorted(ids)]) for ids in others.values())
-    footnote = (
-        Footnote("code of the method", f"the newest only (other code: {commands})", name)
-        if others
-        else None
-    )
-    return sorted(newest.values(), key=lambda run: -1 if run.seed is None else run.seed), footnote
-
-
-def configuration(record: RunRecord) -> dict[str, str]:
-    """What besides the seed decides the result, as text."""
-    values = {key: _short(value.value) for key, value in record.recipe.items()}
-    if (ranks := (record.provenance.determines or {}).get("ranks")) is not None:
-        values["processes"] = _short(ranks)
-    if corpus := corpus_words(record):
-        values["corpus"] = corpus
-    if revision := record.provenance.backbone.revision:
-        values["backbone revision"] = str(revision)[:8]
-    return values
-
-
-def corpus_words(record: RunRecord) -> str | None:
-    """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
-    corpus = record.provenance.corpus
-    return f"{corpus.name or 'corpus'}@{corpus.sha256[:6]}" if corpus.sha256 else None
-
-
-def _short(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:g}" if isinstance(value, float) else json.dumps(value, default=str)
-
-
-def title(run: RunRecord, differs: Differs) -> str:
-    """What a row is called."""
-    return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
 
 
 # --- what a table holds: numbers, and what is known of how sure they are ---
@@ -342,6 +253,18 @@ class Table:
         counts = [self.n(row) for row in random]
         return min(counts), max(counts)
 
+    @cached_property
+    def usual_values(self) -> str:
+        """Where the values of most trained rows come from; of kinds that are as frequent, one that is not tuned."""
+        kinds = Counter(row.values for row in self.rows if row.values and row.setting != "none")
+        return max(kinds, key=lambda kind: (kinds[kind], not kind.startswith(TUNED)), default="")
+
+    @cached_property
+    def has_verdicts(self) -> bool:
+        """Whether a row was compared with the baseline on the column that ranks."""
+        cells = [row.cells[-1] for row in self.rows]
+        return any(cell and cell.against and cell.against.verdict for cell in cells)
+
     def n(self, row: Row) -> int:
         """Seeds behind the row's value in the column that ranks, where it has one."""
         cell = row.cells[-1] if self.head is not None else None
@@ -422,8 +345,8 @@ def _table(
     )
     notes: list[str] = []
     rows, footnotes = list[Row](), list[Footnote]()
-    for runs, differs, other_code in rows_of([record for record, _ in scored], notes):
-        first = runs[0]
+    for row_runs in group_rows([record for record, _ in scored], notes):
+        runs, differs, first = row_runs.runs, row_runs.differs, row_runs.runs[0]
         cells = tuple(
             _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
         )
@@ -443,10 +366,11 @@ def _table(
                 seeds=tuple(run.seed for run in runs),
                 cells=cells,
                 model=first.model_name,
-                footnotes=(len(footnotes),) if other_code else (),
+                footnotes=(len(footnotes),) if row_runs.other_code else (),
             )
         )
-        footnotes += [other_code] if other_code else []
+        if row_runs.other_code:
+            footnotes.append(Footnote(CODE, row_runs.other_code, title(first, differs)))
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":

@@ -30,7 +30,7 @@ from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, 
 from bench.base.files import CacheEntry, is_settled, values_sha256
 from bench.base.imported_code import hash_file, hash_module
 from bench.base.plugin_files import check_files, import_file
-from bench.base.text import average_of
+from bench.base.text import average_of, list_names
 from bench.base.user_code import located, place_of_code, plugin_code
 from bench.data.sets import DataFolder, data_set
 from bench.runs.record import AVERAGE, REDUCED, ScoreKey
@@ -372,6 +372,29 @@ def _check_definition(defined: object, whose: str) -> None:
     ):
         if wrong:
             raise BenchError(f"{whose}: {why}", hint)
+    if defined.average is not None:
+        _check_average(defined, defined.average, whose)
+
+
+def _check_average(defined: Suite, names: Sequence[str], whose: str) -> None:
+    """Raises BenchError for an average that no run could have: of no task, of one task twice, of tasks of several metrics or protocols."""
+    if not names:
+        raise BenchError(f"{whose}: average names no task", "average=None, or name its tasks")
+    if len(set(names)) < len(names):
+        twice = list_names(dict.fromkeys(name for name in names if names.count(name) > 1))
+        raise BenchError(f"{whose}: average names {twice} more than once", "name each task once")
+    of_average = [task for task in defined.tasks if task.name in names]
+    for protocol in dict.fromkeys(task.protocol for task in of_average):
+        under_it = [task for task in of_average if task.protocol == protocol]
+        complete = {task.name for task in under_it} == set(names)
+        if complete and len({task.metric for task in under_it}) == 1:
+            return
+    metrics = list_names(dict.fromkeys(task.metric for task in of_average))
+    protocols = list_names(dict.fromkeys(task.protocol for task in of_average))
+    raise BenchError(
+        f"{whose}: average is of tasks that cannot be averaged: metrics {metrics}; protocols {protocols}",
+        "average only tasks of one metric and one protocol, or average=None",
+    )
 
 
 def suite_plugin(name: str) -> SuitePlugin | None:
@@ -449,16 +472,17 @@ AnyScore = TypeVar("AnyScore")
 def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     """The papers' "Avg.": each value rounded to 2 decimals, their mean, rounded again; of one suite's scores.
 
-    Takes Scores or TaskResults and gives one more of the same kind, task "Avg.". None when a task of the average is missing,
-    when the suite has no average, or when the scores are not of one protocol and text form.
+    Takes Scores or TaskResults, in any order, and gives one more of the same kind, task "Avg.". None when a task of the average is missing,
+    when the suite has no average, or when the tasks of the average are not of one metric, protocol and text form. Other tasks of the suite
+    change nothing.
     """
     by_task: dict[str, Any] = {score.task: score for score in scores if score.task != AVERAGE}  # type: ignore[attr-defined]
     first: Any = next(iter(by_task.values()), None)
     names = None if first is None else suite(first.suite).average
-    if names is None or not by_task.keys() >= set(names):
+    if not names or not by_task.keys() >= set(names):
         return None
     chosen = [by_task[name] for name in names]
-    kinds = {(score.suite, score.protocol, score.metric) for score in (first, *chosen)}
+    kinds = {(score.suite, score.protocol, score.metric) for score in chosen}
     forms = {score.text for score in chosen}
     known = [form for form in forms if not (form or "other-").startswith("other-")]
     if len(kinds) > 1 or (len(forms) > 1 and (None in forms or len(known) > 1)):
@@ -470,10 +494,10 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         text = f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
     # there are no predictions of the average: a TaskResult has the arrays, a Score their hash
     none: dict[str, Any] = (
-        {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
+        {"predictions": {}} if isinstance(chosen[0], TaskResult) else {"predictions_sha256": None}
     )
     return replace(
-        first,
+        chosen[0],
         task=AVERAGE,
         value=average_of(score.value for score in chosen),
         std=None,
@@ -647,12 +671,8 @@ def find_task(key: ScoreKey) -> Task | None:
 
 
 def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
-    name, task, protocol, _ = key
-    if name not in suite_names():
-        return None
-    here = suite(name)
-    scorers = {one.protocol: one.rescore for one in here.tasks}
-    scorer = scorers.get(protocol, here.tasks[0].rescore if protocol in here.earlier else None)
+    name, task = key[:2]
+    scorer = _scorer_of(key) if name in suite_names() else None
     if scorer is None:
         return None
     try:
@@ -668,6 +688,24 @@ def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:
             f"{task}: the scorer of the suite {name} returns {type(score).__name__}, not a TaskScore"
         )
     return score
+
+
+def _scorer_of(key: ScoreKey) -> Callable[[Arrays, str], TaskScore] | None:
+    """The function that scores the stored predictions of a task again: its own, whatever other tasks of its protocol have.
+
+    A record may name a task that its suite no longer has, or an earlier protocol: then the one function that all tasks of the protocol, or
+    of the suite, share; None if they have several.
+    """
+    if (task := find_task(key)) is not None:
+        return task.rescore
+    name, task_name, protocol = key[:3]
+    here = suite(name)
+    alike = [one for one in here.tasks if one.protocol == protocol]
+    if not alike and protocol in here.earlier:
+        alike = [one for one in here.tasks if one.name == task_name] or list(here.tasks)
+    if not alike or any(one.rescore is not alike[0].rescore for one in alike):
+        return None
+    return alike[0].rescore
 
 
 _CORRELATIONS = {"cosine_spearman": spearman, "cosine_pearson": pearson}

@@ -186,11 +186,7 @@ def sign_name(row: Row, table: Table) -> str:
 def difference_heading(table: Table) -> str:
     """ "minus simcse [98.3 % CI]"; "" where no row was compared."""
     level = f" [{100 * table.tested.ci_level:.3g} % CI]" if table.tested else ""
-    return (
-        f"minus {table.baseline}{level}"
-        if table.head is not None and any(map(verdict, table.rows))
-        else ""
-    )
+    return f"minus {table.baseline}{level}" if table.head is not None and table.has_verdicts else ""
 
 
 def difference_text(row: Row) -> str:

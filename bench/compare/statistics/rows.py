@@ -1,0 +1,239 @@
+"""What makes a row: runs of which nothing but the seed differs, and one code of their method.
+
+Two runs differ where the fingerprint says so (:func:`bench.run.plan.determinants`): in a recipe value, in the content behind a file that
+a recipe names, in the training text, the backbone's revision, the precision, the set on which checkpoints are chosen, or the number of
+processes where that matters. Only the code of the method may differ within a row's name: one code is shown, and a footnote has the
+commands that show the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from bench.base.installed_code import hash_of_method
+from bench.base.same_code import code_of
+from bench.base.text import list_names
+from bench.runs.record import RunRecord
+
+SENDER = "submitted by"
+"""What sets rows apart that others sent in, named even if nothing else has their name: such a row is never the baseline if the board has one
+of that name itself."""
+PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "corpus"
+"""Names of what sets rows apart and is no recipe value."""
+SELECT_ON = "select_on"
+"""The recipe value that names the set on which checkpoints are chosen."""
+CODE = "code of the method"
+SHORT = 6  # characters of a hash that are shown
+AHEAD = timedelta(days=1)
+"""A record may be dated this far in the future before a line says so."""
+Differs = tuple[tuple[str, str], ...]
+"""What sets a row apart from rows of the same name: (recipe key or other term, value)."""
+
+
+@dataclass(frozen=True)
+class RowRuns:
+    """The runs of one row, by seed."""
+
+    runs: list[RunRecord]
+    differs: Differs
+    other_code: str = ""
+    """Which code of the method is shown, how that is known, and the commands that show the others; "" if there is one code only."""
+
+
+class Term(NamedTuple):
+    """One thing that decides a result."""
+
+    exact: str
+    """Equal for two runs exactly if the fingerprint takes them to be equal in it."""
+    shown: str
+    """As it is printed; two exact values may be printed alike."""
+    unlike: str
+    """As it is printed if another exact value would be printed alike."""
+
+
+def group_rows(records: Sequence[RunRecord], notes: list[str]) -> list[RowRuns]:
+    """The rows of these runs. ``notes`` get a line for runs that are left out or dated in the future."""
+    named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
+    terms: dict[str, dict[str, Term]] = {}
+    for record in records:
+        decides = terms[record.run_id] = terms_of(record)
+        known = record.provenance.backbone.revision  # the same weights may lie in several folders
+        backbone = record.backbone_name if known else record.backbone
+        name = (record.method, record.variant, record.setting, backbone)
+        exact = tuple(sorted((key, term.exact) for key, term in decides.items()))
+        named.setdefault(name, {}).setdefault(exact, []).append(record)
+    rows = []
+    for alike in named.values():
+        firsts = [terms[runs[0].run_id] for runs in alike.values()]
+        keys = _telling_keys(firsts)
+        for runs, first in zip(alike.values(), firsts, strict=True):
+            differs = tuple(
+                (key, _printed(key, first[key], firsts)) for key in keys if key in first
+            )
+            rows.append(_choose_code(runs, differs, notes))
+    return rows
+
+
+def _telling_keys(firsts: Sequence[Mapping[str, Term]]) -> list[str]:
+    """The keys that set these rows of one name apart, in alphabetical order."""
+    keys = []
+    for key in sorted(set().union(*firsts)):
+        values = {first[key].exact if key in first else None for first in firsts}
+        if key == SENDER or len(values) > 1:
+            keys.append(key)
+    if DEV_SET in keys and SELECT_ON in keys and not _dev_sets_differ(firsts):
+        keys.remove(DEV_SET)  # its name says it already
+    return keys
+
+
+def _dev_sets_differ(firsts: Sequence[Mapping[str, Term]]) -> bool:
+    """Is there one name of a dev set with several contents?"""
+    contents: dict[str | None, set[str | None]] = {}
+    for first in firsts:
+        name = first[SELECT_ON].exact if SELECT_ON in first else None
+        content = first[DEV_SET].exact if DEV_SET in first else None
+        contents.setdefault(name, set()).add(content)
+    return any(len(found) > 1 for found in contents.values())
+
+
+def _printed(key: str, term: Term, firsts: Sequence[Mapping[str, Term]]) -> str:
+    for other in firsts:
+        if key in other and other[key].shown == term.shown and other[key].exact != term.exact:
+            return term.unlike
+    return term.shown
+
+
+# --- what decides a result besides the seed and the code ---
+
+
+def terms_of(record: RunRecord) -> dict[str, Term]:
+    """Everything besides the seed and the code of the method that decides the result, by name."""
+    about = record.provenance
+    determines = about.determines or {}
+    contents = determines.get("places")
+    contents = contents if isinstance(contents, Mapping) else {}
+    terms = {}
+    for key, value in record.recipe.items():
+        shown = _short(value.value)
+        content = contents.get(key)
+        if isinstance(content, str):  # the content of a file counts, not its name
+            terms[key] = Term(content, shown, f"{shown}@{content[:SHORT]}")
+        else:
+            exact = _exact(value.value)
+            terms[key] = Term(exact, shown, exact)
+    for key, value in determines.items():
+        if key == "places" or value is None:
+            continue
+        exact = _exact(value)
+        if key == "dev":
+            short = _short(value)[:SHORT]
+            terms[DEV_SET] = Term(exact, short, exact)
+        else:
+            terms[_TERMS.get(key, key)] = Term(exact, _short(value), exact)
+    if corpus := corpus_words(record):
+        sha256 = str(about.corpus.sha256)
+        terms[CORPUS] = Term(sha256, corpus, f"{about.corpus.name or 'corpus'}@{sha256}")
+    if revision := about.backbone.revision:
+        terms["backbone revision"] = Term(str(revision), str(revision)[:8], str(revision))
+    return terms
+
+
+_TERMS = {"ranks": PROCESSES}
+"""What ``provenance.determines`` calls a thing -> what a row calls it."""
+
+
+def configuration(record: RunRecord) -> dict[str, str]:
+    """What besides the seed and the code decides the result, as it is printed."""
+    return {key: term.shown for key, term in terms_of(record).items()}
+
+
+def corpus_words(record: RunRecord) -> str | None:
+    """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
+    corpus = record.provenance.corpus
+    return f"{corpus.name or 'corpus'}@{corpus.sha256[:SHORT]}" if corpus.sha256 else None
+
+
+def _short(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:g}" if isinstance(value, float) else json.dumps(value, default=str)
+
+
+def _exact(value: object) -> str:
+    """Every digit of a number; 1 and 1.0 are one number."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def title(run: RunRecord, differs: Differs) -> str:
+    """What a row is called."""
+    return " ".join([run.label, *(f"{key}={value}" for key, value in differs)])
+
+
+# --- which code of the method a row shows, and which run of a seed ---
+
+
+def _choose_code(runs: Sequence[RunRecord], differs: Differs, notes: list[str]) -> RowRuns:
+    """One run of each seed, of one code of the method: the code that is here, else that of the newest run."""
+    newest_first = sorted(
+        runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
+    )
+    name = title(runs[0], differs)
+    by_code: dict[str | None, list[RunRecord]] = {}
+    for run in newest_first:
+        by_code.setdefault(code_of(run.provenance.plugin.sha256), []).append(run)
+    shown, how = code_of(newest_first[0].provenance.plugin.sha256), "that of the newest date only"
+    if len(by_code) > 1:
+        here = _codes_here(newest_first)
+        for code in by_code:
+            if code in here:
+                shown, how = code, "that which is here only"
+                break
+    chosen: dict[int | None, RunRecord] = {}
+    older = []
+    for run in by_code.pop(shown):
+        if run.seed in chosen:
+            older.append(run.run_id)
+        else:
+            chosen[run.seed] = run
+    if older:
+        notes.append(
+            f"{name}: left out, runs of a newer date have their seeds: {', '.join(sorted(older))}"
+        )
+    if early := dated_ahead(newest_first):
+        notes.append(
+            f"{name}: dated in the future, by a clock that was ahead: {list_names(early, 3)}"
+        )
+    commands = []
+    for others in by_code.values():
+        commands.append(" ".join(["bench compare", *sorted(run.run_id for run in others)]))
+    by_seed = sorted(chosen.values(), key=lambda run: -1 if run.seed is None else run.seed)
+    other_code = f"{how} (other code: {'; '.join(commands)})" if commands else ""
+    return RowRuns(by_seed, differs, other_code)
+
+
+def _codes_here(runs: Sequence[RunRecord]) -> set[str]:
+    """The hashes of the code that these runs' method has on this machine now, one for each place that their records name."""
+    places = {(run.method, run.provenance.plugin.package) for run in runs}
+    found = {hash_of_method(method, package) for method, package in places}
+    return {sha256 for sha256 in found if sha256 is not None}
+
+
+def dated_ahead(runs: Sequence[RunRecord]) -> list[str]:
+    """The ids of runs whose records are dated in the future, in alphabetical order."""
+    limit = datetime.now(UTC) + AHEAD
+    return sorted(run.run_id for run in runs if moment(run.provenance.created) > limit)
+
+
+def moment(created: str) -> datetime:
+    """A record's date as a moment, whatever its time zone (UTC if it names none); the earliest moment if no calendar has it."""
+    try:
+        at = datetime.fromisoformat(created)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return datetime.min.replace(tzinfo=UTC)

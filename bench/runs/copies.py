@@ -1,0 +1,67 @@
+"""One run id in several folders: copies of one run count once, two different runs are refused.
+
+An id names what determines a result, and that does not determine it wholly: a budget in minutes, another machine or another library gives
+other numbers under the same id.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from bench.base.errors import BenchError
+from bench.base.reading import PREDICTIONS_BYTES, read_plain_file
+from bench.runs.arrays import has_predictions
+from bench.runs.record import AVERAGE
+from bench.runs.store import Run
+
+
+def distinct_runs(runs: Iterable[Run]) -> list[Run]:
+    """Each run once, in the order in which its id first came; of several copies the first that has predictions.
+
+    Copies have equal records, and equal predictions as far as both have them. Raises BenchError, with both folders, if two runs of one id
+    are not copies of each other.
+    """
+    chosen: dict[str, Run] = {}
+    for run in runs:
+        run_id = run.record.run_id
+        if run_id not in chosen:
+            chosen[run_id] = run
+            continue
+        first = chosen[run_id]
+        if _is_same_folder(first, run) and first.record == run.record:
+            continue
+        if difference := _difference(first, run):
+            raise BenchError(
+                f"two different runs have the id {run_id}, {difference}: {first.folder} and {run.folder}",
+                "name one of them; bench runs FOLDER shows what each is",
+            )
+        if not has_predictions(first.folder) and has_predictions(run.folder):
+            chosen[run_id] = run
+    return list(chosen.values())
+
+
+def _is_same_folder(first: Run, second: Run) -> bool:
+    try:
+        return os.path.samefile(first.folder, second.folder)
+    except OSError:
+        return False
+
+
+def _difference(first: Run, second: Run) -> str:
+    """What differs in two runs of one id, in words; "" for two copies of one run."""
+    if first.record.scores != second.record.scores:
+        return "whose scores differ"
+    if first.record != second.record:
+        return "whose records differ"
+    for score in first.record.scores:
+        if score.task == AVERAGE:
+            continue
+        files = first.predictions_file(score.key), second.predictions_file(score.key)
+        try:
+            one, other = (read_plain_file(file, PREDICTIONS_BYTES) for file in files)
+        except OSError:  # one may lack it; what cannot be read is told of when it is needed
+            continue
+        if one != other:
+            return f"whose predictions of {score.task} differ"
+    return ""

@@ -1,0 +1,146 @@
+"""A suite's average and the verification of its scores are the same in whatever order its tasks stand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from factories import record
+from msgspec.structs import replace as changed
+from three_tasks import SETS, suite_of, task_of
+
+from bench.base.errors import AGREES, BenchError, Finding
+from bench.conformance.suites import check_suite, stand_in
+from bench.data.sets import DataFolder
+from bench.run.execute import merge_scores
+from bench.runs import Run, RunRecord, RunsFolder, Score
+from bench.score import suites
+from bench.score.suites import (
+    Suite,
+    SuitePlugin,
+    average,
+    rescore,
+)
+from bench.verify.scores import check_scores
+
+
+@pytest.fixture
+def use_suite(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    def use(suite: Suite) -> Suite:
+        suites._check_definition(suite, "a test")
+        made = SuitePlugin(suite, "three.py", "", "0" * 64)
+        monkeypatch.setattr(suites, "_from_files", {"three": made})
+        return suite
+
+    yield use
+
+
+def scored(suite: Suite, folder: Path) -> Run:
+    """A run of the suite as ``bench run`` records it, with its predictions."""
+    store, scores = RunsFolder(folder), tuple[Score, ...]()
+    made = record("cls", 1, scores=())
+    for task in suite.tasks:
+        result = task.load(DataFolder(None)).score(stand_in)
+        store.write_predictions(made.run_id, result.task, None, result.predictions, result.suite)
+        scores = merge_scores(scores, result)
+    made = changed(made, scores=scores)
+    store.write(made)
+    return Run(made, store.folder(made.run_id))
+
+
+ORDERS = list(itertools.permutations(SETS))
+
+
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
+def test_every_order_gives_one_average_and_verifies(order, use_suite, tmp_path) -> None:
+    run = scored(use_suite(suite_of(order)), tmp_path)
+    values = {score.task: score.value for score in run.scores}
+    by_hand = {}
+    for name in SETS:  # without the suite's code
+        prediction = stand_in([f"{name} {i}" for i in range(len(SETS[name]))])[:, 0]
+        order_of = np.argsort(np.argsort(prediction)), np.argsort(np.argsort(SETS[name]))
+        by_hand[name] = 100 * float(np.corrcoef(*order_of)[0, 1])
+    expected = round((round(by_hand["First"], 2) + round(by_hand["Second"], 2)) / 2, 2)
+    assert values["Avg."] == pytest.approx(expected)
+    assert values["First"] == pytest.approx(by_hand["First"])
+    assert {score.metric for score in run.scores if score.task == "Avg."} == {"spearman"}
+    wrong = [finding for finding in check_scores(run) if finding.kind in ("score", "average")]
+    assert {finding.outcome for finding in wrong} == {AGREES}, wrong
+
+
+@pytest.mark.parametrize("order", ORDERS[::5], ids="-".join)
+def test_the_check_of_a_suite_takes_every_order(order, use_suite) -> None:
+    findings = check_suite(use_suite(suite_of(order)), DataFolder(None))
+    assert [f for f in findings if f.outcome != AGREES] == list[Finding]()
+
+
+def test_an_average_verifies_whatever_the_order_of_its_names(use_suite, tmp_path) -> None:
+    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
+    use_suite(suite_of(tuple(SETS), ("Second", "First")))
+    averages = [finding for finding in check_scores(run) if finding.kind == "average"]
+    assert [finding.outcome for finding in averages] == [AGREES]
+
+
+def test_scores_in_any_order_have_one_average(use_suite, tmp_path) -> None:
+    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
+    tasks = [score for score in run.scores if score.task != "Avg."]
+    found = [average(order) for order in itertools.permutations(tasks)]
+    assert found == [found[0]] * len(found)
+    assert found[0] is not None
+
+
+def test_a_task_that_the_suite_no_longer_has_is_scored_only_if_one_function_is_left(
+    use_suite, tmp_path
+) -> None:
+    """Two functions under one protocol: which of them it was, nobody knows."""
+    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
+    key = run.scores[0].key._replace(task="Gone")
+    arrays = run.predictions(run.scores[1].key)
+    assert rescore(key, arrays) is None
+    use_suite(suite_of(("First", "Second")))
+    again = rescore(key, arrays)
+    assert again is not None
+    assert again.value == run.scores[1].value
+
+
+IMPOSSIBLE = {
+    "several metrics": (suite_of(("YesNo", "First"), ("YesNo", "First")), "metrics yes-no-share"),
+    "no task": (suite_of(("First",), ()), "names no task"),
+    "twice": (suite_of(("First", "Second"), ("First", "First")), "First more than once"),
+    "several protocols": (
+        replace(
+            suite_of(("First", "Second")), tasks=(task_of("First"), task_of("Second", "three/2"))
+        ),
+        "protocols three/1 and three/2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_an_average_that_no_run_could_have_is_refused_with_a_reason(name, use_suite) -> None:
+    suite, reason = IMPOSSIBLE[name]
+    with pytest.raises(BenchError, match=reason):
+        use_suite(suite)
+
+
+def test_suites_of_this_package_have_averages_that_runs_can_have() -> None:
+    for name in suites._MODULES:
+        defined = suites.suite(name)
+        if defined.average is not None:
+            suites._check_average(defined, defined.average, name)
+
+
+def other_records(run: Run) -> list[RunRecord]:
+    return [changed(run.record, scores=order) for order in itertools.permutations(run.scores)]
+
+
+def test_the_order_of_scores_in_a_record_changes_no_finding(use_suite, tmp_path) -> None:
+    run = scored(use_suite(suite_of(tuple(SETS))), tmp_path)
+    for shuffled in other_records(run)[::7]:
+        findings = check_scores(Run(shuffled, run.folder))
+        assert {f.outcome for f in findings if f.kind in ("score", "average")} == {AGREES}

@@ -1,0 +1,199 @@
+"""Scores of a finished run outlive whatever ends a later command: a stop, a kill, a failing task, a full disk."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import three_tasks
+from commands import tree
+from three_tasks import LoadedRatings, suite_of
+
+import bench
+from bench.base.errors import BenchError, RunFailed
+from bench.library import Result
+from bench.publish.gather import gather
+from bench.runs import RunsFolder
+from bench.score import suites
+from bench.score.encoding import VectorStore
+from bench.score.suites import SuitePlugin
+from bench.verify import verify_run
+
+ORDER = ("First", "Second", "YesNo")
+
+
+def encode(sentences: Sequence[str]) -> np.ndarray:
+    return np.stack(
+        [np.random.default_rng(zlib.crc32(s.encode())).normal(size=8) for s in sentences]
+    )
+
+
+def evaluate(runs: Path, *names: str) -> Result:
+    return bench.evaluate(encode, suites=names, runs=runs, name="mine", progress=False)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, code: str = "0") -> None:
+    made = SuitePlugin(suite_of(ORDER), "three.py", "", code * 64)
+    monkeypatch.setattr(suites, "_from_files", {"three": made})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "runs"
+    evaluate(folder, "check")
+    return folder
+
+
+@pytest.fixture
+def runs(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    use(monkeypatch)
+    shutil.copytree(finished, tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+class Killed(BaseException):
+    """Nothing is written after it, as after SIGKILL."""
+
+
+def in_the_second_task(error: BaseException) -> Callable[[pytest.MonkeyPatch], None]:
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        score = LoadedRatings.score
+
+        def failing(self: LoadedRatings, vectors: Any) -> Any:
+            if self.task.name == "Second":
+                raise error
+            return score(self, vectors)
+
+        monkeypatch.setattr(LoadedRatings, "score", failing)
+
+    return patch
+
+
+def stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C, SIGTERM or the time limit of an engine: after the first score."""
+
+    scored: list[str] = []
+    score = LoadedRatings.score
+
+    def counted(self: LoadedRatings, vectors: Any) -> Any:
+        scored.append(self.task.name)
+        return score(self, vectors)
+
+    @contextmanager
+    def stopped(**_: Any) -> Iterator[Callable[[], bool]]:
+        yield lambda: bool(scored)
+
+    monkeypatch.setattr(LoadedRatings, "score", counted)
+    monkeypatch.setattr("bench.run.execute.devices.stop_signals", stopped)
+
+
+def fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = RunsFolder.write_predictions
+
+    def full(self: RunsFolder, run_id: str, task: str, *more: Any) -> Path:
+        if task == "Second":
+            raise BenchError(f"cannot write {task}: No space left on device")
+        return write(self, run_id, task, *more)
+
+    monkeypatch.setattr(RunsFolder, "write_predictions", full)
+
+
+ENDS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "stopped": stop,
+    "Ctrl-C twice": in_the_second_task(KeyboardInterrupt()),
+    "killed": in_the_second_task(Killed()),
+    "a task that cannot be scored": in_the_second_task(RunFailed("constant")),
+    "a plugin's error": in_the_second_task(ZeroDivisionError("1 / 0")),
+    "a plugin that exits": in_the_second_task(SystemExit(0)),
+    "a full disk": fill_the_disk,
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_finished_run_stays_finished_whatever_ends_a_later_scoring(end, runs, monkeypatch):
+    before = bench.load_runs(runs)[0]
+    with monkeypatch.context() as patch:
+        ENDS[end](patch)
+        with pytest.raises((BenchError, KeyboardInterrupt, Killed)):
+            evaluate(runs, "check", "three")
+    after = bench.load_runs(runs)[0]
+    assert after.record.status == "finished"
+    assert after.scores[: len(before.scores)] == before.scores
+    assert {score.task for score in after.scores} >= {"captions"}
+    assert verify_run(after.folder).differences == []
+    assert bench.compare_runs(after, runs=runs).tables[0].rows[0].runs == (after.run_id,)
+    assert [run.record.run_id for run in gather(runs).runs] == [after.run_id]
+
+    added: list[int] = []
+    add = VectorStore.add
+    monkeypatch.setattr(
+        VectorStore, "add", lambda *given: added.append(add(*given)) or added[-1], raising=True
+    )
+    whole = evaluate(runs, "check", "three")
+    assert sum(added) == 0, "the stored vectors let it go on"
+    assert whole.record.error is None
+    assert {score.task for score in whole.scores} == {"captions", *ORDER, "Avg."}
+    assert verify_run(whole.folder).differences == []
+
+
+def test_stopping_is_no_error_of_a_finished_run_and_a_failure_is_noted(runs, monkeypatch) -> None:
+    for end, noted in (("stopped", False), ("a task that cannot be scored", True)):
+        with monkeypatch.context() as patch:
+            ENDS[end](patch)
+            with pytest.raises(BenchError):
+                evaluate(runs, "three")
+        assert bool(bench.load_runs(runs)[0].record.error) is noted
+
+
+def test_a_first_scoring_that_is_stopped_is_not_finished(tmp_path, monkeypatch) -> None:
+    use(monkeypatch)
+    with monkeypatch.context() as patch:
+        stop(patch)
+        with pytest.raises(BenchError):
+            evaluate(tmp_path / "runs", "three")
+    assert bench.load_runs(tmp_path / "runs")[0].record.status == "interrupted"
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed", "a task that cannot be scored"])
+def test_scores_of_changed_code_replace_the_old_ones_together(end, runs, monkeypatch) -> None:
+    """Else the average would be of two codes, and old scores would pass for new ones."""
+    old = evaluate(runs, "three")
+    use(monkeypatch, "1")
+    monkeypatch.setattr(three_tasks, "OFFSET", 1.0, raising=True)
+    with monkeypatch.context() as patch:
+        ENDS[end](patch)
+        with pytest.raises((BenchError, Killed)):
+            evaluate(runs, "three")
+    between = bench.load_runs(runs)[0]
+    assert between.scores == old.scores
+    assert between.record.provenance.execution.suites["three"].sha256 == "0" * 64
+    new = evaluate(runs, "three")
+    assert new["First"].value == pytest.approx(old["First"].value + 1)
+    assert new["three/Avg."].value == pytest.approx(old["three/Avg."].value + 1)
+    assert new.record.provenance.execution.suites["three"].sha256 == "1" * 64
+
+
+def test_a_score_that_is_not_scored_again_keeps_the_name_of_its_code(runs, monkeypatch) -> None:
+    evaluate(runs, "three")
+    made = SuitePlugin(suite_of(ORDER[:2]), "three.py", "", "1" * 64)
+    monkeypatch.setattr(suites, "_from_files", {"three": made})
+    record = evaluate(runs, "three").record
+    codes = {name: code.sha256 for name, code in record.provenance.execution.suites.items()}
+    assert codes["three"] == "1" * 64
+    assert codes["three YesNo three/1"] == "0" * 64
+    use(monkeypatch, "1")
+    again = evaluate(runs, "three").record
+    assert "three YesNo three/1" not in again.provenance.execution.suites
+
+
+def test_what_is_done_is_not_touched_by_the_same_command(runs) -> None:
+    evaluate(runs, "check", "three")
+    before = tree(runs)
+    evaluate(runs, "check", "three")
+    assert tree(runs) == before
