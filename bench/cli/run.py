@@ -122,7 +122,10 @@ OPTIONS = (
         WHAT,
         "--suite",
         "suites",
-        help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).  [default: sts]",
+        multiple=True,
+        metavar="SUITE",
+        help="Suites, separated by commas, or all; SUITE:TASK for one task; a file of yours (pairs.tsv, classification:texts.csv). "
+        "May be repeated.  [default: sts]",
     ),
     option(
         WHAT,
@@ -300,7 +303,7 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
             values[key] = files
     use_files([Path(file) for file in values.get("plugins", ())])
     if "suites" in typed:  # when the suites of plugin files are known
-        values["suites"] = split_names(typed["suites"])
+        values["suites"] = split_names(",".join(typed["suites"]))
     methods = [*values.get("methods", ())]
     for target in targets:
         if not target.endswith((".py", ".toml")):

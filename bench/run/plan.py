@@ -311,7 +311,7 @@ class _Planner:
             trained=trained,
             shape=shape(backbone.config()),
         )
-        notes = []
+        notes = [note for known in self.scored.data for note in known.notes]
         if entry and entry.backbone != backbone.model:
             notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
         if config.setting is None and len(cls.settings) > 1:
@@ -464,6 +464,7 @@ def of_run(
         text=config.text,
         fingerprint=record.fingerprint,
         missing=scored.missing,
+        notes=tuple(note for known in scored.data for note in known.notes),
         determines=record.provenance.determines or {},
     )
 
