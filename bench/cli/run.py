@@ -559,8 +559,17 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
         if len(records) > 1
         else f"\nrecord: {store.folder(records[0].run_id)}"
     )
-    folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
-    click.echo(f"next: bench runs {records[-1].run_id}{folder}")
+    click.echo(f"next: {next_command(records, store)}")
+
+
+def next_command(records: Sequence[RunRecord], store: RunsFolder) -> str:
+    """The command that a person gives next: a comparison if several rows are there, else the run's own page."""
+    words = ["bench", "runs", records[-1].run_id]
+    if len({(record.method, record.variant, record.backbone) for record in records}) > 1:
+        words = ["bench", "compare"]
+    if str(store.path) != "runs":
+        words += ["--runs", str(store.path)]
+    return shlex.join(words)
 
 
 # --- runs on other machines: prepared here, and handed to an engine or printed as commands ---

@@ -63,6 +63,7 @@ from bench.runs.record import (
     Training,
     dev_test_pairs,
 )
+from bench.runs.sizes import VECTORS
 from bench.runs.store import (
     CHECKPOINT,
     FAILED_BATCH,
@@ -89,7 +90,6 @@ if TYPE_CHECKING:
 
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
-VECTORS = "vectors"  # of every sentence that was encoded; may be deleted
 
 
 class TasksFailed(RunFailed):

@@ -76,7 +76,7 @@ from bench.run.recipes import (
     settings_with_recipe,
     whole_entry,
 )
-from bench.runs.record import RunRecord, fingerprint_of
+from bench.runs.record import BUDGET, SET, RunRecord, fingerprint_of
 from bench.runs.store import (
     AGAIN,
     AGAIN_FRESH,
@@ -326,6 +326,7 @@ class _Planner:
             implied |= custom.values
             notes += custom.check(config.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
+        recipe = with_budget_source(recipe, config)
         printed = entry if entry and custom is None and entry.backbone == backbone.model else None
         notes += [printed.note] if printed and printed.note else []
         recipe, places = self._vectors(cls, recipe, backbone)
@@ -496,6 +497,17 @@ def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     return with_fingerprint(
         replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
     )
+
+
+def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
+    """The recipe, which says of the value that --budget gave where it is from."""
+    if config.budget is None:
+        return recipe
+    values = recipe.values_with_source()
+    key = config.budget_key
+    if key in values and values[key].source == SET:
+        values[key] = replace(values[key], source=f"{BUDGET} {config.budget}")
+    return Recipe(values)
 
 
 def learns(cls: type[Method], setting: str) -> bool:

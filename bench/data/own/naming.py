@@ -219,9 +219,9 @@ def choose_columns(own: OwnFile, there: Sequence[str]) -> Columns:
     text = _first_of(TEXT, there)
     rating, label = _first_of(RATING, there), _first_of(LABEL, there)
     if own.kind == PAIRS:
-        answer = rating or label
-        if first and second and answer:
-            return Columns((first, second), answer, split, subset)
+        rated = rating or label
+        if first and second and rated:
+            return Columns((first, second), rated, split, subset)
         raise _missing(own, there, "two columns of sentences and one of ratings")
     if label is None:
         raise _missing(own, there, "a column of texts and one of labels")
