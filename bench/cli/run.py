@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 WHAT, HOW, FOLDERS, OUTPUT = "What is run", "How it is run", "Folders", "Output"
+WORKERS = "For workers, which --on starts"
 
 
 class GroupedOption(click.Option):
@@ -238,12 +239,18 @@ OPTIONS = (
     ),
 )
 SAME = (
-    hidden("--method", "methods", type=comma_list, help="The same as METHOD."),
-    hidden("--plugin", "plugins", multiple=True, help="The same as FILE.py."),
-    hidden("--recipe", "recipes", multiple=True, help="The same as RECIPE.toml."),
-    hidden("--plain", is_flag=True),
-    hidden("--only", metavar="RUN_ID", help="Do only this run of the plan (for workers)."),
-    hidden("--wait", is_flag=True, help="Wait for a run that another process does (for workers)."),
+    option(
+        WHAT, "--method", "methods", type=comma_list, metavar="TEXT", help="The same as METHOD."
+    ),
+    option(
+        WHAT, "--plugin", "plugins", multiple=True, metavar="FILE.py", help="The same as FILE.py."
+    ),
+    option(
+        WHAT, "--recipe", "recipes", multiple=True, metavar="FILE", help="The same as RECIPE.toml."
+    ),
+    option(OUTPUT, "--plain", is_flag=True, help="Plain progress lines instead of a live display."),
+    option(WORKERS, "--only", metavar="RUN_ID", help="Do only this run of the plan."),
+    option(WORKERS, "--wait", is_flag=True, help="Wait for a run that another process does."),
 )
 """Options that mean the same as an argument, and those for workers."""
 COUNT = click.IntRange(min=1)

@@ -210,7 +210,7 @@ def choose_tasks(files: str) -> Suite:
 SUITE = Suite(
     name=NAME,
     title="Your own files",
-    description="Rated pairs, or texts with labels, in files of yours: --suite FILE.",
+    description="Rated pairs or labelled texts in files of yours: --suite pairs.tsv, classification:texts.csv, clustering:texts.csv.",
     tasks=(),
     average=None,
     docs="suites.md#own",
