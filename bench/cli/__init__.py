@@ -175,7 +175,8 @@ def usage_error(error: click.UsageError) -> BenchError:
             if not getattr(param, "hidden", False)
             for name in param.opts
         }
-        error.possibilities = [name for name in error.possibilities or () if name in shown]
+        near = [name for name in error.possibilities or () if name in shown]
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     message, context = error.format_message(), error.ctx
     hint = f"{context.command_path if context else 'bench'} --help"
     options = {name for param in (context.command.params if context else ()) for name in param.opts}
