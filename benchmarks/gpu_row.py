@@ -125,6 +125,7 @@ def _labelled(name: str, dim: int, scale: float) -> tuple[LabelledTexts, Vectors
         split=split,
         form=None,
         sha256="",
+        classes=CLASSES[name],
     )
     return texts, Vectors(np.concatenate(sides))
 

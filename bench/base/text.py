@@ -102,7 +102,37 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
     shown = printable(" ".join(text.split()))
-    return shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding)
+    return shown if shown.isascii() else encodable(shown, encoding)
+
+
+_SIGNS = str.maketrans(
+    {
+        "±": "+-",
+        "×": "x",
+        "◆": "#",
+        "▲": "^",
+        "▼": "v",
+        "≈": "~",
+        "√": "sqrt ",
+        "…": "...",
+        "–": "-",
+        "“": '"',
+        "”": '"',
+    }
+)
+"""Signs of tables and sentences, for a terminal that has none of them."""
+_MARKS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹·]*")
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹·", "0123456789,")
+
+
+def encodable(text: str, encoding: str) -> str:
+    """The text in characters that the encoding has: our own signs become signs of ASCII ("name⁵·¹²" is "name(5,12)"), other
+    characters visible escapes."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = _MARKS.sub(lambda marks: f"({marks[0].translate(_DIGITS)})", text).translate(_SIGNS)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def lines(text: str) -> list[str]:

@@ -37,7 +37,15 @@ from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answ
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.references import ReferenceResult, results, rows, tables
 from bench.runs.arrays import NAME
-from bench.runs.record import AVERAGE, SET, RecipeValue, RunRecord, ScoreKey, public_name
+from bench.runs.record import (
+    AVERAGE,
+    SET,
+    RecipeValue,
+    RunRecord,
+    ScoreKey,
+    is_given_by_user,
+    public_name,
+)
 from bench.runs.searches import Search
 from bench.runs.store import Run, data_key
 
@@ -781,7 +789,11 @@ def _values(record: RunRecord) -> list[str]:
     checked = {score.suite for score in record.scores} == {"check"}
     values = []
     for key, entry in record.recipe.items():
-        if not (entry.source.startswith(SET) or key in of_file or (checked and key == "select_on")):
+        if not (
+            is_given_by_user(entry.source)
+            or key in of_file
+            or (checked and key == "select_on")  # which the suite check decides otherwise
+        ):
             continue
         value = entry.value
         if value is not None and contents.get(key) is not None:

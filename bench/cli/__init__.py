@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -82,6 +83,27 @@ class HelpfulGroup(click.Group):
         return name, command, [*group, "--help"]
 
 
+TAKES_PLUGINS = ("evaluate", "compare", "verify", "publish", "encode", "export")
+"""Verbs in which FILE.py among the arguments is a plugin file; run, search and check read such a file themselves."""
+
+
+def with_plugin_options(command: click.Command, words: Sequence[str]) -> list[str]:
+    """The words of a command line, with --plugin before each FILE.py that is not the value of an option."""
+    takes_value = {
+        name
+        for param in command.params
+        if isinstance(param, click.Option) and not param.is_flag
+        for name in (*param.opts, *param.secondary_opts)
+    }
+    changed: list[str] = []
+    for word in words:
+        is_value = bool(changed) and changed[-1] in takes_value
+        if word.endswith(".py") and not word.startswith("-") and not is_value:
+            changed.append("--plugin")
+        changed.append(word)
+    return changed
+
+
 class Verbs(HelpfulGroup):
     """A group whose commands are imported when they are named, and whose errors are one line each."""
 
@@ -103,7 +125,10 @@ class Verbs(HelpfulGroup):
             if args[0] in WITHDRAWN:
                 raise BenchError(f"bench {args[0]} was withdrawn", WITHDRAWN[args[0]])
             raise UnknownName("command", args[0], VERBS, hint="bench --help")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and name in TAKES_PLUGINS:
+            rest = with_plugin_options(command, rest)
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -143,6 +168,15 @@ class Verbs(HelpfulGroup):
 
 def usage_error(error: click.UsageError) -> BenchError:
     """An error of click. For an option that is a recipe value, such as --lr, the hint says how to set it."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        shown = {
+            name
+            for param in error.ctx.command.params
+            if not getattr(param, "hidden", False)
+            for name in param.opts
+        }
+        near = [name for name in error.possibilities or () if name in shown]
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     message, context = error.format_message(), error.ctx
     hint = f"{context.command_path if context else 'bench'} --help"
     options = {name for param in (context.command.params if context else ()) for name in param.opts}

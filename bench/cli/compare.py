@@ -47,7 +47,12 @@ from bench.show.tables.scores import as_data, items_grid, print_tables, render
 @click.option("--backbone", help="Only these backbones.")
 @click.option("--setting", help="Only these settings: unsupervised, supervised, none.")
 @click.option("--variant", help="Only these variants; none = the method as its paper has it.")
-@click.option("--suite", help="Only these suites.")
+@click.option(
+    "--suite",
+    multiple=True,
+    callback=lambda context, option, names: ",".join(names) or None,
+    help="Only these suites (a,b); may be repeated.",
+)
 @click.option("--text", help="Only this text form: tokenised, raw.")
 @click.option(
     "--baseline",

@@ -47,7 +47,7 @@ SERVER = "A server"
         *("plugins", "dry_run", "as_json", "plain"),
     ),
 )
-@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@click.argument("models", metavar="[MODEL | FILE.py]...", nargs=-1)
 @option(
     WHAT,
     "--name",
@@ -120,6 +120,7 @@ def evaluate(
     """Score finished encoders and print one table; one record per model in the runs folder.
 
     MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings with --model NAME.
+    FILE.py defines a suite.
 
     \b
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -34,6 +35,7 @@ from bench.cli.options import print_grid, print_json, say, warn, width
 from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
+from bench.method.contract import Value
 from bench.run.config import Plan, RunConfig
 from bench.run.estimates import (
     USABLE,
@@ -49,10 +51,12 @@ from bench.run.estimates import (
     settled,
     speeds_of_earlier_runs,
 )
+from bench.run.execute import is_scored
 from bench.run.plan import PlannedRun, learns, make_all
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
 from bench.runs import RunsFolder
+from bench.runs.record import is_given_by_user
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
@@ -185,7 +189,8 @@ class PlanRow:
 
     runs: tuple[PlannedRun, ...]
     guess: Estimate  # of each
-    pending: tuple[PlannedRun, ...]  # those that are not finished
+    pending: tuple[PlannedRun, ...]  # those that are not trained
+    unscored: tuple[PlannedRun, ...]  # those that are trained, but lack the score of a task
     chunk: (
         int | None
     )  # the --chunk with which they fit into memory; 0: none does, None: they fit as they are
@@ -213,6 +218,7 @@ def plan_rows(
                 tuple(runs),
                 guess,
                 pending=tuple(run for run in runs if not is_trained(run, store)),
+                unscored=tuple(run for run in runs if lacks_scores(run, store)),
                 chunk=None if fits else fitting_chunk(runs[0], device) or 0,
             )
         )
@@ -264,7 +270,6 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
         run, guess, backbone = row.runs[0], row.guess, row.runs[0].backbone
         notes = dict.fromkeys(note for one in row.runs for note in one.notes)
         marks = [footnotes.setdefault(note, len(footnotes) + 1) for note in notes]
-        finished = len(row.runs) - len(row.pending)
         lines.append(
             {
                 "": str(number) if len(rows) > 1 else "",
@@ -277,7 +282,7 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
                 "GiB": "" if guess.memory_bytes is None else f"{guess.memory_bytes / 2**30:.1f}",
                 "fits with": "" if row.chunk is None else f"--chunk {row.chunk or 'none'}",
                 "time/run": "" if guess.seconds is None else duration(guess.seconds),
-                "state": f"{finished} of {len(row.runs)} finished" if finished else "",
+                "state": _state(row),
                 "printed": f"{run.expect['value']:.2f}" if run.expect else "",
             }
         )
@@ -289,6 +294,30 @@ def _runs_grid(rows: Sequence[PlanRow]) -> Grid:
             dict.fromkeys(row.guess.basis for row in rows if row.runs[0].corpus is not None)
         ),
     )
+
+
+def lacks_scores(run: PlannedRun, store: RunsFolder) -> bool:
+    """Say if a run is trained, but has no score yet of a task that is to be scored."""
+    record = store.get(run.run_id, run.fingerprint)
+    if record is None or record.status != "finished":
+        return False
+    tasks = zip(
+        run.tasks, run.task_data, strict=False
+    )  # data that is fetched later is not in task_data
+    return len(run.task_data) < len(run.tasks) or any(
+        not is_scored(record, task, known) for task, known in tasks
+    )
+
+
+def _state(row: PlanRow) -> str:
+    """ "2 of 3 finished, 1 to score"; "" if nothing is done yet."""
+    finished = len(row.runs) - len(row.pending) - len(row.unscored)
+    parts = []
+    if finished:
+        parts.append(f"{finished} of {len(row.runs)} finished")
+    if row.unscored:
+        parts.append(f"{len(row.unscored)} to score")
+    return ", ".join(parts)
 
 
 def _series(row: PlanRow, rows: Sequence[PlanRow]) -> list[str]:
@@ -314,11 +343,10 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
         if run.corpus is not None:
             counted = f"{len(run.corpus):,} rows" if len(run.corpus) else "rows not counted yet"
             lines.append((name, "corpus", run.corpus.name, counted))
-        lines += [
-            (name, key, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else ""))
-            for key, v in run.recipe.values_with_source().items()
-            if everything or v.source == "--set" or key not in defaults or v.value != defaults[key]
-        ]
+        for key, value in run.recipe.values_with_source().items():
+            if everything or _matters(key, value, row, defaults):
+                source = f"{value.source} ({value.note})" if value.note else value.source
+                lines.append((name, key, json.dumps(value.value), source))
         if run.expect:
             lines.append((name, "printed", f"{run.expect['value']:.2f}", run.expect["source"]))
     return grid(
@@ -328,21 +356,36 @@ def _recipe_grid(rows: Sequence[PlanRow], everything: bool) -> Grid:
     )
 
 
+def _matters(key: str, value: Value, row: PlanRow, defaults: Mapping[str, Any]) -> bool:
+    """Say if a recipe value belongs into the short list: a user gave it, or it is no default and has an effect."""
+    if is_given_by_user(value.source):
+        return True
+    if value.value is None:
+        return False
+    if key == "max_steps" and (row.guess.steps or math.inf) < value.value:
+        return False
+    return key not in defaults or value.value != defaults[key]
+
+
 def _total(rows: Sequence[PlanRow], to_fetch: Sequence[Pending]) -> str:
     """The totals over the runs that are not finished."""
     pending = [run for row in rows for run in row.pending]
+    unscored = sum(len(row.unscored) for row in rows)
     seconds = sum((row.guess.seconds or 0) * len(row.pending) for row in rows)
+    unknown = any(row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows)
     needed = disk_bytes(pending)
-    parts = {
-        f"total: {plural(len(pending), 'run')} to do": True,
-        f"about {duration(seconds)} of training": seconds,
-        "not counting rows whose time is unknown": any(
-            row.guess.seconds is None and row.runs[0].corpus and row.pending for row in rows
-        ),
-        f"up to {size(needed)} on disk": needed,
-        f"{_size(to_fetch)} to fetch": to_fetch,
-    }
-    return "; ".join(part for part, shown in parts.items() if shown)
+    parts = [f"total: {plural(len(pending), 'run')} to do"]
+    if unscored:
+        parts.append(f"{plural(unscored, 'finished run')} to score")
+    if seconds:
+        parts.append(f"about {duration(seconds)} of training")
+    if unknown:
+        parts.append("not counting rows whose time is unknown")
+    if needed:
+        parts.append(f"up to {size(needed)} on disk")
+    if to_fetch:
+        parts.append(f"{_size(to_fetch)} to fetch")
+    return "; ".join(parts)
 
 
 def as_data(
@@ -374,7 +417,7 @@ def as_data(
                 "to_fetch": to_fetch,
                 "device": device,
                 "precision": run.precision,
-                "finished": run not in row.pending,
+                "finished": run not in row.pending and run not in row.unscored,
                 "printed": dict(run.expect) if run.expect else None,
                 "chunk": row.chunk or None,
             }

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from bench.method.ranks import Ranks
 
 WHAT, HOW, FOLDERS, OUTPUT = "What is run", "How it is run", "Folders", "Output"
+WORKERS = "For workers, which --on starts"
 
 
 class GroupedOption(click.Option):
@@ -122,7 +123,10 @@ OPTIONS = (
         WHAT,
         "--suite",
         "suites",
-        help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).  [default: sts]",
+        multiple=True,
+        metavar="SUITE",
+        help="Suites, separated by commas, or all; SUITE:TASK for one task; a file of yours (pairs.tsv, classification:texts.csv). "
+        "May be repeated.  [default: sts]",
     ),
     option(
         WHAT,
@@ -235,12 +239,18 @@ OPTIONS = (
     ),
 )
 SAME = (
-    hidden("--method", "methods", type=comma_list, help="The same as METHOD."),
-    hidden("--plugin", "plugins", multiple=True, help="The same as FILE.py."),
-    hidden("--recipe", "recipes", multiple=True, help="The same as RECIPE.toml."),
-    hidden("--plain", is_flag=True),
-    hidden("--only", metavar="RUN_ID", help="Do only this run of the plan (for workers)."),
-    hidden("--wait", is_flag=True, help="Wait for a run that another process does (for workers)."),
+    option(
+        WHAT, "--method", "methods", type=comma_list, metavar="TEXT", help="The same as METHOD."
+    ),
+    option(
+        WHAT, "--plugin", "plugins", multiple=True, metavar="FILE.py", help="The same as FILE.py."
+    ),
+    option(
+        WHAT, "--recipe", "recipes", multiple=True, metavar="FILE", help="The same as RECIPE.toml."
+    ),
+    option(OUTPUT, "--plain", is_flag=True, help="Plain progress lines instead of a live display."),
+    option(WORKERS, "--only", metavar="RUN_ID", help="Do only this run of the plan."),
+    option(WORKERS, "--wait", is_flag=True, help="Wait for a run that another process does."),
 )
 """Options that mean the same as an argument, and those for workers."""
 COUNT = click.IntRange(min=1)
@@ -300,7 +310,7 @@ def plan_of(targets: Sequence[str], plan_file: Path | None, options: Mapping[str
             values[key] = files
     use_files([Path(file) for file in values.get("plugins", ())])
     if "suites" in typed:  # when the suites of plugin files are known
-        values["suites"] = split_names(typed["suites"])
+        values["suites"] = split_names(",".join(typed["suites"]))
     methods = [*values.get("methods", ())]
     for target in targets:
         if not target.endswith((".py", ".toml")):
@@ -556,8 +566,17 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
         if len(records) > 1
         else f"\nrecord: {store.folder(records[0].run_id)}"
     )
-    folder = f" --runs {store.path}" if str(store.path) != "runs" else ""
-    click.echo(f"next: bench runs {records[-1].run_id}{folder}")
+    click.echo(f"next: {next_command(records, store)}")
+
+
+def next_command(records: Sequence[RunRecord], store: RunsFolder) -> str:
+    """The command that a person gives next: a comparison if several rows are there, else the run's own page."""
+    words = ["bench", "runs", records[-1].run_id]
+    if len({(record.method, record.variant, record.backbone) for record in records}) > 1:
+        words = ["bench", "compare"]
+    if str(store.path) != "runs":
+        words += ["--runs", str(store.path)]
+    return shlex.join(words)
 
 
 # --- runs on other machines: prepared here, and handed to an engine or printed as commands ---

@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from bench.base.text import list_names, value_text, visible
+from bench.cli.free import free_space
 from bench.cli.options import (
     check_names,
     comma_list,
@@ -66,6 +67,12 @@ NOT_STARTED = RunRecord(
     is_flag=True,
     help=f"All runs, not the newest {NEWEST}; with RUN everything about it.",
 )
+@click.option(
+    "--free",
+    is_flag=True,
+    help="List what runs take on the disk, and remove stored vectors after a question.",
+)
+@click.option("--yes", is_flag=True, help="With --free: remove them without a question.")
 @json_option
 def runs(
     name: str | None,
@@ -73,6 +80,8 @@ def runs(
     status: str | None,
     method: str | None,
     everything: bool,
+    free: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """The runs of a folder, newest first, with what Slurm and Ray have queued; with RUN its scores, recipe, training and cost.
@@ -84,6 +93,9 @@ def runs(
               bench runs simcse-builtin-s42 --all
     """
     store = RunsFolder(runs)
+    if free:
+        free_space(store, yes)
+        return
     try:
         queue, silent = jobs.queue(store), False
     except jobs.EngineSilent as error:

@@ -78,6 +78,8 @@ from bench.show.figures import missing_library, write_figures
     WHAT,
     "--suite",
     "suites",
+    multiple=True,
+    metavar="SUITE",
     help="What the methods will be scored on later, to report the dev set's overlap with it. It is not scored now.  [default: sts]",
 )
 @option(

@@ -87,9 +87,11 @@ def _show(facts: dict[str, Any]) -> None:
                 "defined in",
                 f"{plugin.package} {plugin.version}" if plugin else f"docs/{facts['docs']}",
             ),
-            ("data", f"bench data list {facts['name']}"),
+            ("data", f"bench data list {facts['name']}" if facts["tasks"] else ""),
         ]
     )
+    if not facts["tasks"]:
+        return
     print_grid(
         grid(
             [

@@ -33,7 +33,7 @@ from bench.references import (
     meaning,
 )
 from bench.references.audit import half_unit, remarks
-from bench.runs.record import SET, RunRecord, Score, ScoreKey
+from bench.runs.record import RunRecord, Score, ScoreKey, is_given_by_user
 
 LEVEL = 0.95
 CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
@@ -355,6 +355,6 @@ def changed_by_hand(record: RunRecord, result: ReferenceResult) -> str:
     changed = [
         f"{key}={value.value}"
         for key, value in record.recipe.items()
-        if value.source.startswith(SET) and key not in named
+        if is_given_by_user(value.source) and key not in named
     ]
     return f"not the recipe: {', '.join(changed)}" if changed else ""

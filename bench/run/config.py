@@ -157,8 +157,12 @@ class RunConfig:
         a series."""
         if self.budget is None:
             return dict(self.overrides)
-        key = "epochs" if "epoch" in self.budget else "budget"
-        return {**self.overrides, key: re.sub(r"\s*epochs?\b", "", self.budget)}
+        return {**self.overrides, self.budget_key: re.sub(r"\s*epochs?\b", "", self.budget)}
+
+    @property
+    def budget_key(self) -> str:
+        """The recipe value that ``budget`` gives."""
+        return "epochs" if "epoch" in (self.budget or "") else "budget"
 
 
 FIELDS = tuple(item.name for item in fields(RunConfig))

@@ -65,6 +65,7 @@ from bench.runs.record import (
     dev_test_pairs,
     name_in_suites,
 )
+from bench.runs.sizes import VECTORS
 from bench.runs.store import (
     CHECKPOINT,
     FAILED_BATCH,
@@ -92,7 +93,6 @@ if TYPE_CHECKING:
 
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's code failed
-VECTORS = "vectors"  # of every sentence that was encoded; may be deleted
 
 
 class TasksFailed(RunFailed):

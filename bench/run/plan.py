@@ -77,7 +77,7 @@ from bench.run.recipes import (
     settings_with_recipe,
     whole_entry,
 )
-from bench.runs.record import RunRecord, fingerprint_of
+from bench.runs.record import BUDGET, SET, RunRecord, fingerprint_of
 from bench.runs.store import (
     AGAIN,
     AGAIN_FRESH,
@@ -327,7 +327,7 @@ class _Planner:
             trained=trained,
             shape=shape(backbone.config()),
         )
-        notes = []
+        notes = [note for known in self.scored.data for note in known.notes]
         if entry and entry.backbone != backbone.model:
             notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
         if config.setting is None and len(cls.settings) > 1:
@@ -344,6 +344,7 @@ class _Planner:
             if "builtin" in (backbone.name, corpus_name) or self._lacks_stsb():
                 implied["select_on"] = BUILT_IN_DEV
                 recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
+        recipe = with_budget_source(recipe, config)
         printed = entry if entry and custom is None and entry.backbone == backbone.model else None
         notes += [printed.note] if printed and printed.note else []
         recipe, places = self._vectors(cls, recipe, backbone)
@@ -482,6 +483,7 @@ def of_run(
         text=config.text,
         fingerprint=record.fingerprint,
         missing=scored.missing,
+        notes=tuple(note for known in scored.data for note in known.notes),
         determines=record.provenance.determines or {},
     )
 
@@ -513,6 +515,17 @@ def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     return with_fingerprint(
         replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
     )
+
+
+def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
+    """The recipe, which says of the value that --budget gave where it is from."""
+    if config.budget is None:
+        return recipe
+    values = recipe.values_with_source()
+    key = config.budget_key
+    if key in values and values[key].source == SET:
+        values[key] = replace(values[key], source=f"{BUDGET} {config.budget}")
+    return Recipe(values)
 
 
 def learns(cls: type[Method], setting: str) -> bool:

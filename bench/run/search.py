@@ -47,7 +47,7 @@ from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method.contract import STEPS, Recipe, Reporter, Value, budget_of, seed_for
 from bench.run.config import RunConfig, toml_lines
-from bench.run.execute import VECTORS, execute
+from bench.run.execute import execute
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.plugins import Plugin
 from bench.run.recipes import BACKBONES, WHOLE, fits, parse, read, wrong_kind
@@ -67,6 +67,7 @@ from bench.runs.searches import (
     best_trial,
     read_search,
 )
+from bench.runs.sizes import VECTORS
 from bench.runs.store import CHECKPOINT, RunsFolder
 
 # --- the space ---

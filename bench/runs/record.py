@@ -28,7 +28,8 @@ from bench.base.reading import RECORD_BYTES, read_plain_file
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
 REDUCED = "reduced"  # the array by which stored predictions say that only what the score needs is left of them
-SET = "--set"  # how the source of a recipe value that a user gave begins
+SET, BUDGET = "--set", "--budget"
+"""How the source of a recipe value that a user gave begins."""
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
@@ -386,6 +387,11 @@ def _bounded(value: Any) -> bool:
 
 GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
 """Last parts of a path that say nothing: the folder above says more."""
+
+
+def is_given_by_user(source: str) -> bool:
+    """Say if a recipe value with this source was given on the command line."""
+    return source.startswith((SET, BUDGET))
 
 
 def public_name(backbone: str) -> str:

@@ -156,6 +156,7 @@ def expected_best(scores: Sequence[float | None]) -> list[float]:
 PAPER, OWN, TUNED = "paper", "recipe", "tuned"
 NOT_OF_A_PAPER = (
     "--set",
+    "--budget",
     "ours",
     "harness default",
     "--auto-batch",

@@ -54,7 +54,7 @@ from bench.runs.arrays import PredictionsElsewhere, read_arrays
 from bench.runs.record import AVERAGE, RUN_ID, RunRecord, Score, ScoreKey, read_record
 
 RECORD, LOCK = "run.json", ".lock"
-FOREIGN = ("mteb",)  # suites whose tasks others named: mteb has an STS12, too
+FOREIGN = ("mteb", "own")  # suites whose tasks others named: mteb has an STS12, too
 _RUN_ID = re.compile(RUN_ID)
 
 

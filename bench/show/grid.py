@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from bench.base.text import csv_value, latex, list_names, markdown, visible
+from bench.base.text import csv_value, encodable, latex, list_names, markdown, visible
 
 TINT = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}
@@ -246,7 +246,7 @@ def _parts(cell: Cell, column: Column, encoding: str) -> tuple[str, str]:
     main = " " * (len(cell.main) - len(inside)) + visible(inside, encoding, limit=None)
     tail = f" ± {cell.half}" if cell.half else ""
     tail += (f" {SIGNS[cell.sign]}" if cell.sign else "") + _raised(cell.marks)
-    tail = tail.encode(encoding, "backslashreplace").decode(encoding)
+    tail = encodable(tail, encoding)
     return (main, tail) if column.right else (main + tail, "")
 
 

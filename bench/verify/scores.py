@@ -118,6 +118,7 @@ PROTOCOL_DETAIL = {
     "transfer": ("classes", "dev", "fits", "folds"),
     "transfer-quick": ("classes",),
     "fewshot": ("classes", "fits", "shots"),
+    "own": ("classes", "data", "dev", "fits", "folds"),
     "geometry": ("set", "split", "zero_vectors", "cosine_edges", "cosine_by_gold"),
     "mteb": (
         "dataset",
@@ -208,6 +209,9 @@ def _metrics(score: Score) -> list[str]:
     if score.suite == "mteb":
         return [score.metric]
     defined = suite(score.suite)
+    if defined.stored_task is not None:
+        stored = defined.stored_task(score.task, score.protocol)
+        return [] if stored is None else [stored.metric]
     return [
         task.metric
         for task in defined.tasks

@@ -95,6 +95,33 @@ def test_finished_runs_are_counted_and_not_summed(tiny: str, tmp_path: Path) -> 
     assert "total: 0 runs " in shown and "1 of 1 finished" in shown and tree(runs) == before
 
 
+def test_a_finished_run_without_the_scores_of_a_suite_is_not_finished(
+    tiny: str, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    command = (*argv(f"run cls --backbone {tiny} --device cpu --runs"), runs)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("sentence1,sentence2,score\na,b,1\na,a,2\nb,c d,0\n")
+    assert bench(*command, "--suite", "check").exit_code == 0
+    shown = bench(*command, "--suite", "check", "--suite", pairs, "--dry-run").stdout
+    assert "1 to score" in shown and "finished run to score" in shown
+    assert "1 of 1 finished" not in shown
+    (plan,) = plans(*command, "--suite", pairs, "--dry-run")
+    assert plan["finished"] is False
+
+
+def test_the_short_recipe_names_the_budget_and_no_cap_that_is_not_reached() -> None:
+    command = argv("run simcse --suite check --corpus builtin --device cpu --dry-run")
+    plain = bench(*command).stdout
+    assert "max_steps" not in plain and "epochs" not in plain
+    assert "max_steps" in bench(*command, "--all").stdout
+    capped = bench(*command, "--budget", "12steps").stdout
+    assert re.search(r"budget +\"12steps\" +--budget 12steps", capped) and "null" not in capped
+    assert re.search(
+        r"epochs +2.0 +--budget 2epochs", bench(*command, "--budget", "2epochs").stdout
+    )
+
+
 def test_the_first_line_names_device_and_precision() -> None:
     lines = bench(*BERT, "--device", "cpu").stdout.splitlines()
     assert re.fullmatch(r"device .+, precision fp32", lines[0])

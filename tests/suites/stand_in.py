@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.data.sets.cxc import RatedCaptions
 from bench.data.sets.sts import SentencePairs
-from bench.data.sets.transfer import ClassedTexts, LabelledTexts
+from bench.data.sets.transfer import CLASSES, ClassedTexts, LabelledTexts
 from bench.score.suites import suite
 from bench.score.suites.clustering import LoadedTexts
 from bench.score.suites.geometry import LoadedGeometry
@@ -79,7 +79,7 @@ def labelled(
             hint = f" class{label}" if rng.random() < 0.7 else ""
             side.append(f"{' '.join(map(str, words[:cut]))}{hint}")
         texts.append(side)
-    return LabelledTexts(name, tuple(texts), labels, names, None, "0" * 64)
+    return LabelledTexts(name, tuple(texts), labels, names, None, "0" * 64, CLASSES[name])
 
 
 def probed(texts: LabelledTexts, how: Classify = classify) -> LoadedTransfer:

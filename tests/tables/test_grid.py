@@ -170,3 +170,20 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
     assert re.sub(r"</?(table|thead|tbody|tr|th|td)( [^>]*)?>", "", html).count("<") == 0
     commands = r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|\$\\(pm|times|approx|blacklozenge|(black)?triangle(down)?|vartriangle)\$"
     assert not re.search(r"(?<!\\)[$&#%_~^](?!\\)", re.sub(commands, "", latex(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "expected"),
+    [
+        ("60.67 ± 1.59 ◆", "ascii", "60.67 +- 1.59 #"),
+        ("unsee⁵·¹¹ ▼", "ascii", "unsee(5,11) v"),
+        ("² max_steps ends", "ascii", "(2) max_steps ends"),
+        ("“a” … – √", "ascii", '"a" ... - sqrt '),
+        ("60.67 ± 1.59 ◆", "latin-1", "60.67 +- 1.59 #"),
+        ("60.67 ± 1.59", "latin-1", "60.67 ± 1.59"),
+        ("unsee⁵·¹¹ ▼ ◆ 好", "utf-8", "unsee⁵·¹¹ ▼ ◆ 好"),
+        ("好", "ascii", "\\u597d"),
+    ],
+)
+def test_a_terminal_without_our_signs_gets_others(text: str, encoding: str, expected: str) -> None:
+    assert visible(text, encoding, limit=None).strip() == expected.strip()

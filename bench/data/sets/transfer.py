@@ -51,10 +51,8 @@ class LabelledTexts:
     form: str | None
     """None for SentEval's text, "other-<hash>" for a copy that differs in case or white space."""
     sha256: str
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return CLASSES[self.name]
+    classes: tuple[str, ...]
+    """The name of each class, in the order of ``labels``."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -85,6 +83,7 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
         split=np.array(split),
         form=copy.form if copy.form.startswith("other") else None,
         sha256=copy.sha256,
+        classes=CLASSES[task],
     )
 
 

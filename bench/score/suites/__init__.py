@@ -16,6 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ from bench.base.imported_code import hash_file, hash_module
 from bench.base.plugin_files import check_files, import_file
 from bench.base.text import average_of, list_names
 from bench.base.user_code import located, place_of_code, plugin_code
+from bench.data.own.naming import is_own_file
 from bench.data.sets import DataFolder, data_set
 from bench.runs.record import AVERAGE, REDUCED, ScoreKey
 from bench.score.metrics.correlation import pearson, spearman
@@ -49,12 +51,13 @@ _MODULES = {
     "geometry": "bench.score.suites.geometry:SUITE",
     "mteb": "bench.score.suites.mteb:SUITE",
     "check": "bench.score.suites.sts:CHECK_SUITE",
+    "own": "bench.score.suites.own:SUITE",
 }
 """Suite -> the module that defines it, and its name there."""
 
 GROUP = "bench.suites"
 """The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
-ALL = "all"
+ALL, OWN = "all", "own"
 METRICS = (
     "spearman",
     "spearman-bootstrap",
@@ -69,7 +72,7 @@ ALIKE = 0.85
 RANKED = ("spearman", "spearman-bootstrap")
 """Metrics that depend only on the order of the predictions."""
 # a small sample, a second protocol for the same sets, and tasks that have to be named one by one
-NOT_IN_ALL = ("check", "transfer-quick", "mteb")
+NOT_IN_ALL = ("check", "transfer-quick", "mteb", OWN)
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
@@ -187,6 +190,8 @@ class LoadedTask(ABC):
 
     task: Task
     data: LoadedData
+    notes: tuple[str, ...] = ()
+    """What a user should know about the data before anything is scored on it."""
 
     @property
     @abstractmethod
@@ -250,6 +255,17 @@ class Suite:
     """The page about it, relative to docs/."""
     earlier: tuple[str, ...] = ()
     """Protocols of older records, of data that this package no longer has: their predictions are still scored in the same way."""
+    stored_task: Callable[[str, str], Task | None] | None = None
+    """Name and protocol of a score -> its task, for a suite whose tasks are files that need not be here."""
+
+    def find(self, name: str, protocol: str) -> Task | None:
+        """The task with that name and protocol; None if the suite does not have it."""
+        if self.stored_task is not None:
+            return self.stored_task(name, protocol)
+        for task in self.tasks:
+            if (task.name, task.protocol) == (name, protocol):
+                return task
+        return None
 
     def task(self, name: str) -> Task:
         for task in self.tasks:
@@ -425,14 +441,17 @@ def split_names(text: str) -> tuple[str, ...]:
     """``--suite`` in parts. A comma separates, except within parentheses (of mteb's "MTEB(eng, v2)").
 
     Names after "mteb:" are mteb's, up to the next name of a suite; they stay together, in one part:
-    "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc").
+    "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc"). So do a user's files, and their columns:
+    "sts,pairs.tsv:a,b,rating" -> ("sts", "own:pairs.tsv:a,b,rating").
     """
     known = suite_names()
     names: dict[str, list[str]] = {}  # "sts", or "mteb:" and what follows it
     owner = ""
     for part in (part.strip() for part in re.split(r",(?![^()]*\))", text)):
         head, colon, rest = part.partition(":")
-        if colon and head in known:
+        if is_own_file(part):
+            owner = f"{OWN}:"
+        elif colon and head in known:
             owner, part = f"{head}:", rest.strip()
         elif part in (*known, ALL):
             owner = ""
@@ -446,24 +465,54 @@ def split_names(text: str) -> tuple[str, ...]:
 def check_suite(name: str) -> None:
     """Raises UnknownName, with the nearest names, if "suite" or "suite:TASK" does not begin with a suite's name."""
     name, known = name.partition(":")[0], suite_names()
-    if name not in known:
-        raise UnknownName("suite", name, known, hint="bench suites; of a file: --plugin FILE")
+    if name in known:
+        return
+    owner = _suite_with_task(name)
+    if owner is not None:
+        raise BenchError(f"{name} is a task of the suite {owner}", f"--suite {owner}:{name}")
+    raise UnknownName(
+        "suite",
+        name,
+        known,
+        hint="bench suites; your own data: --suite FILE; your own code: --plugin FILE.py",
+    )
+
+
+def _suite_with_task(name: str) -> str | None:
+    """The first suite of this package that has a task of that name, whatever its case."""
+    for known in _MODULES:
+        if any(task.name.lower() == name.lower() for task in suite(known).tasks):
+            return known
+    return None
 
 
 def suite(name: str) -> Suite:
     """The suite of that name, or with only the tasks of "suite:TASK,TASK". Raises UnknownName with the nearest names."""
     check_suite(name)
     name, colon, tasks = name.partition(":")
-    module_name, _, attribute = _MODULES.get(name, "").partition(":")
-    module: Any = importlib.import_module(module_name) if module_name else None
-    if colon and not hasattr(module, "choose_tasks"):
-        raise BenchError(
-            f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one",
-            f"--suite {name}",
-        )
-    if (plugin := suite_plugin(name)) is not None:
-        return plugin.suite
-    return module.choose_tasks(tasks) if colon else getattr(module, attribute)
+    whole, module = _find_suite(name)
+    if not colon:
+        return whole
+    if hasattr(module, "choose_tasks"):
+        return module.choose_tasks(tasks)
+    return _with_tasks(whole, tasks.split(","))
+
+
+def _find_suite(name: str) -> tuple[Suite, Any]:
+    """The suite of that name, and the module of this package that defines it (None for a plugin's)."""
+    plugin = suite_plugin(name)
+    if plugin is not None:
+        return plugin.suite, None
+    module_name, _, attribute = _MODULES[name].partition(":")
+    module = importlib.import_module(module_name)
+    return getattr(module, attribute), module
+
+
+def _with_tasks(whole: Suite, names: Sequence[str]) -> Suite:
+    """The suite with these tasks only, in its own order. Raises UnknownName."""
+    for name in names:
+        whole.task(name)
+    return replace_fields(whole, tasks=tuple(task for task in whole.tasks if task.name in names))
 
 
 AnyScore = TypeVar("AnyScore")
@@ -575,6 +624,7 @@ class KnownTask:
     n: int
     read: Callable[[], LoadedTask]
     suite: str = ""
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def task(self) -> LoadedTask:
@@ -622,7 +672,7 @@ def survey_files(
     known = {"form": loaded.form, "sha256": loaded.sha256, "n": loaded.n}
     if entry is not None:
         entry.write(known)
-    return KnownTask(name, **known, read=lambda: loaded, suite=suite)
+    return KnownTask(name, **known, read=lambda: loaded, suite=suite, notes=loaded.notes)
 
 
 # --- from stored predictions to a score again: no model, no data set, no torch ---
@@ -665,9 +715,7 @@ def reduce_predictions(key: ScoreKey, arrays: Arrays) -> dict[str, np.ndarray] |
 
 def find_task(key: ScoreKey) -> Task | None:
     """The task by its suite, name and protocol; None if the suite does not have it. Raises UnknownName if the suite is not here."""
-    return next(
-        (task for task in suite(key[0]).tasks if (task.name, task.protocol) == key[1:3]), None
-    )
+    return suite(key[0]).find(key[1], key[2])
 
 
 def _rescore(key: ScoreKey, arrays: Arrays) -> TaskScore | None:

@@ -16,7 +16,7 @@ from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap import overlaps_of
-from bench.runs.record import SET, RunRecord, Score, dev_words
+from bench.runs.record import RunRecord, Score, dev_words, is_given_by_user
 from bench.runs.store import read_curve, series
 from bench.show.grid import Column, Grid, grid
 from bench.verify.scores import KINDS, UNCHECKED, RunReport
@@ -109,7 +109,7 @@ def recipe(record: RunRecord) -> Grid:
             (key, value_text(value.value), "; ".join(filter(None, (value.source, value.note))))
             for key, value in sorted(
                 record.recipe.items(),
-                key=lambda item: (not item[1].source.startswith(SET), item[0]),
+                key=lambda item: (not is_given_by_user(item[1].source), item[0]),
             )
         ],
         title="recipe",

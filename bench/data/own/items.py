@@ -1,0 +1,296 @@
+"""Makes checked data of the rows of a user's file: rated pairs, or texts with a class each.
+
+Every check names the row. Text stays as it is but for white space: words are joined by single spaces, as in the papers' sets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import DataDamaged
+from bench.base.text import list_names, plural
+from bench.data.own.naming import (
+    Columns,
+    OwnFile,
+    choose_columns,
+    find_kind,
+    read_description,
+)
+from bench.data.own.table import Row, column_names, read_rows
+from bench.data.sets import single_spaced
+from bench.data.sets.sts import SentencePairs
+from bench.data.sets.transfer import ClassedTexts, LabelledTexts
+
+TRAIN, DEV, TEST = "train", "dev", "test"
+SPLITS = {
+    "train": TRAIN,
+    "training": TRAIN,
+    "dev": DEV,
+    "valid": DEV,
+    "validation": DEV,
+    "val": DEV,
+    "test": TEST,
+}
+"""The words of a split column, and those of saved data sets."""
+FOLDS = 10
+"""Of the cross-validation of texts that have no train split, as for MR."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One checked row: its texts, its answer as the file has it, and where it stands."""
+
+    place: str
+    texts: tuple[str, ...]
+    answer: Any
+    split: str | None
+    subset: str | None
+
+
+def with_kind(own: OwnFile) -> OwnFile:
+    """The file with what it is scored as. Raises BenchError if neither the user nor its columns say it, DataDamaged if it has no rows."""
+    return replace(own, kind=find_kind(own, column_names(own.path)))
+
+
+def read_pairs(own: OwnFile) -> SentencePairs:
+    """The rated pairs that are scored: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
+    columns = choose_columns(own, column_names(own.path))
+    scale = read_description(own.path).scale
+    items = _scored_items(own, list(_items(own, columns)))
+    gold = np.array([_rating(own, item, scale) for item in items], dtype=np.float64)
+    if len(items) < 2:
+        raise DataDamaged(f"{own.path}: one pair; a correlation needs at least two", "add pairs")
+    if np.ptp(gold) == 0:
+        raise DataDamaged(
+            f"{own.path}: all {len(items)} ratings are {gold[0]:g}, so that no correlation with them exists",
+            "give pairs with different ratings",
+        )
+    sha256 = _hash(
+        [[*item.texts, rating] for item, rating in zip(items, gold.tolist(), strict=True)]
+    )
+    return SentencePairs(
+        name=own.name,
+        sentences1=[item.texts[0] for item in items],
+        sentences2=[item.texts[1] for item in items],
+        gold=gold,
+        subset=[item.subset or own.name for item in items],
+        split=TEST,
+        form=own_form(sha256),
+        sha256=sha256,
+    )
+
+
+def read_labelled(own: OwnFile) -> LabelledTexts:
+    """Texts, or pairs of texts, with their classes and splits; "test" throughout if the file has no splits.
+
+    Raises DataDamaged, BenchError.
+    """
+    columns = choose_columns(own, column_names(own.path))
+    items = list(_items(own, columns))
+    labels = [_label(own, item) for item in items]
+    splits = _splits(own, items)
+    classes = tuple(sorted(set(labels), key=_natural))
+    if len(classes) < 2:
+        raise DataDamaged(
+            f"{own.path}: one class, '{classes[0]}'", "give texts of at least two classes"
+        )
+    _check_classes(own, labels, splits)
+    rows = [
+        [*item.texts, label, split]
+        for item, label, split in zip(items, labels, splits, strict=True)
+    ]
+    sha256 = _hash(rows)
+    numbers = {name: number for number, name in enumerate(classes)}
+    return LabelledTexts(
+        name=own.name,
+        texts=tuple(list(side) for side in zip(*(item.texts for item in items), strict=True)),
+        labels=np.array([numbers[label] for label in labels], dtype=np.int64),
+        split=np.array(splits),
+        form=own_form(sha256),
+        sha256=sha256,
+        classes=classes,
+    )
+
+
+def read_classed(own: OwnFile) -> ClassedTexts:
+    """Texts to be clustered: those of the test split, or all if the file has no splits. Raises DataDamaged, BenchError."""
+    columns = choose_columns(own, column_names(own.path))
+    items = _scored_items(own, list(_items(own, columns)))
+    labels = [_label(own, item) for item in items]
+    classes = sorted(set(labels), key=_natural)
+    if not 2 <= len(classes) < len(items):
+        raise DataDamaged(
+            f"{own.path}: {plural(len(items), 'text')} and {len(classes)} of different labels",
+            "clustering needs at least two classes, and more texts than classes",
+        )
+    sha256 = _hash([[*item.texts, label] for item, label in zip(items, labels, strict=True)])
+    numbers = {name: number for number, name in enumerate(classes)}
+    return ClassedTexts(
+        name=own.name,
+        texts=[item.texts[0] or "." for item in items],
+        labels=np.array([numbers[label] for label in labels], dtype=np.int64),
+        form=own_form(sha256),
+        sha256=sha256,
+    )
+
+
+def own_form(sha256: str) -> str:
+    """The text form of a user's data: two files of one name and different content are never one column."""
+    return f"other-{sha256[:8]}"
+
+
+def texts_in_two_splits(texts: LabelledTexts) -> list[str]:
+    """The tested texts that the train or dev split has, too, in their order; the two sides of a pair are joined by " | "."""
+    splits_of: dict[str, set[str]] = {}
+    for sides, split in zip(zip(*texts.texts, strict=True), texts.split.tolist(), strict=True):
+        splits_of.setdefault(" | ".join(sides), set()).add(split)
+    return [text for text, splits in splits_of.items() if TEST in splits and len(splits) > 1]
+
+
+def _items(own: OwnFile, columns: Columns) -> Iterator[Item]:
+    for row in read_rows(own.path):
+        texts = tuple(_text(own, row, column) for column in columns.texts)
+        subset = None if columns.subset is None else str(_cell(own, row, columns.subset))
+        yield Item(
+            row.place, texts, _cell(own, row, columns.answer), _split(own, row, columns), subset
+        )
+
+
+def _cell(own: OwnFile, row: Row, column: str) -> Any:
+    if column not in row.cells:
+        raise DataDamaged(
+            f"{own.path}: {row.place} has no '{column}', but the first row has",
+            "write every column in every row",
+        )
+    return row.cells[column]
+
+
+def _text(own: OwnFile, row: Row, column: str) -> str:
+    """The text of a cell; an empty one is a text, a missing one is not."""
+    value = _cell(own, row, column)
+    if not isinstance(value, str):
+        raise DataDamaged(
+            f"{own.path}: {row.place}: '{column}' is {json.dumps(value, default=str)[:40]}, expected a text",
+            "drop the row, or name another column",
+        )
+    return single_spaced(value)
+
+
+def _split(own: OwnFile, row: Row, columns: Columns) -> str | None:
+    """The split of a row: what its split column says, else where a saved data set keeps it."""
+    word = row.split if columns.split is None else str(_cell(own, row, columns.split))
+    if word is None:
+        return None
+    split = SPLITS.get(word.strip().lower())
+    if split is None:
+        raise DataDamaged(
+            f"{own.path}: {row.place} has the split {word!r}; expected train, dev or test",
+            "rename the split, or drop the column",
+        )
+    return split
+
+
+def _rating(own: OwnFile, item: Item, scale: tuple[float, float] | None) -> float:
+    try:
+        if isinstance(item.answer, bool):
+            raise ValueError
+        rating = float(item.answer)
+    except (TypeError, ValueError):
+        rating = math.nan
+    if not math.isfinite(rating):
+        raise DataDamaged(
+            f"{own.path}: {item.place} has the rating {item.answer!r}; expected a number",
+            "drop pairs that nobody rated, or name the column of ratings",
+        )
+    if scale is not None and not scale[0] <= rating <= scale[1]:
+        raise DataDamaged(
+            f"{own.path}: {item.place} has the rating {rating:g}, outside of the scale {scale[0]:g} to {scale[1]:g}",
+            "correct the rating, or the scale in the file's description",
+        )
+    return rating
+
+
+def _label(own: OwnFile, item: Item) -> str:
+    """The name of a class: a whole number is written without a point, so that 1 and 1.0 are one class."""
+    value = item.answer
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    label = "" if value is None or value != value else str(value).strip()
+    if not label:
+        raise DataDamaged(f"{own.path}: {item.place} has no label", "drop texts without a label")
+    return label
+
+
+def _natural(label: str) -> tuple[float, str]:
+    """Sort key of labels: numbers by value before words."""
+    try:
+        return float(label), label
+    except ValueError:
+        return math.inf, label
+
+
+def _splits(own: OwnFile, items: Sequence[Item]) -> list[str]:
+    """The split of every item; "test" throughout if there are none. Raises DataDamaged if nothing would be scored."""
+    splits = [item.split for item in items if item.split is not None]
+    if not splits:
+        return [TEST] * len(items)
+    if TEST not in splits:
+        found = list_names(sorted(set(splits)))
+        raise DataDamaged(
+            f"{own.path}: no row is of the split test; there are rows of {found}",
+            "call a split test, or drop the column for a cross-validation of all rows",
+        )
+    return splits
+
+
+def _scored_items(own: OwnFile, items: Sequence[Item]) -> list[Item]:
+    splits = _splits(own, items)
+    return [item for item, split in zip(items, splits, strict=True) if split == TEST]
+
+
+def _check_classes(own: OwnFile, labels: Sequence[str], splits: Sequence[str]) -> None:
+    """Raises DataDamaged if the classifier could not be fitted: too few texts of a class, or a class that only the test split has."""
+    fitted = [label for label, split in zip(labels, splits, strict=True) if split == TRAIN]
+    if fitted:
+        unknown = sorted(set(labels) - set(fitted))
+        if unknown:
+            raise DataDamaged(
+                f"{own.path}: no text of the train split has the class '{unknown[0]}'",
+                "drop the class, or add texts of it",
+            )
+    elif DEV in splits:
+        raise DataDamaged(
+            f"{own.path}: rows of dev and test, none of train",
+            "call a split train, or drop the column",
+        )
+    if fitted and DEV in splits:
+        return
+    where = " of the train split" if fitted else ""
+    counts = Counter(fitted or labels)
+    label, most = counts.most_common(1)[0]
+    if most < FOLDS:
+        raise DataDamaged(
+            f"{own.path}: the largest class{where}, '{label}', has {plural(most, 'text')}; {FOLDS} folds need {FOLDS}",
+            "add texts, or a split column with train, dev and test",
+        )
+    rare, least = counts.most_common()[-1]
+    if least < 2:
+        raise DataDamaged(
+            f"{own.path}: the class '{rare}' has one text{where}, which cannot be fitted and tested",
+            "drop the class, or add texts of it",
+        )
+
+
+def _hash(rows: Sequence[Sequence[Any]]) -> str:
+    """Of what is scored, whatever format the file has."""
+    return hashlib.sha256(
+        json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    ).hexdigest()

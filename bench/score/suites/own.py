@@ -1,0 +1,218 @@
+"""A user's own files as tasks: ``--suite pairs.tsv``, ``--suite classification:reviews.csv``, ``--suite clustering:reviews.csv``.
+
+Three protocols, each that of a suite of the papers: ``own-pairs/1`` is Spearman x 100 of cosine and rating (as sts), ``own-probe/1``
+SentEval's classifier (as transfer), ``own-kmeans/1`` k-means with ten seeds (as clustering). A score is verified without the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from msgspec.structs import replace as replace_fields
+
+from bench.base.errors import BenchError, UnknownName
+from bench.base.text import plural
+from bench.data.own.items import (
+    read_classed,
+    read_labelled,
+    read_pairs,
+    texts_in_two_splits,
+    with_kind,
+)
+from bench.data.own.naming import (
+    CLASSIFICATION,
+    CLUSTERING,
+    EXAMPLE,
+    PAIRS,
+    OwnFile,
+    parse_own_file,
+    read_description,
+    split_files,
+)
+from bench.data.sets import DataFolder
+from bench.score.metrics.probe import accuracy, mean
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites.clustering import LoadedTexts
+from bench.score.suites.clustering import score_predictions as score_clusters
+from bench.score.suites.sts import LoadedPairs
+from bench.score.suites.sts import score_predictions as score_pairs
+from bench.score.suites.transfer import LoadedTransfer, classify
+
+NAME = "own"
+SHOWN = 60
+"""Letters of a text in a note."""
+
+
+@dataclass(frozen=True)
+class LoadedOwn(LoadedTask):
+    """A user's data, scored as the suite ``inner`` is of scores it; the record keeps what its description says."""
+
+    task: Task
+    inner: Any
+    """A LoadedPairs, LoadedTransfer or LoadedTexts."""
+    facts: dict[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return self.inner.data
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        return self.inner.sentences
+
+    @property
+    def n(self) -> int:
+        return self.inner.n
+
+    def on(self, device: str) -> LoadedOwn:
+        return replace(self, inner=self.inner.on(device))
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """Raises RunFailed if the vectors cannot be scored."""
+        result: TaskResult = self.inner.score(vectors)
+        return replace_fields(result, detail={**result.detail, "data": self.facts})
+
+
+def score_classes(predictions: Arrays, task: str) -> TaskScore:
+    """From stored predictions alone: the mean over folds of the accuracies x 100, each rounded to two decimals as SentEval does."""
+    predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
+    folds = sorted(set(fold.tolist()))
+    value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in folds])
+    return TaskScore(value, len(predicted))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """How one kind of file is scored."""
+
+    name: str
+    metric: str
+    rescore: Callable[[Arrays, str], TaskScore]
+    load: Callable[[Task, OwnFile], LoadedTask]
+    needs: tuple[str, ...]
+    suffix: str = ""
+    """Of the task's name, so that one file can be scored in two ways."""
+
+
+def _load_pairs(task: Task, own: OwnFile) -> LoadedTask:
+    return LoadedPairs(task, read_pairs(own))
+
+
+def _load_labelled(task: Task, own: OwnFile) -> LoadedTask:
+    return LoadedTransfer(task, read_labelled(own), classify)
+
+
+def _load_classed(task: Task, own: OwnFile) -> LoadedTask:
+    return LoadedTexts(task, read_classed(own))
+
+
+PROTOCOLS = {
+    PAIRS: Protocol(
+        name="own-pairs/1",
+        metric="spearman",
+        rescore=score_pairs,
+        load=_load_pairs,
+        needs=("prediction", "gold", "subset"),
+    ),
+    CLASSIFICATION: Protocol(
+        name="own-probe/1",
+        metric="accuracy",
+        rescore=score_classes,
+        load=_load_labelled,
+        needs=("prediction", "gold", "subset", "fold"),
+    ),
+    CLUSTERING: Protocol(
+        name="own-kmeans/1",
+        metric="clustering-accuracy",
+        rescore=score_clusters,
+        load=_load_classed,
+        needs=("prediction", "gold", "subset", "inertia"),
+        suffix="-clusters",
+    ),
+}
+"""Kind of file -> its protocol."""
+
+
+def task_of_file(own: OwnFile) -> Task:
+    """The task that a file is. Raises BenchError if the file cannot be read, or its labels may mean two things."""
+    known = with_kind(own)
+    protocol = PROTOCOLS[known.kind]
+
+    def read(task: Task, data: DataFolder, text: str) -> LoadedOwn:
+        return describe_data(known, protocol.load(task, known))
+
+    return Task(
+        suite=NAME,
+        name=known.name + protocol.suffix,
+        protocol=protocol.name,
+        metric=protocol.metric,
+        read=read,
+        rescore=protocol.rescore,
+        needs=protocol.needs,
+    )
+
+
+def describe_data(own: OwnFile, inner: Any) -> LoadedOwn:
+    """The loaded data with what its description says, and a note on texts that are fitted and tested."""
+    facts = read_description(own.path).facts()
+    if own.kind != CLASSIFICATION:
+        return LoadedOwn(inner.task, inner, facts)
+    both = texts_in_two_splits(inner.data)
+    if not both:
+        return LoadedOwn(inner.task, inner, facts)
+    facts["tested_and_fitted"] = len(both)
+    note = f"{own.path.name}: {plural(len(both), 'tested text')} also in the train or dev split, the first is '{both[0][:SHOWN]}'"
+    return LoadedOwn(inner.task, inner, facts, (note,))
+
+
+def stored_task(name: str, protocol: str) -> Task | None:
+    """The task of a record, to compute its score again: the file is not needed. None for a protocol that this bench does not know."""
+    for known in PROTOCOLS.values():
+        if known.name == protocol:
+            return Task(
+                suite=NAME,
+                name=name,
+                protocol=protocol,
+                metric=known.metric,
+                read=_read_nothing,
+                rescore=known.rescore,
+                needs=known.needs,
+            )
+    return None
+
+
+def _read_nothing(task: Task, data: DataFolder, text: str) -> LoadedTask:
+    raise BenchError(f"the file of {task.name} was not named", EXAMPLE)
+
+
+def choose_tasks(files: str) -> Suite:
+    """The suite with the tasks of these files: "pairs.tsv:a,b,rating" or several with commas between.
+
+    Raises DataMissing, DataDamaged, BenchError; two files of one name are refused.
+    """
+    tasks: dict[str, Task] = {}
+    for text in split_files(files):
+        own = parse_own_file(text)
+        task = task_of_file(own)
+        if task.name in tasks:
+            raise BenchError(
+                f"--suite {text}: another file is called {task.name}, too", "--suite NAME=FILE"
+            )
+        tasks[task.name] = task
+    if not tasks:
+        raise UnknownName("file", files, [], hint=EXAMPLE)
+    return replace(SUITE, tasks=tuple(tasks.values()))
+
+
+SUITE = Suite(
+    name=NAME,
+    title="Your own files",
+    description="Rated pairs or labelled texts in files of yours: --suite pairs.tsv, classification:texts.csv, clustering:texts.csv.",
+    tasks=(),
+    average=None,
+    docs="suites.md#own",
+    stored_task=stored_task,
+)

@@ -1,0 +1,59 @@
+"""``bench runs --free``: what runs take, and what may be removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import bench, error_line, tree
+from factories import record
+
+from bench.runs import RunsFolder
+from bench.runs.sizes import bytes_below, measure_runs
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunsFolder:
+    """Two runs, one with 3,000 bytes of vectors, a checkpoint of 2,000 and a link to a large file elsewhere."""
+    store = RunsFolder(tmp_path / "runs")
+    first, second = record("simcse", 1), record("simcse", 2)
+    for one in (first, second):
+        store.write(one)
+    folder = store.folder(first.run_id)
+    (tmp_path / "large").write_bytes(bytes(1_000_000))
+    for name, size in (("vectors", 3000), ("checkpoint", 2000)):
+        (folder / name).mkdir()
+        (folder / name / "file").write_bytes(bytes(size))
+    (folder / "vectors" / "link").symlink_to(tmp_path / "large")
+    return store
+
+
+def test_sizes_are_those_of_the_files(store: RunsFolder) -> None:
+    largest, other = measure_runs(store)
+    assert (largest.checkpoint, other.checkpoint, other.vectors) == (2000, 0, 0)
+    assert 3000 <= largest.vectors < 4000
+    assert largest.total == bytes_below(store.folder(largest.run_id))
+
+
+def test_vectors_go_and_nothing_else(store: RunsFolder) -> None:
+    before = tree(store.path)
+    done = bench("runs", "--free", "--yes", "--runs", store.path)
+    assert done.exit_code == 0 and "removed 3." in done.stdout
+    after = tree(store.path)
+    assert after == {name: facts for name, facts in before.items() if "/vectors/" not in name}
+    assert "no stored vectors" in bench("runs", "--free", "--runs", store.path).stdout
+
+
+def test_without_a_terminal_it_asks_nobody_and_removes_nothing(store: RunsFolder) -> None:
+    before = tree(store.path)
+    done = bench("runs", "--free", "--runs", store.path)
+    assert "nobody can answer here, and nothing was removed" in error_line(done)
+    assert tree(store.path) == before
+
+
+def test_a_run_that_is_worked_on_keeps_its_vectors(store: RunsFolder) -> None:
+    before = tree(store.path)
+    with store.lock(measure_runs(store)[0].run_id):
+        done = bench("runs", "--free", "--yes", "--runs", store.path)
+    assert "a process works on them" in done.stderr
+    assert tree(store.path) == before

@@ -1,0 +1,64 @@
+"""FILE.py among the arguments of a verb is a plugin file, and every option that is printed somewhere is in the help."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from commands import bench, error_line
+
+from bench.cli import TAKES_PLUGINS, main, with_plugin_options
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command_of(verb: str) -> click.Command:
+    command = main.get_command(click.Context(main), verb)
+    assert command is not None
+    return command
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("MODEL pairs.py", "MODEL --plugin pairs.py"),
+        ("--plugin pairs.py MODEL", "--plugin pairs.py MODEL"),
+        ("MODEL --runs odd.py a.py b.py", "MODEL --runs odd.py --plugin a.py --plugin b.py"),
+        ("MODEL --plugin=pairs.py", "MODEL --plugin=pairs.py"),
+    ],
+)
+def test_a_python_file_among_the_arguments_is_a_plugin(words: str, expected: str) -> None:
+    assert with_plugin_options(command_of("evaluate"), words.split()) == expected.split()
+
+
+@pytest.mark.parametrize("verb", TAKES_PLUGINS)
+def test_every_verb_that_takes_plugin_files_has_the_option(verb: str) -> None:
+    assert "--plugin" in {name for param in command_of(verb).params for name in param.opts}
+
+
+def test_a_missing_plugin_file_is_one_line(tmp_path: Path) -> None:
+    assert "nowhere.py" in error_line(bench("compare", "nowhere.py", "--runs", tmp_path))
+
+
+def test_what_pages_print_is_in_the_help() -> None:
+    """Of every command in README and docs: its options are shown by the help of its verb."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    hidden = {}
+    for page in pages:
+        for line in re.findall(r"\bbench ([a-z]+)([^\n`|#]*)", page.read_text(encoding="utf-8")):
+            verb, rest = line
+            command = main.get_command(click.Context(main), verb)
+            if command is None or isinstance(command, click.Group):
+                continue
+            shown = bench(verb, "--help").stdout
+            for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", rest):
+                if name not in shown:
+                    hidden[f"{page.name}: bench {verb}"] = name
+    assert hidden == {}
+
+
+def test_no_hidden_option_is_suggested() -> None:
+    done = bench("run", "simcse", "--suit", "check")
+    assert "--slurm" not in done.stderr and "--suite" in done.stderr
