@@ -1,7 +1,8 @@
 """How sure a table's numbers are: intervals, differences from the baseline, and which rows may be the best.
 
 Each table is judged by itself, so that its verdicts do not change when another one is shown. It has one family of tests, on its head
-column (the average, or the only task), and one critical level for everything that it says.
+column (the average, or the only task), and one critical level for everything that it says. A row whose result depends on a seed is tested
+from ``FEWEST_SEEDS`` seeds on.
 
 Legend: M rows.
 """
@@ -89,7 +90,8 @@ def judged(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Judged:
 
     Each of the m comparisons has the share c = 0.05 / m; a worse row hands its share on (Bonferroni-Holm). A row is no candidate for the
     best if it is worse, or lies below a better row, one-sided at c; nor is the baseline where a row is better. Without a baseline it is none if
-    it lies below any row (Hsu's comparison with the best). All of this is right together in 95 of 100 tables.
+    it lies below any row (Hsu's comparison with the best). The level of all this together is 0.05; docs/statistics.md says how often
+    a table is wrong if rows of few seeds spread more than the others.
     """
     comparisons = int(tested_M.sum()) - 1
     critical, better_M, worse_M = ALPHA / comparisons, np.zeros_like(tested_M), ~tested_M
@@ -174,12 +176,7 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
     """``places``: the positions of the rows in ``of``; ``same``: rows whose predictions all equal the baseline's."""
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     base = places.index(base_row) if base_row in places else None
-    why = {
-        i: "" if items and np.isfinite(seeds) else ONE_SEED if items else NO_PREDICTIONS
-        for i, items, seeds in zip(
-            places, np.isfinite(of.items[0].diagonal()), of.seed_M, strict=True
-        )
-    }
+    why = dict(zip(places, why_untested(of), strict=True))
     why |= {i: f"same predictions as {table.baseline}" for i in same if not why.get(i, "-")}
     rows = [
         replace(row, untested=why.get(i, f"no value of {table.head}"))
@@ -224,8 +221,24 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
     )
 
 
-ONE_SEED = "one seed, and no two other rows have several"
+FEWEST_SEEDS = 3
+"""Of a row in which something is random, and of such a baseline: with fewer, a row that spreads more than the others is called better or
+worse far too often (docs/statistics.md)."""
+FEW_SEEDS = "fewer than three seeds"
 NO_PREDICTIONS = "no predictions of every task"
+
+
+def why_untested(of: Column) -> list[str]:
+    """Say for each row of the column why it takes no part in the tests; "" if it does."""
+    reasons = []
+    for i, seeds in enumerate(of.runs_M):
+        if not np.isfinite(of.items[0][i, i]):
+            reasons.append(NO_PREDICTIONS)
+        elif of.random_M[i] and seeds < FEWEST_SEEDS:
+            reasons.append(FEW_SEEDS)
+        else:
+            reasons.append("")
+    return reasons
 
 
 def _limits(cells: Cells) -> list[str]:

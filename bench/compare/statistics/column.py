@@ -244,6 +244,10 @@ LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
 WIDE = 0.05
 """Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
+MOST_BORROWED = 2.0
+"""Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this limit, three seeds that happen to lie close
+together are given the spread of the others, and a method that spreads three to five times as far is called better or worse too often
+(docs/statistics.md, "How often a table is wrong")."""
 
 
 def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
@@ -275,19 +279,19 @@ def moderated_variances(
     """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a single seed) is not looked at, and
-    gets the prior's; one at least has some. The prior is fitted to the logarithms by moments (Smyth 2004, section 6.2). Where they differ by no more than
-    chance, its degrees of freedom are infinite, and the posterior is the pooled variance. No posterior has more degrees of
-    freedom than all groups together. With one group to learn from nothing is borrowed: the prior has zero degrees of freedom.
+    gets the prior's; one at least has some. The prior is fitted to the logarithms by moments (Smyth 2004, section 6.2); if they differ by no
+    more than chance, it is the pooled variance. A group borrows ``MOST_BORROWED`` degrees of freedom at most, also from a prior that
+    has more, or infinitely many. No posterior has more degrees of freedom than all groups together. With one group to learn from
+    nothing is borrowed: the prior has zero degrees of freedom.
     """
     variance_M, freedom_M = (
         np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
     )
     known_M = freedom_M > 0
     prior_variance, prior_freedom = _prior(variance_M[known_M], freedom_M[known_M])
+    prior_freedom = min(prior_freedom, MOST_BORROWED)
     own_M = np.where(known_M, variance_M, prior_variance)
-    if math.isinf(prior_freedom):
-        posterior_M = np.full(len(own_M), prior_variance)
-    elif prior_freedom == 0:
+    if prior_freedom == 0:
         posterior_M = own_M
     else:
         posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (
@@ -416,7 +420,8 @@ class Column:
         spread_M: Floats = np.add.reduceat(
             (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
         ) / np.maximum(self.runs_M - 1, 1)
-        random_M = np.asarray(random, dtype=bool)
+        self.random_M = random_M = np.asarray(random, dtype=bool)
+        """Whether another run of the method may give another value."""
         self.seed_M = np.where(random_M, np.nan, 0.0)
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
