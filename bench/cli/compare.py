@@ -32,6 +32,7 @@ from bench.cli.options import (
 )
 from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
+from bench.compare.senders import with_senders
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
 from bench.runs.store import Run, RunsFolder, read_record
@@ -216,7 +217,7 @@ def choose(
             f"no finished run {'among those named' if references else f'in {store.path}'}",
             "bench runs" if fitting else "bench run ..., or another folder: --runs DIR",
         )
-    return finished
+    return with_senders(finished)
 
 
 FIELDS = {
@@ -265,13 +266,14 @@ def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Tab
         )
     ]
     if options.strict:
-        refuse_footnotes(tables)
+        refuse_footnotes([table for table in tables if not table.sender])
     return tables
 
 
 def _show_first(tables: Sequence[Table]) -> None:
     """The headline and the first table of the published page; then a line for each other table."""
-    first = next((table for table in tables if table.head and len(table.rows) > 1), tables[0])
+    own = [table for table in tables if not table.sender]
+    first = next((table for table in own if table.head and len(table.rows) > 1), tables[0])
     say(answer(tables))
     click.echo()
     print_tables([first])
@@ -291,6 +293,7 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
             None,
             (
                 f"{table.protocol}{form}",
+                table.sender and f"submitted by {table.sender}",
                 None if same else table.backbone or SEVERAL,
                 table.budget,
             ),
@@ -299,6 +302,8 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     rows = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
     if table.head is None or not rows:
         return name, f"not ranked ({plural(len(table.rows), 'row')})"
+    if table.sender:
+        return name, f"{plural(len(rows), 'row')}, no candidates"
     if table.tested is None:
         return name, f"not tested; highest {row_name(rows[0][0], table)} {score(rows[0][1].mean)}"
     top = [f"{row_name(row, table)} {score(cell.mean)}" for row, cell in rows if row.may_be_best]

@@ -27,7 +27,7 @@ from bench.base.files import write_or_fail
 from bench.base.text import slug, visible
 from bench.board.board import Board, unused_name
 from bench.compare.formatting import setting_words, signed_number, variant_words
-from bench.compare.statistics.table import BETTER, SENDER, WORSE, Cell, Cost, Differs, Row, Table
+from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Differs, Row, Table
 from bench.references import BASE, figure_runs, meaning, printed_gains, printed_points, results
 from bench.runs.record import Score
 from bench.runs.searches import RECIPE, RUNNING, Study, Trial, expected_best
@@ -222,10 +222,9 @@ class Point:
         return () if cell.sd is None else (cell.mean - cell.sd, cell.mean + cell.sd)
 
     @property
-    def method(self) -> tuple[str | None, ...]:
-        """What rows that differ in their recipe have in common. A submitted row is never one with
-        somebody else's."""
-        return self.row.name, self.row.setting, dict(self.row.differs).get(SENDER)
+    def method(self) -> tuple[str, str]:
+        """What rows that differ in their recipe have in common."""
+        return self.row.name, self.row.setting
 
 
 @dataclass(frozen=True)
@@ -303,10 +302,11 @@ def _label(row: Row, table: Table) -> str:
 
 
 def table_groups(board: Board) -> list[Group]:
-    """Settings and backbones of at least two rows, in the order of the board's tables."""
+    """Settings and backbones of at least two rows, in the order of the board's tables. Submitted rows are in none."""
     tables: dict[tuple[str, str], dict[str, Table]] = {}
     for table in sorted(
-        (one.table for one in board.tables), key=lambda table: table.protocol not in PREFERRED
+        (one.table for one in board.tables if not one.table.sender),
+        key=lambda table: table.protocol not in PREFERRED,
     ):
         tables.setdefault((table.setting or "", table.backbone or ""), {}).setdefault(
             table.suite, table
