@@ -149,13 +149,16 @@ class World:
     wide: tuple[int, ...] = ()  # the rows whose seeds spread ``times`` as far
     times: float = 6.0
     base: int | None = 1
-    gaps: tuple[float, ...] | str = ()  # true values; "in turn": each other row is 3 points better
+    gaps: (
+        tuple[float, ...] | str
+    ) = ()  # true values; "in turn": each other row is ``gain`` points better
+    gain: float = 3.0
 
     def true(self, tables: int) -> np.ndarray:
         count = len(self.seeds)
         if self.gaps == "in turn":
             others = [i for i in range(count) if i != self.base]
-            return 3.0 * (np.arange(count) == np.resize(others, tables)[:, None])
+            return self.gain * (np.arange(count) == np.resize(others, tables)[:, None])
         return np.tile(np.array(self.gaps or (0.0,) * count), (tables, 1))
 
     def values(self, rng: np.random.Generator, tables: int) -> tuple[np.ndarray, list[np.ndarray]]:

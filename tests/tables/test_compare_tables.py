@@ -21,7 +21,7 @@ from syrupy.assertion import SnapshotAssertion
 from bench import show
 from bench.base.errors import BenchError
 from bench.compare.formatting import row_name
-from bench.compare.judge import NO_PREDICTIONS, ONE_SEED
+from bench.compare.judge import FEW_SEEDS, NO_PREDICTIONS
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
@@ -202,7 +202,7 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
     lines = [line for line in printed((table,), 120).splitlines() if line.startswith("old ")]
     assert len(lines) == 1 and re.search(r"\d +-$", lines[0])
     (alone,) = compare_runs(of(tmp_path, [made[0], made[-2]]), TableOptions(baseline="one"))
-    assert alone.tested is None and {one.untested for one in alone.rows} == {ONE_SEED}
+    assert alone.tested is None and {one.untested for one in alone.rows} == {FEW_SEEDS}
 
 
 def test_equal_predictions_are_not_compared(tmp_path: Path) -> None:

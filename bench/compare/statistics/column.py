@@ -403,12 +403,13 @@ class Differences:
 
     def half_P(self, alpha: float) -> Floats:
         """Half of the 1 - alpha interval."""
-        return _quantile(1 - alpha / 2, self.freedom_P) * self.error_P
+        return student_quantile(1 - alpha / 2, self.freedom_P) * self.error_P
 
     def detectable_P(self, alpha: float) -> Floats:
         """The true difference that is found with a power of about 80 % (MDE)."""
         return (
-            _quantile(1 - alpha / 2, self.freedom_P) + _quantile(POWER, self.freedom_P)
+            student_quantile(1 - alpha / 2, self.freedom_P)
+            + student_quantile(POWER, self.freedom_P)
         ) * self.error_P
 
 
@@ -445,10 +446,12 @@ class Column:
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
         value_R = np.array([value for of_run in values for value in of_run])
         self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
-        freedom_M = np.where(random, self.runs_M - 1, 0)
-        spread_M: Floats = np.add.reduceat(
+        self.own_freedom_M = np.where(random, self.runs_M - 1.0, 0.0)
+        """Degrees of freedom of a method's own seeds."""
+        self.spread_M: Floats = np.add.reduceat(
             (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
         ) / np.maximum(self.runs_M - 1, 1)
+        """Sample variances over seeds; 0 with one seed."""
         self.random_M = random_M = np.asarray(random, dtype=bool)
         """Whether another run of the method may give another value."""
         self.seed_M = np.where(random_M, np.nan, 0.0)
@@ -456,7 +459,7 @@ class Column:
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
         self.total_freedom_M = np.zeros(len(values))
         """Degrees of freedom of all seeds from which a method's variance is known, its own and those of methods that lend."""
-        self._know_seeds(spread_M, freedom_M, borrowed or Borrowed([True] * len(values), ()))
+        self._know_seeds(borrowed or Borrowed([True] * len(values), ()))
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
         if covariance is not None:  # (2, M, M) of the means over the runs of each method
             self.items = np.add.reduceat(
@@ -469,12 +472,12 @@ class Column:
                 self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
 
-    def _know_seeds(self, spread_M: Floats, freedom_M: Floats, borrowed: Borrowed) -> None:
-        """Set the variances over seeds, from the sample variances ``spread_M``, as far as anything is known of them."""
-        count = len(spread_M)
+    def _know_seeds(self, borrowed: Borrowed) -> None:
+        """Set the variances over seeds as far as anything is known of them."""
+        count = len(self.spread_M)
         others = borrowed.others
-        variances = np.concatenate([spread_M, [np.var(own, ddof=1) for own in others]])
-        freedoms = np.concatenate([freedom_M, [float(len(own) - 1) for own in others]])
+        variances = np.concatenate([self.spread_M, [np.var(own, ddof=1) for own in others]])
+        freedoms = np.concatenate([self.own_freedom_M, [float(len(own) - 1) for own in others]])
         lends = np.concatenate([borrowed.lends_M, np.ones(len(others))]).astype(bool)
         if not freedoms.sum() > 0:
             return
@@ -484,19 +487,18 @@ class Column:
         self.seed_M[known_M] = seed_M[known_M]
         self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
 
+    def over_items(self, other: int) -> tuple[Floats, Floats]:
+        """(M,) variances over items, and over repetitions, of every method minus the one at ``other``; NaN if not known."""
+        items_M = _of_differences(self.items, other).max(axis=0)
+        return items_M, _of_differences(self.repeated_MM, other)
+
     def less(self, other: int) -> Differences:
         """(M,) every method minus the one at ``other``; NaN at itself."""
-
-        def variance(matrix: Floats) -> Floats:
-            """(..., M) of the difference, from covariances (..., M, M)."""
-            own = np.diagonal(matrix, axis1=-2, axis2=-1)
-            return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
-
-        items_M, repeated_M = variance(self.items).max(axis=0), variance(self.repeated_MM)
+        items_M, repeated_M = self.over_items(other)
         one_M = self.seed_M / self.runs_M
         other_M = np.full_like(one_M, one_M[other])
         # of a sum of two moderated variances: no more than all seeds that they are known from
-        of_two_M = _satterthwaite(
+        of_two_M = satterthwaite(
             [(one_M, self.seed_freedom_M), (other_M, self.seed_freedom_M[other])]
         )
         seeds_freedom_M = np.where(
@@ -509,7 +511,7 @@ class Column:
         return Differences(
             self.mean_M - self.mean_M[other],
             error_M,
-            _satterthwaite(
+            satterthwaite(
                 [
                     (items_M, self.freedom),
                     (repeated_M, self.repeated_freedom),
@@ -525,7 +527,7 @@ class Column:
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M
         here_M, there_M = np.maximum(np.nan_to_num(items_M), 0), np.nan_to_num(seeds_M)
-        freedom_M = _satterthwaite(
+        freedom_M = satterthwaite(
             [
                 (here_M, self.freedom),
                 (repeated_M, self.repeated_freedom),
@@ -542,7 +544,13 @@ class Column:
             )
         ]
         error_M = np.where([bool(cover) for cover in covers], error_M, np.nan)
-        return _quantile((1 + LEVEL) / 2, freedom_M) * error_M, error_M, covers
+        return student_quantile((1 + LEVEL) / 2, freedom_M) * error_M, error_M, covers
+
+
+def _of_differences(matrix: Floats, other: int) -> Floats:
+    """(..., M) variances of every method minus the one at ``other``, from covariances (..., M, M)."""
+    own = np.diagonal(matrix, axis1=-2, axis2=-1)
+    return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
 
 
 Answers = Sequence[tuple[Predicted, Influence]]
@@ -593,7 +601,7 @@ def column(
     )
 
 
-def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
+def satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
     total_P = sum((part for part, _ in parts), np.zeros(1))
     with np.errstate(invalid="ignore", divide="ignore"):
         uncertain_P = sum(
@@ -611,7 +619,7 @@ def _student(t: Floats, freedom: Floats) -> Floats:
         )
 
 
-def _quantile(probability: float, freedom: Floats) -> Floats:
+def student_quantile(probability: float, freedom: Floats) -> Floats:
     from scipy.special import ndtri, stdtrit
 
     return np.where(
