@@ -20,6 +20,8 @@ from bench.runs.store import Run
 SENDER_FILE = "submitted_by.txt"
 LONGEST_NAME = 120
 """Characters of who submits."""
+NAMELESS = "somebody"
+"""The sender of a folder that is a submission but does not say whose."""
 BOARD = "bench.board/"
 """How the name of the schema of a version's tables.json begins."""
 
@@ -73,16 +75,17 @@ def with_senders(runs: Sequence[Run]) -> list[Run]:
 def read_sender(folder: Path) -> str | None:
     """The name in a submission's folder, on one line; None if the folder is no submission. A file that holds no name still makes it one."""
     path = folder / SENDER_FILE
-    if path.is_symlink():
-        return "somebody"
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         return None
-    if not path.is_file():
-        return "somebody"
+    if path.is_symlink() or not path.is_file():
+        return NAMELESS
     with path.open("rb") as file:
         start = file.read(4 * LONGEST_NAME)
-    name = " ".join(start.decode("utf-8", "replace").split())[:LONGEST_NAME]
-    return name if name and name.isprintable() else "somebody"
+    try:
+        name = " ".join(start.decode("utf-8").split())
+    except ValueError:
+        name = ""
+    return name if 0 < len(name) <= LONGEST_NAME and name.isprintable() else NAMELESS
 
 
 def published_senders(version: Path) -> dict[str, str | None]:

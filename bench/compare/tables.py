@@ -538,10 +538,8 @@ def verdict(row: Row) -> str | None:
 INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items only; no predictions: seeds only)"
 
 
-SURE = (
-    "level 0.05; about 94 of 100 such tables are right if rows of few seeds spread like the others"
-)
-"""How often all that a table says is true; docs/statistics.md has the simulation behind it."""
+RIGHT = "right in about 94 of 100 such tables, if rows of few seeds spread like the others"
+"""How often all that a table says is true; docs/statistics.md has the simulation behind it, and worlds in which it is less."""
 
 
 def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
@@ -556,13 +554,13 @@ def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
                 f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested'
             )
         if table.sender:
-            lines.append(f"signs: Bonferroni-Holm over {over}, {SURE}")
+            lines.append(f"signs together are {RIGHT} (Bonferroni-Holm over {over})")
         elif base is not None:
             lines.append(
-                f"{tint}: may be the best; signs and {tint} together: Bonferroni-Holm over {over}, {SURE}"
+                f"{tint}: may be the best; signs and {tint} together are {RIGHT} (Bonferroni-Holm over {over})"
             )
         else:
-            lines.append(f"{tint}: may be the best; Hsu over {over}, {SURE}")
+            lines.append(f"{tint}: may be the best; {RIGHT} (Hsu over {over})")
     if table.sender:
         lines.append(
             "submitted rows borrow their spread from the publisher's rows, lend none, and are no candidates for the best"
