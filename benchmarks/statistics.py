@@ -80,10 +80,10 @@ def shape_of_v4() -> Shape:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A world, and what the review found in it: the share of wrong tables, or of differences found."""
+    """A world, or several whose mean is taken; and what the review found: the share of wrong tables, or of differences found."""
 
     name: str
-    world: World
+    worlds: World | list[World]
     before: float | None  # by the rule of v1 to v4
     now: float | None = None  # with two borrowed degrees of freedom
 
@@ -150,7 +150,7 @@ def worlds_with_a_gain() -> list[Simulated]:
     flat = World((3,) * count, v4.items, 0.5, base=v4.base, gaps="in turn", gain=2.0)
     return [
         *(
-            Simulated(f"v4 as found, a new row of {n} seeds, +2", _new_row(n, 2.0), before, now)
+            Simulated(f"v4 as found, a new row of {n} seeds, +2", _new_rows(n, 2.0), before, now)
             for n, before, now in (
                 (3, 0.66, 0.66),
                 (4, 0.86, None),
@@ -160,7 +160,7 @@ def worlds_with_a_gain() -> list[Simulated]:
             )
         ),
         *(
-            Simulated(f"v4 as found, a new row of {n} seeds, +{gain}", _new_row(n, gain), before)
+            Simulated(f"v4 as found, a new row of {n} seeds, +{gain}", _new_rows(n, gain), before)
             for n, gain, before in ((3, 1, 0.11), (5, 1, 0.32), (3, 3, 0.96), (5, 3, 0.99))
         ),
         Simulated("27 equal rows of 3 seeds, +2", flat, 0.73, 0.57),
@@ -170,29 +170,45 @@ def worlds_with_a_gain() -> list[Simulated]:
     ]
 
 
-def _new_row(seeds: int, gain: float) -> World:
-    """v4 with its means and spreads, and one more row of SD 0.5. Its items vary like those of the row whose difference from the baseline
-    varies over items as much as the median row's."""
+def _new_rows(seeds: int, gain: float) -> list[World]:
+    """v4 with its means and spreads, and one more row of SD 0.5, whose items vary like those of each other row in turn."""
     v4 = shape_of_v4()
-    base_mean = v4.means[v4.base]
-    own = v4.items.diagonal()
-    over_items = own + own[v4.base] - 2 * v4.items[v4.base]
-    others = sorted(set(range(len(own))) - {v4.base}, key=lambda i: float(over_items[i]))
-    again = [*range(len(own)), others[len(others) // 2]]
-    return World(
-        (*v4.seeds, seeds),
-        v4.items[np.ix_(again, again)],
-        (*v4.spreads, 0.5),
-        base=v4.base,
-        gaps=(*(mean - base_mean for mean in v4.means), float(gain)),
-    )
+    gaps = [mean - v4.means[v4.base] for mean in v4.means]
+    worlds = []
+    for like in range(len(v4.seeds)):
+        if like == v4.base:
+            continue
+        again = [*range(len(v4.seeds)), like]
+        worlds.append(
+            World(
+                (*v4.seeds, seeds),
+                v4.items[np.ix_(again, again)],
+                (*v4.spreads, 0.5),
+                base=v4.base,
+                gaps=(*gaps, float(gain)),
+            )
+        )
+    return worlds
 
 
-def share_found(world: World, tables: int, rule: Rule) -> float:
-    """How often the last true gain is found: of the only better row, or of the row that was added."""
+def share_wrong(one: Simulated, tables: int, rule: Rule) -> float:
+    assert isinstance(one.worlds, World)
+    return simulate(one.worlds, tables, rule=rule).wrong
+
+
+def share_found(one: Simulated, tables: int, rule: Rule) -> float:
+    """How often the gain is found, in so many tables of all worlds together."""
+    worlds = [one.worlds] if isinstance(one.worlds, World) else one.worlds
+    each = -(-tables // len(worlds))
+    found = [_found(world, each, seed, rule) for seed, world in enumerate(worlds, 1)]
+    return sum(found) / len(found)
+
+
+def _found(world: World, tables: int, seed: int, rule: Rule) -> float:
+    """The same in one world: of each row that is better in turn, or of the row that was added."""
     if isinstance(world.gaps, str):
-        return simulate(world, tables, rule=rule).power
-    true, values = world.values(np.random.default_rng(1), tables)
+        return simulate(world, tables, seed, rule).power
+    true, values = world.values(np.random.default_rng(seed), tables)
     better = int(np.flatnonzero(true[0] > 0)[-1])
     return float((world.said(values, rule).sign_TK[:, better] > 0).mean())
 
@@ -208,14 +224,11 @@ def main() -> None:
     print(f"wrong tables, nothing differs\n{heading}")
     for one in worlds_where_nothing_differs():
         if args.only in one.name:
-            shares = [
-                simulate(one.world, args.tables, rule=rule).wrong for rule in (BEFORE, Rule())
-            ]
-            _print(one, *shares)
+            _print(one, *(share_wrong(one, args.tables, rule) for rule in (BEFORE, Rule())))
     print(f"\ngains found\n{heading}")
     for one in worlds_with_a_gain():
         if args.only in one.name:
-            _print(one, *(share_found(one.world, args.tables, rule) for rule in (BEFORE, Rule())))
+            _print(one, *(share_found(one, args.tables, rule) for rule in (BEFORE, Rule())))
 
 
 def _print(one: Simulated, before: float, now: float) -> None:

@@ -66,6 +66,7 @@ def with_footnotes(
         for text in dict.fromkeys(map(dev_words, runs))
         if text and table.suite == "sts"
     ]
+    notes += _same_place_notes(table, records)
     if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
         notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
@@ -73,6 +74,39 @@ def with_footnotes(
         footnotes=(*table.footnotes, *_elsewhere(table, tables)),
         notes=(*table.notes, *notes),
     )
+
+
+def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
+    """A note on rows whose seeds all have the same teacher, or another model that the recipe names: their ± covers no other one."""
+    rows_of: dict[str, list[str]] = {}
+    for row in table.rows:
+        if row.seeds == (None,):
+            continue
+        keys = _shared_places([records[run] for run in row.runs])
+        if keys:
+            rows_of.setdefault(list_names(keys), []).append(row_name(row, table))
+    told = [f"{keys} ({list_names(names)})" for keys, names in rows_of.items()]
+    if not told:
+        return []
+    return [f"± is over other seeds with the same {'; '.join(told)}, and covers no other one"]
+
+
+def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
+    """The recipe keys that name a file, a folder or a model, if all these runs have the same one."""
+    shared = []
+    every = [(run.provenance.determines or {}).get("places") for run in runs]
+    first = every[0]
+    if not isinstance(first, dict):
+        return []
+    for key, content in sorted(first.items()):
+        others = [of.get(key) for of in every if isinstance(of, dict)]
+        if (
+            content is not None
+            and len(others) == len(every)
+            and all(one == content for one in others)
+        ):
+            shared.append(str(key))
+    return shared
 
 
 def _with_differences(
