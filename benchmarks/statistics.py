@@ -136,9 +136,9 @@ def worlds_where_nothing_differs() -> list[Simulated]:
         Simulated("8 rows, 3 seeds, baseline 3x", wide(small, (1,), 3), None),
         Simulated("8 rows, 3 seeds, baseline 4x", wide(small, (1,), 4), None),
         Simulated("8 rows, 3 seeds, baseline 6x", wide(small, (1,), 6), 0.095),
-        Simulated("no baseline", replace(equal, base=None), 0.027),
-        Simulated("no baseline, log-SD 1.8", replace(equal, base=None, unequal=1.8), 0.042),
-        Simulated("no baseline, all 3 seeds", replace(threes, base=None), 0.056),
+        Simulated("without a baseline", replace(equal, base=None), 0.027),
+        Simulated("without a baseline, log-SD 1.8", replace(equal, base=None, unequal=1.8), 0.042),
+        Simulated("without a baseline, all 3 seeds", replace(threes, base=None), 0.056),
     ]
 
 
