@@ -36,6 +36,7 @@ from bench.base.errors import (
 from bench.base.files import values_sha256
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.board.board import Board, MethodDescription
+from bench.compare.senders import LONGEST_NAME, SENDER_FILE
 from bench.data.sets import DataFolder
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
@@ -235,7 +236,12 @@ def searches(
 def describe(board: Board) -> Board:
     """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
     plugins = discover().plugins
-    made_by = {(run.record.method, run.record.provenance.plugin.package) for run in board.runs}
+    own = [run.record for run in board.runs if run.record.run_id not in board.senders]
+    made_by = {(record.method, record.provenance.plugin.package) for record in own}
+    names = {name for name, _ in made_by}
+    for run in board.runs:  # a submitted run describes no method of the board's own runs
+        if run.record.method not in names:
+            made_by.add((run.record.method, run.record.provenance.plugin.package))
     return replace(
         board,
         described={
@@ -265,7 +271,6 @@ def _described(plugin: Plugin) -> MethodDescription:
 
 
 MiB = 1 << 20
-SENDER_FILE = "submitted_by.txt"
 TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
 NAMES = {  # name below the submission's folder -> bytes at most
     re.compile(r"run\.json"): 8 * MiB,
@@ -273,7 +278,6 @@ NAMES = {  # name below the submission's folder -> bytes at most
     re.compile(r"submitted_by\.txt"): 1024,
     re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
-LONGEST_NAME = 120  # characters of who submits
 ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
 """Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""
 MOST_SCORES = 1000

@@ -20,8 +20,8 @@ from bench.base.text import list_names
 from bench.runs.record import RunRecord
 
 SENDER = "submitted by"
-"""What sets rows apart that others sent in, named even if nothing else has their name: such a row is never the baseline if the board has one
-of that name itself."""
+"""What sets rows apart that others sent in, named even if nothing else has their name. They stand in tables of their own, and none of them
+is a baseline: ``bench.compare.submitted``."""
 PRECISION, PROCESSES, DEV_SET, CORPUS = "precision", "processes", "dev set", "corpus"
 """Names of what sets rows apart and is no recipe value."""
 SELECT_ON = "select_on"

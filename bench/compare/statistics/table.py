@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.rows import CODE, SENDER, Differs, group_rows, title
+from bench.compare.statistics.rows import CODE, Differs, group_rows, title
 from bench.runs.searches import TUNED
 
 if TYPE_CHECKING:
@@ -239,6 +239,8 @@ class Table:
         ""  # the set on which its checkpoints were chosen, where that is no development set
     )
     budget: str = ""  # how long its rows were trained, where most runs have another budget
+    sender: str = ""  # who submitted all of its runs; "" for the publisher's own
+    together: bool = False  # of all settings and backbones
 
     @property
     def head(self) -> str | None:
@@ -275,13 +277,18 @@ class Table:
 
 
 def summarise(
-    records: Iterable[RunRecord], *, together: bool = False, tasks: Sequence[str] = ()
+    records: Iterable[RunRecord],
+    *,
+    together: bool = False,
+    tasks: Sequence[str] = (),
+    beside: Iterable[RunRecord] = (),
 ) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
     Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
     others, such as finished encoders, stand in one table.
     ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
+    ``beside``: records that are in none of these tables, but for which there may be an unsupervised table of the same backbone.
     """
     scored = [
         (key, record, scores)
@@ -292,6 +299,9 @@ def summarise(
     trained = {
         (key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"
     }
+    for record in beside:
+        if record.status == "finished" and record.setting == "unsupervised":
+            trained |= {(key, record.backbone_name) for key in by_protocol(record)}
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
         if tasks and not any(task in scores for task in tasks):
@@ -304,7 +314,8 @@ def summarise(
                 else ("none", "")
             )
         groups.setdefault((*key, *place), []).append((record, scores))
-    return tuple(_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order))
+    made = [_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order)]
+    return tuple(replace(table, together=together) for table in made)
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
@@ -508,10 +519,8 @@ def _named(table: Table, name: str) -> Row | None:
 
 
 def _candidates(table: Table) -> list[Row]:
-    """Rows with a value; one that was sent in only where the table has no other of its name."""
-    rows = [row for row in table.rows if any(row.cells)]
-    ours = {row.name for row in rows if SENDER not in dict(row.differs)}
-    return [row for row in rows if row.name not in ours or SENDER not in dict(row.differs)]
+    """Rows with a value."""
+    return [row for row in table.rows if any(row.cells)]
 
 
 def _full_names(row: Row) -> tuple[str, ...]:
