@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from bench.base.errors import DataDamaged, one_line
-from bench.compare.statistics.table import SENDER
+from bench.compare.statistics.rows import SENDER
 from bench.runs.record import RecipeValue, RunRecord
 from bench.runs.store import Run
 
