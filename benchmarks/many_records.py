@@ -5,11 +5,16 @@
 Records of 100 methods on several backbones, five seeds each, with seven tasks and their sub-datasets; one in twenty is damaged (cut short,
 of a newer schema, no JSON, a value that is none), some runs are unfinished. Three runs have predictions, and are compared by name too: what is read
 and resampled is what is shown. Target with 5,000: under 3 s and under 500 MB for the whole folder. Exit code 1 above it.
+
+    python benchmarks/many_records.py --predicted 10000
+
+Finished records in rows of five seeds, each with predictions of 150 pairs of all seven STS tasks, in one table. Target with 10,000: 10 s.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -22,12 +27,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from factories import record  # noqa: E402
+import numpy as np  # noqa: E402
+from factories import STS, record, sts_average, sts_score  # noqa: E402
 from predicted_runs import sts_run  # noqa: E402
 
 from bench.runs import RunsFolder  # noqa: E402
+from bench.runs.store import predictions_name  # noqa: E402
+from bench.score.metrics.correlation import spearman  # noqa: E402
 
 SECONDS, MEGABYTES = 3.0, 500
+PREDICTED_SECONDS, SEEDS, PAIRS = 10.0, 5, 150
 DAMAGE: tuple[Callable[[bytes], bytes], ...] = (
     lambda data: b"",
     lambda data: data[: len(data) // 2],
@@ -56,6 +65,54 @@ def fill(folder: Path, count: int) -> None:
             path.write_bytes(DAMAGE[i // 20 % len(DAMAGE)](path.read_bytes()))
     for method, noise in (("with-a", 0.2), ("with-b", 0.3), ("with-c", 0.3)):
         sts_run(folder, method, 1, noise, n=1000, backbone="backbone-0")
+
+
+def fill_predicted(folder: Path, count: int) -> None:
+    """``count`` finished runs in rows of five seeds, with predictions. Nothing is synced to the disk: 80,000 files would take minutes."""
+    draws = np.random.default_rng(0)
+    gold = {task: np.round(draws.uniform(0, 5, PAIRS), 1) for task in STS}
+    for row in range(count // SEEDS):
+        noise = 0.2 + 0.3 * (row % 17) / 17
+        shared = {task: draws.normal(size=PAIRS) for task in STS}
+        for seed in range(1, SEEDS + 1):
+            said, scores = {}, []
+            for task in STS:
+                own = draws.normal(size=PAIRS)
+                said[task] = gold[task] / 5 + noise * (shared[task] + own) / 2
+                scores.append(sts_score(task, spearman(said[task], gold[task]), PAIRS))
+            made = record(f"method-{row}", seed, scores=(*scores, sts_average(scores)))
+            place = folder / made.run_id
+            (place / "predictions").mkdir(parents=True)
+            (place / "run.json").write_text(json.dumps(made.to_json(), indent=1))
+            for task in STS:
+                np.savez_compressed(
+                    place / predictions_name(task, "tokenised"),
+                    prediction=said[task],
+                    gold=gold[task],
+                    subset=np.full(PAIRS, task),
+                )
+
+
+def measure_predicted(count: int, repeat: int) -> None:
+    """Print the median time and the memory of ``bench compare``, as a table and as JSON. Raises SystemExit above the target."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "runs"
+        fill_predicted(folder, count)
+        slowest = 0.0
+        for arguments in (["compare"], ["compare", "--format", "json"]):
+            found = [measured(arguments, folder) for _ in range(repeat)]
+            taken, computed = (statistics.median(one[i] for one in found) for i in (0, 1))
+            memory = max(one[2] for one in found)
+            print(
+                f"bench {' '.join(arguments):<30} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB",
+                flush=True,
+            )
+            slowest = max(slowest, taken)
+    print(
+        f"target with 10,000 predicted runs: {PREDICTED_SECONDS:.0f} s; {slowest:.2f} s with {count}"
+    )
+    if count == 10_000 and slowest > PREDICTED_SECONDS:
+        raise SystemExit(1)
 
 
 def measured(arguments: list[str], folder: Path) -> tuple[float, float, float]:
@@ -91,8 +148,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("records", nargs="?", type=int, default=5000)
+    parser.add_argument("--predicted", type=int, metavar="RUNS", help="measure these instead")
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
+    if options.predicted:
+        measure_predicted(options.predicted, options.repeat)
+        return
     worst = (0.0, 0.0)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "runs"

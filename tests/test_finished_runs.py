@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import three_tasks
-from commands import tree
+from commands import SMALL, the_run, tree
+from commands import bench as command
+from models import sentences
 from three_tasks import LoadedRatings, suite_of
 
 import bench
@@ -34,8 +37,8 @@ def encode(sentences: Sequence[str]) -> np.ndarray:
     )
 
 
-def evaluate(runs: Path, *names: str) -> Result:
-    return bench.evaluate(encode, suites=names, runs=runs, name="mine", progress=False)
+def evaluate(runs: Path, *names: str, fresh: bool = False) -> Result:
+    return bench.evaluate(encode, suites=names, runs=runs, name="mine", progress=False, fresh=fresh)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, code: str = "0") -> None:
@@ -197,3 +200,61 @@ def test_what_is_done_is_not_touched_by_the_same_command(runs) -> None:
     before = tree(runs)
     evaluate(runs, "check", "three")
     assert tree(runs) == before
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_finished_run_that_is_made_again_stands_until_the_new_one_is_finished(
+    end, runs, monkeypatch
+) -> None:
+    whole = evaluate(runs, "check", "three")
+    before = tree(whole.folder)
+    with monkeypatch.context() as patch:
+        ENDS[end](patch)
+        with pytest.raises((BenchError, KeyboardInterrupt, Killed)):
+            evaluate(runs, "check", "three", fresh=True)
+    assert tree(whole.folder) == before
+    assert [one.run_id for one in bench.load_runs(runs)] == [whole.run_id]
+    assert [run.record.run_id for run in gather(runs).runs] == [whole.run_id]
+
+    again = evaluate(runs, "check", "three", fresh=True)
+    assert again.record.provenance.created >= whole.record.provenance.created
+    assert again.scores == whole.scores
+    assert verify_run(again.folder).differences == []
+    assert {path.name for path in runs.iterdir()} == {whole.run_id}
+    assert tree(again.folder).keys() == before.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
+def test_a_training_that_is_begun_again_and_stopped_loses_nothing_and_goes_on(
+    tiny, tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(sentences(60, seed=8)) + "\n")
+    words = f"run --method simcse --backbone {tiny} --suite check --device cpu --precision fp32"
+    more = ("--corpus", tmp_path / "text.txt", *SMALL, "--set", "select_on=last")
+    more = (*more, "--runs", tmp_path / "runs")
+    done = command(*words.split(), *more)
+    assert done.exit_code == 0, done.output
+    folder = the_run(tmp_path / "runs")
+    before = tree(folder)
+    calls = itertools.count()
+
+    @contextmanager
+    def stopped(**_: Any) -> Iterator[Callable[[], bool]]:
+        yield lambda: next(calls) > 5
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bench.run.execute.devices.stop_signals", stopped)
+        done = command(*words.split(), *more, "--fresh")
+    assert done.exit_code == 130, done.output
+    assert "stopped at step" in done.stderr
+    assert tree(folder) == before
+    assert list((tmp_path / "runs" / ".afresh").glob("*/state/*")), "it goes on from there"
+
+    again = command(*words.split(), *more, "--fresh")
+    assert again.exit_code == 0, again.output
+    assert "goes on from step" in again.stderr
+    after = tree(folder)
+    assert after.keys() == before.keys()
+    assert after["checkpoint/trained.safetensors"][1] == before["checkpoint/trained.safetensors"][1]
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [folder.name]

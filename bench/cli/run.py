@@ -418,7 +418,7 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
     if ranks and not ranks.lead:
-        follow(planned, store, config, ranks)
+        follow(planned, config, ranks)
         return 0
     with reporting(plain) as reporter:
         records, code = run_all(planned, store, config, reporter, as_json, ranks=ranks)

@@ -25,7 +25,8 @@ def variant_words(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("not trained here" if row.setting == "none" else row.setting)
-    usual = table.usual_values
+    kinds = table.kinds_of_values
+    usual = max(kinds, key=lambda kind: (kinds[kind], not kind.startswith(TUNED)), default="")
     if by_values or (
         row.setting != "none"
         and row.values not in ("", usual)

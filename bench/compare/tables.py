@@ -12,12 +12,21 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from bench.base.errors import BenchError
+from bench.base.installed_code import hash_of_method
+from bench.base.same_code import code_of
 from bench.base.text import list_names, plural
 from bench.compare.formatting import SEVERAL, protocol_words, row_name, score, setting_words
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
 from bench.compare.senders import sender_of
-from bench.compare.statistics.rows import DEV_SET, PRECISION, PROCESSES, SELECT_ON, terms_of
+from bench.compare.statistics.rows import (
+    DEV_SET,
+    PRECISION,
+    PROCESSES,
+    SELECT_ON,
+    KnownCode,
+    terms_of,
+)
 from bench.compare.statistics.table import (
     AVERAGE,
     BETTER,
@@ -43,6 +52,8 @@ from bench.runs.store import data_key
 # --- what the runs of one table do not share although they stand in one column: a footnote for each difference ---
 
 
+CODE_HERE = KnownCode(hash_of_method, code_of)
+"""The code of the installed methods, and of the files that records name; nothing is imported."""
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""
 UNKNOWN = "not recorded"
@@ -325,7 +336,13 @@ def _summarised(
         groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
     made = []
     for (name, budget), group in sorted(groups.items()):
-        tables = summarise(group, together=options.together, tasks=options.tasks, beside=beside)
+        tables = summarise(
+            group,
+            together=options.together,
+            tasks=options.tasks,
+            beside=beside,
+            code=CODE_HERE,
+        )
         made += [replace(table, chosen_on=name, budget=budget) for table in tables]
     return made
 

@@ -357,7 +357,8 @@ class Results(tuple["Result", ...]):
     def table(self) -> Tables:
         """The tables of these runs, in the papers' form: a row is a method, its value the mean over seeds. In a script
         ``print(results.table())`` shows them."""
-        return Tables(summarise([result.record for result in _distinct(self).values()]))
+        records = [result.record for result in _distinct(self).values()]
+        return Tables(summarise(records, code=tables.CODE_HERE))
 
     def frame(self) -> pd.DataFrame:
         """One row for each score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and costs. Needs pandas."""

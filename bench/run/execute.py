@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from dataclasses import replace as replace_config
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,8 @@ from bench.runs.store import (
     CHECKPOINT,
     FAILED_BATCH,
     FOREIGN,
+    LOCK,
+    RECORD,
     RunsFolder,
     checkpoint_problem,
     data_key,
@@ -116,6 +119,8 @@ def execute(
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
+        if config.fresh and is_finished_at_all(run, store):
+            return execute_afresh(run, store, config, reporter, ranks), True
         if config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
@@ -150,6 +155,50 @@ def execute(
             store.write(record)
         (folder / TRACEBACK).unlink(missing_ok=True)
         return record, True
+
+
+AFRESH = ".afresh"
+"""In the runs folder: runs that are made again, each until it is finished and takes the place of the earlier one."""
+
+
+def is_finished_at_all(run: PlannedRun, store: RunsFolder) -> bool:
+    """Has the run a finished record with scores, of whatever suites?"""
+    record = store.get(run.run_id, run.fingerprint)
+    return record is not None and record.status == "finished" and bool(record.scores)
+
+
+def execute_afresh(
+    run: PlannedRun,
+    store: RunsFolder,
+    config: RunConfig,
+    reporter: Reporter,
+    ranks: Ranks | None,
+) -> RunRecord:
+    """Execute a finished run again, beside its folder: its scores stand until those of the new weights are there. The caller holds its lock.
+
+    A training that was interrupted here goes on if the same command is given again. Raises as :func:`execute` does; then the earlier run is
+    as it was.
+    """
+    aside = RunsFolder(store.path / AFRESH)
+    made = aside.folder(run.run_id)
+    begun = aside.get(run.run_id, run.fingerprint)
+    if begun is None or begun.status != "interrupted" or run.corpus is None:
+        shutil.rmtree(made, ignore_errors=True)
+    reporter.note("made again; the earlier scores stand until the new ones are there")
+    try:
+        record, _ = execute(run, aside, replace_config(config, fresh=False), reporter, ranks)
+    except RunFailed:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    forget(run, store, reporter)
+    folder = store.folder(run.run_id)
+    for path in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record last
+        if path.name != LOCK:
+            path.rename(folder / path.name)
+    shutil.rmtree(made, ignore_errors=True)
+    with suppress(OSError):  # others are made again at the same time
+        aside.path.rmdir()
+    return record
 
 
 def job_here() -> dict[str, str | int]:
@@ -484,7 +533,7 @@ def train(
     if ranks is None or method.context.ranks is None:  # a method that no steps train is fitted here
         report = work()
     else:
-        ranks.share(run.run_id)
+        ranks.share(str(folder))
         report = settle(work, ranks)
     dev = run.dev
     tested = dev_test_pairs(dev.name, dev.sha256, STS_TASKS) if dev else None
@@ -562,27 +611,26 @@ def settle(work: Callable[[], Any], ranks: Ranks) -> Any:
     return value
 
 
-def follow(
-    planned: Sequence[PlannedRun], store: RunsFolder, config: RunConfig, ranks: Ranks
-) -> None:
-    """What all ranks except the first do: train the runs that rank 0 names, until it names none.
+def follow(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> None:
+    """What all ranks except the first do: train the runs whose folders rank 0 names, until it names none.
 
     Rank 0 reports a failure of all ranks. A failure of this rank alone is raised, because the process has to end.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 gets them, too, and decides
         signal.signal(number, signal.SIG_IGN)
     runs = {run.run_id: run for run in planned}
-    while (run_id := ranks.share(None)) is not None:
+    while (place := ranks.share(None)) is not None:
+        folder = Path(place)
         try:
-            settle(partial(_train_rank, runs[run_id], store, config, ranks), ranks)
+            settle(partial(_train_rank, runs[folder.name], folder, config, ranks), ranks)
         except (Exception, SystemExit):
             if ranks.broken:
                 raise
 
 
-def _train_rank(run: PlannedRun, store: RunsFolder, config: RunConfig, ranks: Ranks) -> None:
+def _train_rank(run: PlannedRun, folder: Path, config: RunConfig, ranks: Ranks) -> None:
     with devices.stop_signals(insistent=False) as should_stop:
-        method = build(run, config, SilentReporter(), store.folder(run.run_id), should_stop, ranks)
+        method = build(run, config, SilentReporter(), folder, should_stop, ranks)
         prepared(method, run)()
 
 

@@ -11,8 +11,14 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.compare.statistics import rows
-from bench.compare.statistics.rows import dated_ahead, group_rows, moment, terms_of
+from bench.compare.statistics.rows import (
+    UNKNOWN_CODE,
+    KnownCode,
+    dated_ahead,
+    group_rows,
+    moment,
+    terms_of,
+)
 from bench.compare.tables import TableOptions, compare_runs
 from bench.runs import Code, CorpusUsed, Run, RunRecord
 from bench.runs.record import record_fingerprint
@@ -200,8 +206,14 @@ def test_rows_of_another_code_of_a_suite_get_a_footnote(tmp_path) -> None:
 # --- the code of the method ---
 
 
-def shown(records: list[RunRecord], notes: list[str]) -> tuple[list[str], str]:
-    (row,) = group_rows(records, notes)
+def known(here: str | None, same: dict[str, str] | None = None) -> KnownCode:
+    return KnownCode(lambda method, package: here, lambda code: (same or {}).get(code, code))
+
+
+def shown(
+    records: list[RunRecord], notes: list[str], code: KnownCode = UNKNOWN_CODE
+) -> tuple[list[str], str]:
+    (row,) = group_rows(records, notes, code)
     return [run.run_id for run in row.runs], row.other_code
 
 
@@ -218,30 +230,27 @@ NEW = [made(seed, "b", "2026-01-02T10:00:00+00:00") for seed in (1, 2)]
         (None, NEW, "that of the newest date only"),
     ],
 )
-def test_the_code_that_is_here_comes_before_the_newest_date(here, expected, how, monkeypatch):
+def test_the_code_that_is_here_comes_before_the_newest_date(here, expected, how):
     code = None if here is None else here * 64
-    monkeypatch.setattr(rows, "hash_of_method", lambda method, package: code)
     for records in itertools.permutations([*OLD, *NEW]):
-        ids, footnote = shown(list(records), [])
+        ids, footnote = shown(list(records), [], known(code))
         assert ids == [one.run_id for one in expected]
         others = NEW if expected is OLD else OLD
         command = " ".join(["bench compare", *sorted(one.run_id for one in others)])
         assert footnote == f"{how} (other code: {command})"
 
 
-def test_code_of_the_same_numbers_is_one_code(monkeypatch) -> None:
-    monkeypatch.setattr(rows, "code_of", lambda code: "b" * 64 if code == "a" * 64 else code)
-    ids, footnote = shown([OLD[0], NEW[1]], [])
+def test_code_of_the_same_numbers_is_one_code() -> None:
+    ids, footnote = shown([OLD[0], NEW[1]], [], known(None, {"a" * 64: "b" * 64}))
     assert ids == [OLD[0].run_id, NEW[1].run_id]
     assert footnote == ""
 
 
-def test_dates_in_the_future_get_a_line(monkeypatch) -> None:
-    monkeypatch.setattr(rows, "hash_of_method", lambda method, package: "b" * 64)
+def test_dates_in_the_future_get_a_line() -> None:
     ahead = (datetime.now(UTC) + timedelta(days=400)).isoformat(timespec="seconds")
     early = [made(seed, "a", ahead) for seed in (1, 2)]
     notes: list[str] = []
-    ids, _ = shown([*early, *NEW], notes)
+    ids, _ = shown([*early, *NEW], notes, known("b" * 64))
     assert ids == [one.run_id for one in NEW]
     assert notes == [
         f"simcse: dated in the future, by a clock that was ahead: {early[0].run_id} and {early[1].run_id}"

@@ -9,15 +9,15 @@ commands that show the others.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from bench.base.installed_code import hash_of_method
-from bench.base.same_code import code_of
 from bench.base.text import list_names
-from bench.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    from bench.runs.record import RunRecord
 
 SENDER = "submitted by"
 """What sets rows apart that others sent in, named even if nothing else has their name. They stand in tables of their own, and none of them
@@ -55,7 +55,30 @@ class Term(NamedTuple):
     """As it is printed if another exact value would be printed alike."""
 
 
-def group_rows(records: Sequence[RunRecord], notes: list[str]) -> list[RowRuns]:
+@dataclass(frozen=True)
+class KnownCode:
+    """What is known of the code of methods on this machine."""
+
+    hash_here: Callable[[str, str | None], str | None]
+    """Of a method and what its record says of its package: the hash of its code as it is here now, None if it is not here."""
+    today: Callable[[str | None], str | None]
+    """Of a recorded hash: that of today's code, if it computes the same numbers; else the same hash."""
+
+
+def _is_not_here(method: str, package: str | None) -> str | None:
+    return None
+
+
+def _is_itself(sha256: str | None) -> str | None:
+    return sha256
+
+
+UNKNOWN_CODE = KnownCode(_is_not_here, _is_itself)
+
+
+def group_rows(
+    records: Sequence[RunRecord], notes: list[str], code: KnownCode = UNKNOWN_CODE
+) -> list[RowRuns]:
     """The rows of these runs. ``notes`` get a line for runs that are left out or dated in the future."""
     named: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], list[RunRecord]]] = {}
     terms: dict[str, dict[str, Term]] = {}
@@ -74,7 +97,7 @@ def group_rows(records: Sequence[RunRecord], notes: list[str]) -> list[RowRuns]:
             differs = tuple(
                 (key, _printed(key, first[key], firsts)) for key in keys if key in first
             )
-            rows.append(_choose_code(runs, differs, notes))
+            rows.append(_choose_code(runs, differs, notes, code))
     return rows
 
 
@@ -178,7 +201,9 @@ def title(run: RunRecord, differs: Differs) -> str:
 # --- which code of the method a row shows, and which run of a seed ---
 
 
-def _choose_code(runs: Sequence[RunRecord], differs: Differs, notes: list[str]) -> RowRuns:
+def _choose_code(
+    runs: Sequence[RunRecord], differs: Differs, notes: list[str], known: KnownCode
+) -> RowRuns:
     """One run of each seed, of one code of the method: the code that is here, else that of the newest run."""
     newest_first = sorted(
         runs, key=lambda run: (moment(run.provenance.created), run.run_id), reverse=True
@@ -186,10 +211,13 @@ def _choose_code(runs: Sequence[RunRecord], differs: Differs, notes: list[str]) 
     name = title(runs[0], differs)
     by_code: dict[str | None, list[RunRecord]] = {}
     for run in newest_first:
-        by_code.setdefault(code_of(run.provenance.plugin.sha256), []).append(run)
-    shown, how = code_of(newest_first[0].provenance.plugin.sha256), "that of the newest date only"
+        by_code.setdefault(known.today(run.provenance.plugin.sha256), []).append(run)
+    shown, how = (
+        known.today(newest_first[0].provenance.plugin.sha256),
+        "that of the newest date only",
+    )
     if len(by_code) > 1:
-        here = _codes_here(newest_first)
+        here = _codes_here(newest_first, known)
         for code in by_code:
             if code in here:
                 shown, how = code, "that which is here only"
@@ -217,10 +245,10 @@ def _choose_code(runs: Sequence[RunRecord], differs: Differs, notes: list[str]) 
     return RowRuns(by_seed, differs, other_code)
 
 
-def _codes_here(runs: Sequence[RunRecord]) -> set[str]:
+def _codes_here(runs: Sequence[RunRecord], known: KnownCode) -> set[str]:
     """The hashes of the code that these runs' method has on this machine now, one for each place that their records name."""
     places = {(run.method, run.provenance.plugin.package) for run in runs}
-    found = {hash_of_method(method, package) for method, package in places}
+    found = {known.hash_here(method, package) for method, package in places}
     return {sha256 for sha256 in found if sha256 is not None}
 
 

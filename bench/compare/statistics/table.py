@@ -16,8 +16,14 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.rows import CODE, Differs, group_rows, title
-from bench.runs.searches import TUNED
+from bench.compare.statistics.rows import (
+    CODE,
+    UNKNOWN_CODE,
+    Differs,
+    KnownCode,
+    group_rows,
+    title,
+)
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
@@ -256,10 +262,9 @@ class Table:
         return min(counts), max(counts)
 
     @cached_property
-    def usual_values(self) -> str:
-        """Where the values of most trained rows come from; of kinds that are as frequent, one that is not tuned."""
-        kinds = Counter(row.values for row in self.rows if row.values and row.setting != "none")
-        return max(kinds, key=lambda kind: (kinds[kind], not kind.startswith(TUNED)), default="")
+    def kinds_of_values(self) -> Counter[str]:
+        """Where the values of trained rows come from -> how many rows."""
+        return Counter(row.values for row in self.rows if row.values and row.setting != "none")
 
     @cached_property
     def has_verdicts(self) -> bool:
@@ -282,6 +287,7 @@ def summarise(
     together: bool = False,
     tasks: Sequence[str] = (),
     beside: Iterable[RunRecord] = (),
+    code: KnownCode = UNKNOWN_CODE,
 ) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
@@ -289,6 +295,7 @@ def summarise(
     others, such as finished encoders, stand in one table.
     ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
     ``beside``: records that are in none of these tables, but for which there may be an unsupervised table of the same backbone.
+    ``code``: what is known of the methods' code on this machine.
     """
     scored = [
         (key, record, scores)
@@ -314,7 +321,7 @@ def summarise(
                 else ("none", "")
             )
         groups.setdefault((*key, *place), []).append((record, scores))
-    made = [_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order)]
+    made = [_table(key, groups[key], tasks, code) for key in sorted(groups, key=_table_order)]
     return tuple(replace(table, together=together) for table in made)
 
 
@@ -335,6 +342,7 @@ def _table(
     key: tuple[str, ...],
     scored: Sequence[tuple[RunRecord, dict[str, Score]]],
     wanted: Sequence[str],
+    code: KnownCode,
 ) -> Table:
     suite, protocol, text, setting, backbone = key
     if not backbone:  # of several backbones: what they share is still said once
@@ -356,7 +364,7 @@ def _table(
     )
     notes: list[str] = []
     rows, footnotes = list[Row](), list[Footnote]()
-    for row_runs in group_rows([record for record, _ in scored], notes):
+    for row_runs in group_rows([record for record, _ in scored], notes, code):
         runs, differs, first = row_runs.runs, row_runs.differs, row_runs.runs[0]
         cells = tuple(
             _cell({run.seed: by_run[run.run_id].get(column) for run in runs}) for column in columns
