@@ -9,17 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -38,18 +35,18 @@ from bench.base.errors import (
     RunFailed,
 )
 from bench.base.files import folder_sha256
+from bench.base.paths import hide_paths, recorded_path
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
-from bench.data.sets import fetch_warning
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
+from bench.run import recorded
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
 from bench.runs.record import (
     AVERAGE,
-    BackboneUsed,
     Checkout,
     Code,
     CorpusUsed,
@@ -57,7 +54,6 @@ from bench.runs.record import (
     Facts,
     HowExecuted,
     Provenance,
-    RecipeValue,
     RunRecord,
     Score,
     Training,
@@ -115,6 +111,7 @@ def execute(
         if config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
+        recorded.remember_places(run, store.path)
         has_weights = _has_weights(run, record)
         tasks = _unscored(run, record, folder, reporter) if has_weights else run.task_data
         if record.status == "finished" and has_weights and not tasks:
@@ -188,7 +185,7 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
             )
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
     with suppress(BenchError):  # a full disk must not hide the error
-        store.write(replace(now, status=status, error=end.message))
+        store.write(replace(now, status=status, error=hide_paths(end.message)))
     raise end from None
 
 
@@ -216,10 +213,11 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
         record = None
     if record is None:
         record = _new_record(run, config)
-    elif run.backbone.title in ("", record.provenance.backbone.title):
+    elif recorded_path(run.backbone.title) in ("", record.provenance.backbone.title):
         return record
     record = with_provenance(
-        record, backbone=replace(record.provenance.backbone, title=run.backbone.title)
+        record,
+        backbone=replace(record.provenance.backbone, title=recorded_path(run.backbone.title)),
     )
     store.write(record)
     return record
@@ -287,7 +285,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
 
 
 def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
-    corpus, custom = run.corpus, run.custom
+    custom = run.custom
     return RunRecord(
         run_id=run.run_id,
         fingerprint=run.fingerprint,
@@ -295,34 +293,22 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
         method=run.method,
         variant=run.variant,
         setting=run.setting,
-        backbone=run.backbone.name,
+        backbone=recorded_path(run.backbone.name),
         seed=run.seed,
-        recipe={
-            key: RecipeValue(**asdict(value))
-            for key, value in run.recipe.values_with_source().items()
-        },
+        recipe=recorded.recipe_of(run),
         scores=(),
         cost=Cost(),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command=config.command or shlex.join(["bench", *sys.argv[1:]]),
+            command=recorded.command_of(config),
             bench_version=__version__,
             git=git_state(run.plugin.folder),
             packages=devices.packages(),
-            plugin=Code(
-                package=run.plugin.package, version=run.plugin.version, sha256=run.plugin.sha256
-            ),
+            plugin=recorded.code_of(run.plugin),
             platform=devices.platform_facts(config.device),
             data={},
-            corpus=CorpusUsed(
-                name=corpus.name,
-                sha256=corpus.sha256,
-                columns=corpus.columns,
-                warning=fetch_warning(corpus.path),
-            )
-            if corpus
-            else CorpusUsed(),
-            backbone=BackboneUsed(name=run.backbone.name, revision=run.backbone.revision),
+            corpus=recorded.corpus_used(run),
+            backbone=recorded.backbone_used(run),
             determines=run.determines,
             execution=HowExecuted(
                 recipe_file=tuple(sorted(custom.values)) if custom else (),
@@ -609,7 +595,7 @@ def score(
             },
         )
         if (plugin := suite_plugin(result.suite)) is not None:
-            code = Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
+            code = recorded.code_of(plugin)
             record = with_execution(
                 record,
                 {"suites": {**record.provenance.execution.suites, result.suite: code}},

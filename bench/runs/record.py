@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
+from bench.base.paths import path_name
 
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
@@ -377,18 +378,13 @@ def _bounded(value: Any) -> bool:
     return True
 
 
-GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
-"""Last parts of a path that say nothing: the folder above says more."""
-
-
 def public_name(backbone: str) -> str:
     """A backbone by its own name: that of the hub as it is, of a local folder its last part that says something."""
     # a hub name has at most one slash; a folder is given absolutely, from here, or through several
     absolute = backbone.startswith(("/", ".", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", backbone)
     if not absolute and backbone.count("/") <= 1:
         return backbone
-    parts = [part for part in re.split(r"[/\\]+", backbone) if part not in GENERIC]
-    return next((part for part in reversed(parts) if not part.endswith(":")), "local folder")
+    return path_name(backbone)
 
 
 _DECODER = msgspec.json.Decoder(RunRecord)
