@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.base.errors import DataDamaged
+from bench.base.errors import DataDamaged, printable
 from bench.base.paths import find_path, path_name
 
 HINT = (
@@ -38,6 +38,7 @@ def refuse_paths(value: Any, what: str) -> None:
     for where, path in paths_in(value):
         field = f"{what}: {where}" if where else what
         raise DataDamaged(
-            f"{field[:120]} holds the absolute path of '{path_name(path)[:60]}', which would be published",
+            f"{printable(field)[:120]} holds the absolute path of '{printable(path_name(path))[:60]}'; "
+            "what is published gives away no folder",
             HINT,
         )
