@@ -41,6 +41,7 @@ from bench.backbones.folder import (
 )
 from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
 from bench.base.places import recall_place
+from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
 from bench.data.fetching import TIMEOUT, offline_now, on_hub, repository_info, site
 from bench.data.sets import ON_ITS_PAGE, Pending
 
@@ -168,14 +169,14 @@ def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) 
 def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
-        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        record = json.loads(read_plain_file(path / "run.json", RECORD_BYTES))
         backbone, status = record["provenance"]["backbone"], record["status"]
         revision = backbone["revision"]
         base = resolve_recorded(backbone["name"], revision, path.absolute().parent)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAModel(f"{path}: run.json is damaged ({error})", "give another run") from None
     trained = path / "checkpoint" / "trained.safetensors"
-    if status != "finished" or not trained.is_file():
+    if status != "finished" or not is_plain_file(trained):
         raise NotAModel(
             f"{path} is a run without a finished checkpoint (status {status})",
             f"run its command again, with --fresh if it had finished; if it trained nothing: --backbone {base.name}",
@@ -190,8 +191,12 @@ def run_folder(path: Path) -> Reference:
             f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",
             "bring the revision that the run was trained on to this machine",
         )
-    digest = hashlib.sha256(f"{revision}\0".encode() + trained.read_bytes()).hexdigest()
-    return Reference(str(path), digest, base.path, base.hub, trained, base.source or base.name)
+    digest = hashlib.sha256(f"{revision}\0".encode())
+    with open_plain_file(trained, inside=path) as stream:
+        hashlib.file_digest(stream, lambda: digest)
+    return Reference(
+        str(path), digest.hexdigest(), base.path, base.hub, trained, base.source or base.name
+    )
 
 
 def fetch(

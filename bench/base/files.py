@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
+from bench.base.reading import open_plain_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,9 +95,12 @@ def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def file_sha256(path: Path) -> str:
-    """Of the file's bytes, as sha256sum prints it. Raises OSError."""
-    with path.open("rb") as stream:
+def file_sha256(path: Path, inside: Path | None = None) -> str:
+    """Hash the file's bytes, as sha256sum does. Raises OSError.
+
+    ``inside``: a folder above the file that others may have made; no link below it is followed, and no pipe is read.
+    """
+    with path.open("rb") if inside is None else open_plain_file(path, inside=inside) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

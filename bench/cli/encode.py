@@ -16,6 +16,7 @@ from msgspec import to_builtins
 from bench.base.devices import choose_device, stop_signals
 from bench.base.errors import BenchError
 from bench.base.files import files_sha256, write_or_fail
+from bench.base.reading import list_plain_files
 from bench.base.text import size
 from bench.cli.options import (
     backbone_offline_option,
@@ -86,9 +87,7 @@ def encode(
     about = {  # what decides the vectors
         "run": run.record.run_id,
         "fingerprint": run.record.fingerprint,
-        "checkpoint": files_sha256(
-            (path for path in run.checkpoint.rglob("*") if path.is_file()), run.checkpoint
-        ),
+        "checkpoint": files_sha256(list_plain_files(run.checkpoint), run.checkpoint),
         "backbone": to_builtins(run.record.provenance.backbone),
         "method": run.plugin.sha256,
     }

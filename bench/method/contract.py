@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bench.base.errors import BenchError
+from bench.base.reading import SETTINGS_BYTES, read_plain_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -282,8 +283,10 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in ``path``. Raises BenchError, naming the file, where it is missing or damaged."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json.loads(read_plain_file(path, SETTINGS_BYTES))
+    except OSError as error:
+        raise BenchError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
         raise BenchError(f"{path}: {error}") from None
     if not isinstance(content, dict):
         raise BenchError(f"{path}: expected a JSON object, found {type(content).__name__}")

@@ -8,12 +8,8 @@ reads a clock or the network.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -24,7 +20,8 @@ import jinja2
 from markupsafe import Markup
 
 from bench.base.errors import BenchError
-from bench.base.files import lock, write_or_fail, writing
+from bench.base.files import write_or_fail, writing
+from bench.base.reading import read_plain_file
 from bench.base.text import markdown, plural, slug
 from bench.board.board import (
     PREVIEW,
@@ -40,6 +37,7 @@ from bench.board.board import (
 from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
 from bench.data.sets import DataFolder
+from bench.publish.asides import alone_in, folder_beside
 from bench.publish.gather import Report, describe, gather, searches
 from bench.publish.versions import (
     PLAN,
@@ -52,6 +50,7 @@ from bench.publish.versions import (
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
 from bench.runs.arrays import NAME, Packed
+from bench.runs.paths import refuse_paths
 from bench.runs.store import Run, RunsFolder
 from bench.show.figures import Figure, missing_library
 from bench.show.figures import figures as draw_figures
@@ -65,6 +64,7 @@ from bench.show.tables.scores import as_csv as table_csv
 from bench.show.tables.scores import score_grid, table_data
 
 TITLE = "Sentence embeddings, compared"
+PLAN_BYTES = 1 << 20
 TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version is written
 
 
@@ -100,13 +100,15 @@ def publish(
         raise error
     if not (predictions_url or "https://").startswith(("https://", "http://")):
         raise BenchError(f"--predictions-url {predictions_url}: expected https://...")
-    with _alone(out):
+    for option, text in (("--title", title), ("--note", note), ("--baseline", baseline)):
+        refuse_paths(text, option)
+    with alone_in(out, TEMPORARY):
         refuse_altered(out)
         before = versions(out)
         last = before[-1] if before else None
         name = f"v{int(last.name[1:]) + 1 if last else 1}"
         url = None if preview else predictions_url
-        gathered = gather(runs, submissions, data, report)
+        gathered = gather(runs, submissions, data, report, last.senders if last else {})
         report("comparing", 0, 1)
         made = board(
             gathered.runs,
@@ -132,7 +134,7 @@ def publish(
                 {record.run_id: record for record in (*old, *records)},
             ),
             predictions=url or NAME,
-            plan=plan.read_bytes() if plan.is_file() else None,
+            plan=_read_plan(plan),
             searches=tuple(published),
             left_out=(
                 *made.left_out,
@@ -152,24 +154,28 @@ def publish(
             files = version_files(made, draw_figures(made))
             for run_id in made.records:
                 files |= gathered.files[run_id]
-            with writing(out, "another folder: --out DIR"):
-                out.mkdir(parents=True, exist_ok=True)
-                with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as aside:
-                    _write(folder, files, gathered.predictions, url, Path(aside))
+            with (
+                folder_beside(out, TEMPORARY, "another folder: --out DIR") as aside,
+                writing(out, "another folder: --out DIR"),
+            ):
+                _write(folder, files, gathered.predictions, url, aside)
         if not preview:
             _write_index(out)
     name = made.version if folder is not None or last is None else last.name
     return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
 
 
-@contextlib.contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """One process of a user publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
-    name = sha256(os.fsencode(f"{Path.home()}\0{out.absolute()}")).hexdigest()[:16]
-    with lock(Path(tempfile.gettempdir()) / f"bench-publish-{name}.lock"):
-        for leftover in out.glob(f"{TEMPORARY}*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        yield
+def _read_plan(file: Path) -> bytes | None:
+    """What was to be found out, as it was written before the runs; None without a file. Raises BenchError for one that gives a folder away."""
+    try:
+        content = read_plain_file(file, PLAN_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BenchError(f"{file}: {error.strerror or error}", "write a plain file") from None
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        refuse_paths(line, f"{file}, line {number}")
+    return content
 
 
 def _write(

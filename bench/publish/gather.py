@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,10 +22,11 @@ from bench.base.errors import (
 )
 from bench.base.files import values_sha256
 from bench.base.paths import hide_paths
+from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.board.board import Board, MethodDescription
 from bench.data.sets import DataFolder
-from bench.publish.senders import names_in_batch, refuse_look_alike, row_labels, sender_of
-from bench.publish.submissions import check_submission, refuse, refuse_published_paths
+from bench.publish.senders import look_alikes_last, refuse_look_alike, row_labels, sender_of
+from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
 from bench.run.recipes import RecipeFile
@@ -103,13 +105,21 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
     above = store.path.absolute().parent
     is_version = store.path.name == RUNS and (above / "tables.json").is_file()
     senders = read_version(above).senders if is_version else {}
-    runs = []
+    runs: list[Run] = []
+    ids: set[str] = set()
     for folder in map(store.folder, store.ids()):
         try:
+            if folder.is_symlink():
+                raise RecordDamaged(
+                    "a link, not a folder: publish from the folder that it leads to"
+                )
+            if folder.name.casefold() in ids:
+                raise RecordDamaged("another run's id differs from it only in capital letters")
             record = store.read(folder.name)
         except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
             gathered.left_out.append(left_out(folder, f"damaged: {error.message}"))
             continue
+        ids.add(folder.name.casefold())
         if record.status == "finished" and record.scores:
             runs.append(Run(record, folder))
             gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
@@ -135,15 +145,11 @@ def _submitted(
         for run in finished
         for name in (run.record.run_id.casefold(), run.record.fingerprint)
     }
+    names = _names_of(submissions, gathered)
+    ids = Counter(name.casefold() for name in names)
     on_board = [name for name in (*gathered.senders.values(), *gathered.published.values()) if name]
-    names = {}
-    for folder in sorted(submissions.glob("[!.]*")):
-        try:
-            names[folder.name] = sender_of(folder)
-        except BenchError as error:
-            gathered.refused.append(left_out(folder, f"refused: {error.message}"))
     runs: list[Run] = []
-    for name in names_in_batch(names):
+    for name in look_alikes_last(names):
         folder, sender = submissions / name, names[name]
         try:
             record = check_submission(folder, data)
@@ -153,15 +159,28 @@ def _submitted(
                 continue
             if same:
                 raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
+            if ids[name.casefold()] > 1:
+                raise BenchError("another submission's id differs from it only in capital letters")
             refuse_look_alike(sender, on_board)
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
             continue
         runs.append(Run(record, folder))
         on_board.append(sender)
-        known |= dict.fromkeys(keys, record)
     _label(runs, names, gathered)
     return runs
+
+
+def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
+    """Folder -> sender of each submission whose files may be read; the others are noted as refused."""
+    names: dict[str, str] = {}
+    for folder in sorted(submissions.glob("[!.]*")):
+        try:
+            check_files(folder)
+            names[folder.name] = sender_of(folder)
+        except BenchError as error:
+            gathered.refused.append(left_out(folder, f"refused: {error.message}"))
+    return names
 
 
 def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) -> None:
@@ -210,11 +229,15 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
         predictions.add(path, values)
-    return {
-        f"{folder}/{name}": (run.folder / name).read_bytes()
-        for name in (RECORD, CURVE)
-        if (run.folder / name).is_file()
-    }
+    files: dict[str, bytes] = {}
+    for name, limit in ((RECORD, RECORD_BYTES), (CURVE, CURVE_BYTES)):
+        try:
+            files[f"{folder}/{name}"] = read_plain_file(run.folder / name, limit)
+        except FileNotFoundError:  # a method without training has no curve
+            continue
+        except OSError as error:
+            raise DataDamaged(f"{run.folder / name}: {error.strerror or error}") from None
+    return files
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:

@@ -6,6 +6,7 @@ the same name: a submission can neither replace a run that is there nor move its
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unicodedata
@@ -13,12 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bench.base.errors import DataDamaged, printable
+from bench.base.reading import read_plain_file
 from bench.compare.statistics.table import configuration
 from bench.runs.record import RunRecord
 
 SENDER_FILE = "submitted_by.txt"
 LONGEST_NAME = 120
 """Characters of who submits."""
+MOST_BYTES = 1024
 MOST_MARKS = 2
 """Combining marks on one letter; Vietnamese needs two."""
 
@@ -59,7 +62,7 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 def sender_of(folder: Path) -> str:
     """Who submits the run in a folder. Raises DataDamaged for anything but a name on one line."""
     try:
-        text = (folder / SENDER_FILE).read_text(encoding="utf-8")
+        text = read_plain_file(folder / SENDER_FILE, MOST_BYTES).decode("utf-8")
     except (OSError, ValueError):
         raise DataDamaged(f"{SENDER_FILE} must contain {_EXPECTED}") from None
     return check_name(text, f"{SENDER_FILE} must contain")
@@ -84,7 +87,9 @@ def check_name(text: str, must: str = "--by must be") -> str:
     if _most_marks(name) > MOST_MARKS or unicodedata.category(name[0])[0] == "M":
         raise DataDamaged(f"{must} {_EXPECTED}; it has too many marks on one letter")
     if _NUMBERED.search(name):
-        raise DataDamaged(f"{must} a name without a number in brackets at its end: bench adds those")
+        raise DataDamaged(
+            f"{must} a name without a number in brackets at its end: bench adds those"
+        )
     for word in re.split(r"[\W\d_]+", name):
         scripts = _scripts_of(word)
         if len(scripts) > 1:
@@ -153,7 +158,7 @@ def row_labels(
     published runs say.
 
     Runs under a name that the board has already get a number behind it, and with it rows of their own. Of runs that would replace
-    each other, because row and seed are the same or the code of the method is another, each gets the beginning of its fingerprint.
+    each other, because row and seed are the same or the code of the method is another, each gets the beginning of its record's hash.
     """
     taken = set(published)
     numbers: dict[str, str] = {}
@@ -169,9 +174,14 @@ def row_labels(
         codes = {record.provenance.plugin.sha256 for record in records}
         stand_together = len(seeds) == len(records) and len(codes) == 1
         for record in records:
-            own = f"{name} ({record.fingerprint[:8]})"
-            labels[record.run_id] = label if stand_together else own
+            labels[record.run_id] = label if stand_together else f"{name} ({_hash_of(record)})"
     return labels
+
+
+def _hash_of(record: RunRecord) -> str:
+    """Eight digits that differ for any two records: fingerprints may be copied."""
+    content = json.dumps(record.to_json(), sort_keys=True)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _next_label(name: str, taken: set[str]) -> str:
@@ -190,11 +200,9 @@ def _row(record: RunRecord) -> str:
     return json.dumps([place, configuration(record)], sort_keys=True)
 
 
-def names_in_batch(names: Mapping[str, str]) -> list[str]:
+def look_alikes_last(names: Mapping[str, str]) -> list[str]:
     """The ids of submitted runs in the order in which they are looked at. ``names``: id -> sender.
 
-    Plain names and ids come first, so that it is the look-alike that is refused, not the one that it looks like.
+    Plain names come first, so that it is the look-alike that is refused, not the one that it looks like.
     """
-    return sorted(
-        names, key=lambda run_id: (not names[run_id].isascii(), run_id != run_id.casefold(), run_id)
-    )
+    return sorted(names, key=lambda run_id: (not names[run_id].isascii(), run_id))

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
+from bench.base.reading import CURVE_BYTES, read_plain_file
 from bench.data.sets import DataFolder
 from bench.publish.senders import sender_of
 from bench.runs.paths import refuse_paths
@@ -50,7 +51,7 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
     """The record of a run that may be published. Raises BenchError, with the first reason, for any other."""
     folder = folder.absolute()
     try:
-        _check_names(folder)
+        check_files(folder)
         sender_of(folder)
         run = Run(RunsFolder(folder.parent).read(folder.name), folder)
         _check_id(run.record)
@@ -62,6 +63,15 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
     except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of
         raise DataDamaged(f"it cannot be checked: {one_line(error)}") from None
     return run.record
+
+
+def read_for_submission(folder: Path, name: str) -> bytes:
+    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more bytes than a submission may have of it."""
+    most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
+    try:
+        return read_plain_file(folder / name, most, inside=folder)
+    except OSError as error:
+        raise DataDamaged(f"{folder / name}: {error.strerror or error}") from None
 
 
 def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
@@ -76,8 +86,8 @@ def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
             )
 
 
-def _check_names(folder: Path) -> None:
-    """Each file has a known name and is small enough; nothing is a link, a pipe or a program."""
+def check_files(folder: Path) -> None:
+    """Look at names, kinds and sizes; nothing is read. Raises DataDamaged for a link, a pipe, a program, an unknown name, too many bytes."""
     if folder.is_symlink() or not folder.is_dir():
         raise DataDamaged("it is not a folder")
     total = 0
@@ -105,7 +115,8 @@ def _check_id(record: RunRecord) -> None:
     """The id says what the record says: method, variant and seed. Raises DataDamaged for another one."""
     if not _METHOD.fullmatch(record.method_name):
         raise DataDamaged(
-            f"method: '{printable(record.method_name)[:60]}' is no name of a method", "a-z, 0-9 and '-'"
+            f"method: '{printable(record.method_name)[:60]}' is no name of a method",
+            "a-z, 0-9 and '-'",
         )
     seed = "any" if record.seed is None else f"s{record.seed}"
     begin, end = f"{record.method_name}-", f"-{seed}-{record.fingerprint[:8]}"
@@ -118,10 +129,14 @@ def _check_id(record: RunRecord) -> None:
 def refuse_published_paths(run: Run) -> None:
     """Raises DataDamaged for an absolute path in what is published of a run: its record and its curve."""
     refuse_paths(run.record.to_json(), RECORD)
-    curve = run.folder / CURVE
-    if curve.is_file():
-        for number, line in enumerate(curve.read_text("utf-8", "replace").splitlines(), 1):
-            refuse_paths(line, f"{CURVE}, line {number}")
+    try:
+        curve = read_plain_file(run.folder / CURVE, CURVE_BYTES)
+    except FileNotFoundError:  # a method without training has no curve
+        return
+    except OSError as error:
+        raise DataDamaged(f"{CURVE}: {error.strerror or error}") from None
+    for number, line in enumerate(curve.decode("utf-8", "replace").splitlines(), 1):
+        refuse_paths(line, f"{CURVE}, line {number}")
 
 
 def _check_sizes(run: Run) -> None:

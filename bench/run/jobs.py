@@ -42,6 +42,7 @@ from typing import Any
 from bench.base import PLACE
 from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.files import default_cache, write_or_fail
+from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.base.text import list_names
 from bench.method import SilentReporter
 from bench.run.config import Plan, Target, write_plan
@@ -149,10 +150,14 @@ def new_batch(store: RunsFolder, runs: Sequence[str], target: Target) -> Batch:
 
 def batches(store: RunsFolder, name: str) -> dict[Path, list[str]]:
     """Folder -> ids of the runs, of every batch of an engine, oldest first."""
-    return {
-        file.parent: file.read_text(encoding="utf-8").split()
-        for file in sorted((store.path / FOLDER).glob(f"{name}-*/runs.txt"))
-    }
+    found: dict[Path, list[str]] = {}
+    for file in sorted((store.path / FOLDER).glob(f"{name}-*/runs.txt")):
+        try:
+            found[file.parent] = read_plain_file(file, SETTINGS_BYTES).decode("utf-8").split()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise BenchError(f"{file} cannot be read: {why}", "remove its folder") from None
+    return found
 
 
 def queue(store: RunsFolder) -> dict[str, Job]:

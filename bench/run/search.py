@@ -39,8 +39,9 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
-from bench.base.files import write_or_fail
+from bench.base.files import write_or_fail, writing
 from bench.base.paths import hidden_values, hide_paths, recorded_command, recorded_path
+from bench.base.reading import refuse_links
 from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
@@ -453,7 +454,9 @@ class Worker:
         self.folder, self.jobs, self.options = folder, jobs, options
         self.seed = seed_for(0, "search", *study.seeds) % 2**32
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        folder.mkdir(parents=True, exist_ok=True)
+        refuse_links(folder)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         self.lock = FileLock(folder / ".lock")
         with self.lock:
             if before := read_search(folder / SUMMARY):

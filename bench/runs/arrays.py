@@ -16,12 +16,10 @@ import contextlib
 import functools
 import io
 import json
-import lzma
 import math
 import os
 import sys
 import zipfile
-import zlib
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -33,67 +31,96 @@ from msgspec import Meta, Struct
 
 from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.base.files import default_cache
-
-LARGEST, MOST = (
-    1 << 30,
-    1000,
-)  # unpacked bytes, and arrays, of one .npz file; ours have some megabytes
-# RuntimeError: encrypted, or a compression that zipfile does not know
-WRONG = (
-    ValueError,
-    OSError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    MemoryError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
+from bench.base.parquet import TooLarge, read_batches
+from bench.base.reading import (
+    MANIFEST_BYTES,
+    MIB,
+    PREDICTIONS_BYTES,
+    is_plain_file,
+    open_plain_file,
+    read_plain_file,
 )
-"""Raised by reading a forged or damaged file."""
+
+LARGEST = PREDICTIONS_BYTES
+"""Bytes of one .npz file, and of its arrays unpacked; ours have some megabytes."""
+MOST = 1000
+"""Arrays of one .npz file."""
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compressions that can be unpacked up to a given size; others unpack all at once."""
+DIRECTORY_BYTES = MIB
+"""Bytes of an archive's list of its members: all of it is read before any member is."""
 
 
-def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray]:
+def read_arrays(
+    path: Path, only: Container[str] | None = None, inside: Path | None = None
+) -> dict[str, np.ndarray]:
     """The arrays of an .npz file; if there is no such file, the arrays that its version has in ``predictions.parquet``. ``only``:
-    these arrays, if they are there.
+    these arrays, if they are there. ``inside``: the run's folder, below which no link is followed; None: the file's own.
 
-    Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays.
+    Raises DataMissing if there is no file, DataDamaged for a file with anything but arrays of numbers and text.
     """
-    if not os.path.exists(path) and (packed := read_packed(path, only)) is not None:
+    if not os.path.lexists(path) and (packed := read_packed(path, only)) is not None:
         return packed
     try:
-        if not path.is_file() and path.exists():
-            raise ValueError("not a file")  # opening a pipe would block
-        if path.stat().st_size > LARGEST:
-            raise ValueError("the file is too large")
-        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:  # faster than many reads
-            members = archive.infolist()
-            unpacked = sum(member.file_size for member in members)
-            if len(members) > MOST or unpacked > LARGEST:
-                raise ValueError(f"{len(members)} arrays, {unpacked:,} bytes unpacked: too much")
-            named = {member.filename.removesuffix(".npy"): member for member in members}
-            if len(named) < len(members):
-                raise ValueError("two arrays have the same name")
-            return {
-                name: _array(archive.read(member), member.filename)
-                for name, member in named.items()
-                if only is None or name in only
-            }
+        return _unpack(read_plain_file(path, LARGEST, inside), only)
     except (FileNotFoundError, NotADirectoryError):
         raise DataMissing(
             f"there is no file {path}", "the run's command creates it again"
         ) from None
-    except WRONG as error:
+    except OSError as error:
+        raise DataDamaged(f"{path} cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # zipfile and numpy raise errors of many kinds for forged files
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataDamaged(f"{path} is not a predictions file: {reason[:200]}") from None
 
 
+def _unpack(data: bytes, only: Container[str] | None) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file's bytes. Raises many kinds of errors for anything else."""
+    _check_directory(data)
+    arrays: dict[str, np.ndarray] = {}
+    names: set[str] = set()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        unpacked = sum(member.file_size for member in members)
+        if len(members) > MOST or unpacked > LARGEST:
+            raise ValueError(f"{len(members)} arrays, {unpacked:,} bytes unpacked: too much")
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if name in names:
+                raise ValueError("two arrays have the same name")
+            names.add(name)
+            if member.compress_type not in PLAIN:
+                raise ValueError(f"{member.filename}: neither stored nor deflated")
+            if only is None or name in only:
+                with archive.open(member) as stream:
+                    # never more than it announces: what it unpacks to may be larger
+                    arrays[name] = _array(stream.read(member.file_size), member.filename)
+    return arrays
+
+
+def _check_directory(data: bytes) -> None:
+    """Raise ValueError for an archive with a list of members that would fill the memory."""
+    end = data.rfind(b"PK\x05\x06")
+    size = int.from_bytes(data[end + 12 : end + 16], "little")
+    if end < 0 or size > DIRECTORY_BYTES or data[end - 20 : end - 16] == b"PK\x06\x07":
+        raise ValueError("not an archive of a few arrays")
+
+
 def _array(data: bytes, name: str) -> np.ndarray:
     """A member of the file, unpacked. Raises ValueError for anything but a complete array of plain values."""
-    array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    if array.size > len(data):  # rows of text without letters take no bytes
-        raise ValueError(f"{name}: an array of {array.size:,} values in {len(data):,} bytes")
-    return array
+    header = io.BytesIO(data)
+    version = np.lib.format.read_magic(header)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(header)
+    else:  # a name of a type that is not ASCII
+        shape, _, dtype = np.lib.format.read_array_header_2_0(header)
+    if dtype.kind not in "biufU" or dtype.hasobject:
+        raise ValueError(f"{name} holds neither numbers nor text: {str(dtype)[:40]}")
+    size = math.prod(shape)
+    if min(shape, default=0) < 0 or size > len(data) or size * dtype.itemsize > len(data):
+        # rows of text without letters take no bytes
+        raise ValueError(f"{name}: an array of {size:,} values in {len(data):,} bytes")
+    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
 
 
 # --- predictions.parquet of a version ---
@@ -101,6 +128,7 @@ def _array(data: bytes, name: str) -> np.ndarray:
 NAME, MANIFEST = "predictions.parquet", "MANIFEST.json"
 DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
 LARGEST_PACKED = 1 << 31  # bytes of all its arrays
+MOST_PACKED = 1 << 20  # arrays
 DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U")
 DIFFERENCES = "d2"
 
@@ -197,12 +225,15 @@ class PredictionsElsewhere(DataMissing):
 
 def read_manifest(version: Path) -> Manifest | None:
     """The version's manifest; None if it has none. Raises DataDamaged."""
+    file = version / MANIFEST
     try:
-        return msgspec.json.decode((version / MANIFEST).read_bytes(), type=Manifest)
+        return msgspec.json.decode(read_plain_file(file, MANIFEST_BYTES), type=Manifest)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-        raise DataDamaged(f"{version / MANIFEST} cannot be read: {one_line(error)}") from None
+    except OSError as error:
+        raise DataDamaged(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{file} cannot be read: {one_line(error)}") from None
 
 
 def cached(digest: str) -> Path:
@@ -213,7 +244,7 @@ def cached(digest: str) -> Path:
 def find_packed(path: Path) -> tuple[Path, Path] | None:
     """(version that holds ``path``, its file of predictions, which may have to be fetched); None for other paths."""
     for version in list(path.absolute().parents)[:DEPTH]:
-        if (version / NAME).is_file():
+        if is_plain_file(version / NAME):
             return version, version / NAME
         with contextlib.suppress(DataDamaged):  # check_manifest reports it
             if (manifest := read_manifest(version)) and manifest.predictions_url is not None:
@@ -223,9 +254,10 @@ def find_packed(path: Path) -> tuple[Path, Path] | None:
 
 def has_predictions(folder: Path) -> bool:
     """Whether predictions of the run in ``folder`` are here: in its folder, or in its version."""
-    return (folder / "predictions").is_dir() or (
-        (located := find_packed(folder / "predictions")) is not None and located[1].is_file()
-    )
+    if (folder / "predictions").is_dir():
+        return True
+    located = find_packed(folder / "predictions")
+    return located is not None and is_plain_file(located[1])
 
 
 def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
@@ -236,7 +268,7 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
     if (located := find_packed(path)) is None:
         return None
     version, file = located
-    if not file.is_file():
+    if not is_plain_file(file):
         raise PredictionsElsewhere(
             f"the predictions of {version.name} are stored elsewhere and were not fetched",
             f"bench verify {version} fetches them",
@@ -260,20 +292,32 @@ def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.
 
 @functools.lru_cache(maxsize=4)
 def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str, int]]]:
-    """(the table, file -> array -> row)."""
+    """(the table, file -> array -> row). Raises ValueError for a table that would fill the memory."""
+    import pyarrow
     from pyarrow import parquet
 
-    groups = parquet.ParquetFile(file).metadata
-    total = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
-    if total > LARGEST_PACKED:
-        raise ValueError(f"too large for predictions: {total:,} bytes unpacked")
-    table = parquet.read_table(file)
+    names = ["file", "array", "dtype"]  # each is stored once, however many rows have it
+    with open_plain_file(file, LARGEST_PACKED) as stream:
+        stored = parquet.ParquetFile(stream, read_dictionary=names)
+        if stored.metadata.num_rows > MOST_PACKED:
+            raise TooLarge(f"{stored.metadata.num_rows:,} arrays, the limit is {MOST_PACKED:,}")
+        batches = list(read_batches(stored, [*names, "shape", "data", "same"], LARGEST_PACKED))
+    table = pyarrow.Table.from_batches(batches).select(["dtype", "shape", "data", "same"])
+    table = table.combine_chunks()  # a value is then found in the same time wherever it is
     rows: dict[str, dict[str, int]] = {}
-    for row, (of, array) in enumerate(
-        zip(table["file"].to_pylist(), table["array"].to_pylist(), strict=True)
-    ):
-        rows.setdefault(of, {})[sys.intern(array)] = row
+    row = 0
+    for batch in batches:
+        files, arrays = _texts(batch["file"]), _texts(batch["array"])
+        for of, array in zip(files, arrays, strict=True):
+            rows.setdefault(of, {})[array] = row
+            row += 1
     return table, rows
+
+
+def _texts(column: Any) -> list[str]:
+    """The texts of a dictionary-encoded column; rows with the same text share it."""
+    dictionary = [sys.intern(text) for text in column.dictionary.to_pylist()]
+    return [dictionary[index] for index in column.indices.to_pylist()]
 
 
 def _values(table: Any, row: int) -> np.ndarray:

@@ -15,7 +15,6 @@ import hashlib
 import json
 import operator
 import re
-import stat
 from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -25,6 +24,7 @@ from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
 from bench.base.paths import path_name
+from bench.base.reading import RECORD_BYTES, read_plain_file
 
 SCHEMA, VERSION = "bench.run", 4
 AVERAGE = "Avg."  # as a task: a suite's own average
@@ -478,18 +478,10 @@ def known_sets() -> dict[str, Any]:
 # --- reading one record's file, from a run's folder or from a version of the leaderboards; it may be damaged or forged ---
 
 
-LARGEST = 1 << 26  # bytes of a record; real ones have some tens of kilobytes
-
-
 def read_record(path: Path) -> RunRecord:
     """The record in one file. Raises RecordDamaged, naming the file and the field."""
     try:
-        facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):  # reading a pipe would wait for ever
-            raise RecordDamaged("not a file")
-        if facts.st_size > LARGEST:
-            raise RecordDamaged(f"too large for a record: {facts.st_size:,} bytes")
-        return RunRecord.decode(path.read_bytes())
+        return RunRecord.decode(read_plain_file(path, RECORD_BYTES))
     except RecordDamaged as error:
         reason, hint = error.message, error.hint
     except OSError as error:

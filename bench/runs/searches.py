@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, one_line
+from bench.base.reading import SEARCH_BYTES, read_plain_file
 from bench.base.text import plural
 from bench.runs.record import RecipeValue, RunRecord
 
@@ -113,13 +114,14 @@ class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def read_search(file: Path) -> Search | None:
     """The search in a file ``search.json``; None if there is no file. Raises BenchError if it is damaged."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Search)
+        return msgspec.json.decode(read_plain_file(file, SEARCH_BYTES), type=Search)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
-        raise BenchError(
-            f"{file} is damaged: {error}", "restore it, or start another search with --name NEW"
-        ) from None
+    except OSError as error:
+        why = f"{file} cannot be read: {error.strerror or error}"
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        why = f"{file} is damaged: {one_line(error)}"
+    raise BenchError(why, "restore it, or start another search with --name NEW")
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:

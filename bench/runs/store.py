@@ -7,6 +7,7 @@ cached under its path, size and times, and it is read again if one of them chang
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import math
@@ -15,6 +16,7 @@ import re
 import socket
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -33,11 +35,19 @@ from bench.base.errors import (
 from bench.base.files import (
     ELSEWHERE,
     CacheEntry,
-    file_sha256,
     is_free,
     is_settled,
     values_sha256,
     write_or_fail,
+)
+from bench.base.reading import (
+    CURVE_BYTES,
+    SETTINGS_BYTES,
+    NotPlainFile,
+    list_plain_files,
+    open_plain_file,
+    read_plain_file,
+    refuse_links,
 )
 from bench.base.text import list_names
 from bench.runs.arrays import PredictionsElsewhere, read_arrays
@@ -211,6 +221,7 @@ class RunsFolder:
         gets one line if this process has to wait.
         """
         path = self.folder(run_id) / LOCK
+        refuse_links(path.parent)
         held = FileLock(path, poll_interval=0.1)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -245,7 +256,7 @@ class RunsFolder:
     def worked_on_by(self, run_id: str) -> str | None:
         """The process that holds the run now, as HOST:PID; None if it is free."""
         try:
-            with (self.folder(run_id) / LOCK).open("rb") as handle:
+            with open_plain_file(self.folder(run_id) / LOCK) as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
                 # a killed process leaves its name, so the lock is tried; without a name it is not, so that no process is disturbed
                 return holder if holder and not is_free(handle.fileno()) else None
@@ -330,7 +341,7 @@ class Run(NamedTuple):
     ) -> dict[str, np.ndarray]:
         """The stored arrays; with ``names`` only these, if they are there. Raises DataMissing (PredictionsElsewhere), DataDamaged."""
         try:
-            return read_arrays(self.predictions_file(key), names)
+            return read_arrays(self.predictions_file(key), names, self.folder)
         except PredictionsElsewhere:
             raise
         except DataMissing as error:
@@ -355,13 +366,17 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     place = folder / CHECKPOINT
     if not place.is_dir():
         return f"{place} is {MISSING}"
+    try:
+        list_plain_files(place)
+    except OSError as error:
+        return f"{error.filename} cannot be read ({error.strerror})"
     for name, recorded in sorted((record.checkpoint or {}).items()):
         file = place / name
         try:
-            if not file.is_file():
-                return f"{file} is {MISSING}"
-            if remembered_sha256(file) != recorded:
+            if remembered_sha256(file, folder) != recorded:
                 return f"{file} is cut short or altered: its hash is not the recorded one"
+        except (FileNotFoundError, NotADirectoryError):
+            return f"{file} is {MISSING}"
         except OSError as error:
             return f"{file} cannot be read ({error.strerror})"
     return None
@@ -385,10 +400,10 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
         if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
             return "altered"
         for file in foreign_files(score, folder) if score.suite in FOREIGN else ():
-            json.loads(file.read_bytes())
-    except (DataMissing, OSError):
+            json.loads(read_plain_file(file, SETTINGS_BYTES, folder))
+    except (DataMissing, FileNotFoundError, NotADirectoryError):
         return MISSING
-    except (DataDamaged, ValueError, RecursionError):
+    except (DataDamaged, OSError, ValueError, RecursionError):
         return CUT
     return None
 
@@ -404,11 +419,19 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
     ]
 
 
-def remembered_sha256(file: Path) -> str:
-    """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError."""
-    facts = file.stat()
-    if facts.st_size < SMALL:
-        return file_sha256(file)
+def remembered_sha256(file: Path, inside: Path | None = None) -> str:
+    """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError.
+
+    ``inside``: a folder above the file, below which no link is followed; None: the file's own.
+    """
+    with open_plain_file(file, inside=inside) as stream:
+        facts = os.fstat(stream.fileno())
+        if facts.st_size < SMALL:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return _remembered_sha256(file, stream, facts)
+
+
+def _remembered_sha256(file: Path, stream: BufferedReader, facts: os.stat_result) -> str:
     entry = CacheEntry(
         "hashes",
         str(file.resolve()),
@@ -416,7 +439,7 @@ def remembered_sha256(file: Path) -> str:
     )
     if (known := entry.read()) is not None:
         return str(known)
-    sha256 = file_sha256(file)
+    sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     if is_settled(max(facts.st_mtime_ns, facts.st_ctime_ns)):
         entry.write(sha256)
     return sha256
@@ -430,9 +453,15 @@ FAILED_BATCH = "failed-batch.tsv"  # the rows on which the loss became NaN or in
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short. Empty without a curve."""
+    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short. Empty without a curve.
+
+    Raises DataDamaged, naming the file, for a link, a pipe, a device, or a file too large for a curve.
+    """
+    file = folder / CURVE
     try:
-        lines = (folder / CURVE).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_plain_file(file, CURVE_BYTES).decode("utf-8", "replace").splitlines()
+    except NotPlainFile as error:
+        raise DataDamaged(f"{file} is not a curve: {error.strerror}", "remove it") from None
     except OSError:
         return []
     entries = []

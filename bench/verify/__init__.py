@@ -26,11 +26,12 @@ from bench.base.errors import (
     Finding,
 )
 from bench.base.files import file_sha256
+from bench.base.reading import CURVE_BYTES, list_plain_files, open_plain_file
 from bench.data.fetching import Site, download
 from bench.data.sets import DataFolder
 from bench.runs.arrays import MANIFEST, NAME, Elsewhere, cached, read_manifest
 from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey, known_sets, record_fingerprint
-from bench.runs.store import RECORD, Run, RunsFolder, data_key
+from bench.runs.store import CURVE, RECORD, Run, RunsFolder, data_key
 from bench.score.suites import find_task, suite_names
 from bench.verify.scores import (
     NotChecked,
@@ -145,12 +146,26 @@ def verify_run(
                 for score in run.scores
                 if score.task != AVERAGE
             ),
+            *check_folder(folder),
             check("checkpoint", "checkpoint", _checkpoint_difference, run),
             check("fingerprint", "fingerprint", _fingerprint_difference, run.record),
             *(more(run) if more is not None else ()),
         ],
         run.record.status,
     )
+
+
+def check_folder(folder: Path) -> list[Finding]:
+    """One finding if a run's folder holds what is never read: a link, a pipe, a device, or a curve that is too large for one."""
+    try:
+        list_plain_files(folder)
+        with open_plain_file(folder / CURVE, CURVE_BYTES):
+            return []
+    except FileNotFoundError:  # a method without training has no curve
+        return []
+    except OSError as error:
+        name = os.path.relpath(error.filename or folder, folder)
+        return [Finding("files", name, DIFFERS, str(error.strerror))]
 
 
 # --- published versions: each file against the manifest, and predictions that are stored elsewhere ---
@@ -191,9 +206,13 @@ def _file_difference(folder: Path, name: str, sha256: str) -> str:
     if not path.exists():
         return "missing"
     try:
-        return "" if file_sha256(path) == sha256 else "changed"
+        return "" if file_sha256(path, inside=folder) == sha256 else "changed"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
+
+
+MOST_DIFFERENCES = 10
+"""Files of a version that are named; the others are counted."""
 
 
 def check_manifest(version: Path) -> RunReport | None:
@@ -206,11 +225,16 @@ def check_manifest(version: Path) -> RunReport | None:
         return None
     differences = compare_files(version, manifest.files)
     differences.pop(MANIFEST, None)
-    return RunReport(
-        MANIFEST,
-        [check("files", name, str, why) for name, why in differences.items()],
-        "published",
-    )
+    findings: list[Finding] = []
+    wrong = 0
+    for name, why in differences.items():
+        wrong += bool(why)
+        if not why or wrong <= MOST_DIFFERENCES:
+            findings.append(check("files", name, str, why))
+    if wrong > MOST_DIFFERENCES:
+        more = f"and {wrong - MOST_DIFFERENCES:,} more files differ"
+        findings.append(Finding("files", "others", DIFFERS, more))
+    return RunReport(MANIFEST, findings, "published")
 
 
 def fetch_predictions(version: Path, *, offline: bool = False) -> Finding | None:

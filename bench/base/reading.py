@@ -1,0 +1,181 @@
+"""Plain files: what is read of a folder that somebody else may have made.
+
+A folder of runs, a version or a model may come from a colleague, an archive or a repository. A link in it may lead to any file of this
+machine, a pipe never answers, and a device never ends. So its files are opened without following a link, not only in the last part of
+their path, and read only if they are regular files of a size that their kind may have. Links above the folder are followed: the user
+chose that path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+
+from bench.base.errors import BenchError
+
+MIB = 1 << 20
+# Largest sizes of the files of a run, in bytes. Real ones: some tens of kilobytes; 100 bytes for each logged step; some megabytes of
+# arrays; 150 bytes for each file of a version; a kilobyte for each trial.
+RECORD_BYTES = 64 * MIB
+CURVE_BYTES = 64 * MIB
+PREDICTIONS_BYTES = 256 * MIB
+MANIFEST_BYTES = 64 * MIB
+SEARCH_BYTES = 64 * MIB
+SETTINGS_BYTES = 16 * MIB
+"""A JSON file of a model: its config, its list of modules, the index of its weights."""
+MOST_FILES = 500_000
+"""Files and folders below one folder that are looked at."""
+
+LINK = "a link, not a file"
+SPECIAL = "a pipe or a device, not a file"
+
+# Windows has neither; a pipe there is no path in a folder
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_STEPWISE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
+class NotPlainFile(OSError):
+    """A link, a pipe, a device, a folder, or a file larger than its kind may be. ``strerror`` says which."""
+
+
+def open_plain_file(
+    path: Path, limit: int | None = None, inside: Path | None = None
+) -> BufferedReader:
+    """Open a regular file to read its bytes.
+
+    ``limit``: bytes that it may have. ``inside``: a folder above it; no part of the path below that folder may be a link. None: the
+    folder that the file lies in.
+
+    Raises NotPlainFile, FileNotFoundError and other OSErrors; each has a ``strerror`` and names the file.
+
+        with open_plain_file(run / "predictions" / "STS12.npz", PREDICTIONS_BYTES, inside=run) as file:
+            ...
+    """
+    handle = _open_handle(path, inside or path.parent)
+    try:
+        facts = os.fstat(handle)
+        if stat.S_ISDIR(facts.st_mode):
+            raise NotPlainFile(errno.EISDIR, "a folder, not a file", str(path))
+        if not stat.S_ISREG(facts.st_mode):
+            raise NotPlainFile(errno.EINVAL, SPECIAL, str(path))
+        if limit is not None and facts.st_size > limit:
+            why = f"too large: {facts.st_size:,} bytes, the limit is {limit:,}"
+            raise NotPlainFile(errno.EFBIG, why, str(path))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_plain_file(path: Path, limit: int, inside: Path | None = None) -> bytes:
+    """The bytes of a regular file, at most ``limit``. Arguments and errors as :func:`open_plain_file` has them."""
+    with open_plain_file(path, limit, inside) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:  # it grew, or its file system does not know its size
+        raise NotPlainFile(errno.EFBIG, f"too large: the limit is {limit:,} bytes", str(path))
+    return data
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether there is a regular file, without following a link in the last part of the path."""
+    with contextlib.suppress(OSError, ValueError):
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    return False
+
+
+def list_plain_files(folder: Path, most: int = MOST_FILES) -> list[Path]:
+    """Every file below a folder, sorted. Raises NotPlainFile, naming it, for a link, a pipe or a device, and for more than ``most`` entries."""
+    found: list[Path] = []
+    for i, entry in enumerate(_walk(folder)):
+        if i >= most:
+            raise NotPlainFile(errno.EFBIG, f"more than {most:,} files", str(folder))
+        path = Path(entry.path)
+        if entry.is_symlink():
+            raise NotPlainFile(errno.ELOOP, LINK, str(path))
+        if entry.is_file(follow_symlinks=False):
+            found.append(path)
+        elif not entry.is_dir(follow_symlinks=False):
+            raise NotPlainFile(errno.EINVAL, SPECIAL, str(path))
+    return sorted(found)
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise BenchError for a folder in which a link or a pipe stands: what is written there would be written elsewhere."""
+    try:
+        list_plain_files(folder)
+    except (FileNotFoundError, NotADirectoryError):  # whoever writes there says so
+        pass
+    except NotPlainFile as error:
+        raise BenchError(
+            f"{error.filename}: {error.strerror}; nothing is written to a folder with one",
+            "remove it, or choose another folder: --runs DIR",
+        ) from None
+    except OSError as error:
+        raise BenchError(
+            f"{error.filename} cannot be read: {error.strerror}", "another folder: --runs DIR"
+        ) from None
+
+
+def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(Path(entry.path))
+
+
+def _open_handle(path: Path, inside: Path) -> int:
+    """An open file, found from ``inside`` one part of the path after the other. Raises OSError."""
+    parts = path.relative_to(inside).parts
+    if ".." in parts:
+        raise NotPlainFile(errno.EINVAL, "a path that leads out of its folder", str(path))
+    if not _STEPWISE:
+        return _open_checked(path, inside, parts)
+    try:
+        folder = os.open(inside, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for part in parts[:-1]:
+                below = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
+                os.close(folder)
+                folder = below
+            return os.open(parts[-1], _FLAGS, dir_fd=folder)
+        finally:
+            os.close(folder)
+    except ValueError as error:  # a zero byte in a name
+        raise FileNotFoundError(errno.ENOENT, str(error), str(path)) from None
+    except OSError as error:
+        raise _named_error(error, path, inside) from None
+
+
+def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:
+    """The same on a system that cannot open a file from a folder: looks first, then opens."""
+    place = inside
+    for part in parts:
+        place = place / part
+        if place.is_symlink():
+            raise NotPlainFile(errno.ELOOP, LINK, str(path))
+    return os.open(path, _FLAGS)
+
+
+def _named_error(error: OSError, path: Path, inside: Path) -> OSError:
+    """The error with the whole path, and with a reason that says what stands there instead of a file."""
+    # a link in the last part gives ELOOP, one before it ENOTDIR; a socket cannot be opened at all
+    if error.errno == errno.ELOOP:
+        return NotPlainFile(errno.ELOOP, LINK, str(path))
+    if error.errno == errno.ENOTDIR:
+        for folder in path.parents:
+            if folder == inside:
+                break
+            if folder.is_symlink():
+                return NotPlainFile(
+                    errno.ELOOP, f"{folder.name} is a link, not a folder", str(path)
+                )
+    if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):
+        return NotPlainFile(errno.EINVAL, SPECIAL, str(path))
+    return OSError(error.errno, error.strerror, str(path))
