@@ -25,6 +25,7 @@ from bench.cli.options import (
     say,
     warn,
 )
+from bench.board.repeat import repeat
 from bench.compare.formatting import heads, suite_scores
 from bench.run import jobs
 from bench.run.config import ENGINES
@@ -245,8 +246,7 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         ]
     )
     click.echo()
-    if record.provenance.command:
-        click.echo(visible(record.provenance.command, limit=None))
+    click.echo(visible(repeat([record]), limit=None))
     say(f"everything: bench runs {record.run_id}{runs} --all")
 
 

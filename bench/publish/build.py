@@ -30,10 +30,10 @@ from bench.board.board import (
     changes_since,
     link,
     method_page,
-    repeat,
     run_file,
     search_file,
 )
+from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
 from bench.data.sets import DataFolder

@@ -43,7 +43,6 @@ ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
 MOST_SCORES = 1000
 MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
-_METHOD = re.compile(r"[a-z0-9-]{1,60}(\+[A-Za-z0-9_.-]{1,60})?")
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # take no more memory than they unpack to
 
 
@@ -54,7 +53,6 @@ def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
         check_files(folder)
         sender_of(folder)
         run = Run(RunsFolder(folder.parent).read(folder.name), folder)
-        _check_id(run.record)
         refuse_published_paths(run)
         _check_sizes(run)
         refuse(verify_run(folder, data).findings, unchecked=("score", "average"))
@@ -109,21 +107,6 @@ def check_files(folder: Path) -> None:
                 f"'{shown}' has {size:,} bytes; the limit is "
                 f"{most // MiB or 1} MiB, {TOTAL_BYTES // MiB} for all"
             )
-
-
-def _check_id(record: RunRecord) -> None:
-    """The id says what the record says: method, variant and seed. Raises DataDamaged for another one."""
-    if not _METHOD.fullmatch(record.method_name):
-        raise DataDamaged(
-            f"method: '{printable(record.method_name)[:60]}' is no name of a method",
-            "a-z, 0-9 and '-'",
-        )
-    seed = "any" if record.seed is None else f"s{record.seed}"
-    begin, end = f"{record.method_name}-", f"-{seed}-{record.fingerprint[:8]}"
-    if not (record.run_id.startswith(begin) and record.run_id.endswith(end)):
-        raise DataDamaged(
-            f"run_id: expected {begin}...{end}, as the record's method, seed and fingerprint say"
-        )
 
 
 def refuse_published_paths(run: Run) -> None:
