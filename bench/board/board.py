@@ -8,22 +8,19 @@ before, where each page is, and the command that repeats a row. Every page, figu
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from msgspec import structs
 
 from bench.base.errors import BenchError
-from bench.base.text import list_names, one_value, plural, seed_ranges, slug
+from bench.base.text import list_names, plural, seed_ranges, slug
 from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.statistics.table import (
@@ -36,10 +33,9 @@ from bench.compare.statistics.table import (
     corpus_words,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
-from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.references import ReferenceResult, results, rows, tables
 from bench.runs.arrays import NAME
-from bench.runs.record import AVERAGE, SET, RecipeValue, RunRecord, ScoreKey, public_name
+from bench.runs.record import AVERAGE, RecipeValue, RunRecord, ScoreKey
 from bench.runs.searches import Search
 from bench.runs.store import Run, data_key
 

@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from bench.base.text import list_names, value_text, visible
+from bench.board.repeat import repeat
 from bench.cli.options import (
     check_names,
     comma_list,
@@ -25,7 +26,6 @@ from bench.cli.options import (
     say,
     warn,
 )
-from bench.board.repeat import repeat
 from bench.compare.formatting import heads, suite_scores
 from bench.run import jobs
 from bench.run.config import ENGINES
