@@ -26,6 +26,7 @@ from bench.base.text import markdown, plural, slug
 from bench.board.board import (
     PREVIEW,
     Board,
+    Changes,
     board,
     changes_since,
     link,
@@ -38,7 +39,8 @@ from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
 from bench.data.sets import DataFolder
 from bench.publish.asides import alone_in, folder_beside
-from bench.publish.gather import Report, describe, gather, searches
+from bench.publish.gather import Gathered, Report, describe, gather, searches
+from bench.publish.spoilers import find_spoilers
 from bench.publish.versions import (
     PLAN,
     PLANS,
@@ -108,50 +110,35 @@ def publish(
         last = before[-1] if before else None
         name = f"v{int(last.name[1:]) + 1 if last else 1}"
         url = None if preview else predictions_url
-        gathered = gather(runs, submissions, data, report, last.senders if last else {})
+        known = last.senders if last else {}
+        gathered = gather(runs, submissions, data, report, known)
         report("comparing", 0, 1)
-        made = board(
-            gathered.runs,
+        texts = _Texts(
             version=PREVIEW if preview else name,
             title=(last.title if title is None and last else title) or TITLE,
             note=(last.note if note is None and last else note) or None,
-            senders=gathered.senders,
-            left_out=gathered.left_out,
             baseline=baseline,
+            predictions=url or NAME,
+            plan=_read_plan(out / PLANS / f"{name}.md"),
         )
-        published, missing = searches(made, RunsFolder(runs), last)
+        try:
+            made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
+        except BenchError:
+            raise
+        except Exception:
+            spoilers = _find_spoilers(gathered, replace(texts, baseline=None))
+            if not spoilers:
+                raise
+            gathered = gather(runs, submissions, data, report, known, spoilers)
+            made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
         old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
-        plan = out / PLANS / f"{name}.md"
-        made = replace(
-            describe(made),
-            changes=None
-            if last is None
-            else changes_since(
-                last.name,
-                [shown["table"] for shown in last.tables],
-                [table_data(shown.table) for shown in made.tables],
-                {record.run_id: record for record in (*old, *records)},
-            ),
-            predictions=url or NAME,
-            plan=_read_plan(plan),
-            searches=tuple(published),
-            left_out=(
-                *made.left_out,
-                *(
-                    f"{name}: this search is not published, although runs here use values that it found"
-                    for name in missing
-                ),
-            ),
-        )
         senders = {run_id: made.senders.get(run_id) for run_id in made.records}
         is_news = last is None or (
             (records, senders, made.title, made.note) != (old, last.senders, last.title, last.note)
         )
         folder = out / made.version if preview or is_news else None
         if folder is not None:
-            report("drawing figures and pages", 0, 1)
-            files = version_files(made, draw_figures(made))
             for run_id in made.records:
                 files |= gathered.files[run_id]
             with (
@@ -163,6 +150,73 @@ def publish(
             _write_index(out)
     name = made.version if folder is not None or last is None else last.name
     return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Texts:
+    """What a version is called and says, besides its runs."""
+
+    version: str
+    title: str
+    note: str | None
+    baseline: str | None
+    predictions: str
+    plan: bytes | None
+
+
+def _draw(
+    gathered: Gathered, texts: _Texts, store: RunsFolder, last: Version | None, report: Report
+) -> tuple[Board, dict[str, bytes]]:
+    """The board of the gathered runs, and every file of its version but those of the runs."""
+    made = board(
+        gathered.runs,
+        version=texts.version,
+        title=texts.title,
+        note=texts.note,
+        senders=gathered.senders,
+        left_out=gathered.left_out,
+        baseline=texts.baseline,
+    )
+    published, missing = searches(made, store, last)
+    lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]
+    made = replace(
+        describe(made),
+        changes=None if last is None else _changes(made, last),
+        predictions=texts.predictions,
+        plan=texts.plan,
+        searches=tuple(published),
+        left_out=(*made.left_out, *lines),
+    )
+    report("drawing figures and pages", 0, 1)
+    return made, version_files(made, draw_figures(made))
+
+
+def _changes(made: Board, last: Version) -> Changes:
+    """From the last version to this one."""
+    old = last.records()
+    return changes_since(
+        last.name,
+        [shown["table"] for shown in last.tables],
+        [table_data(shown.table) for shown in made.tables],
+        {record.run_id: record for record in (*old, *(run.record for run in made.runs))},
+    )
+
+
+def _find_spoilers(gathered: Gathered, texts: _Texts) -> dict[str, str]:
+    """Run id -> why it cannot be drawn, of the runs that keep the version from being drawn."""
+
+    def draw(runs: Sequence[Run]) -> object:
+        made = board(
+            runs,
+            version=texts.version,
+            title=texts.title,
+            note=texts.note,
+            senders=gathered.senders,
+        )
+        return version_files(describe(made), draw_figures(made))
+
+    submitted = [run for run in gathered.runs if run.record.run_id in gathered.submitted]
+    return find_spoilers(gathered.runs, submitted, draw)
 
 
 def _read_plan(file: Path) -> bytes | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from bench.base.errors import (
@@ -32,6 +33,7 @@ from bench.run.plugins import Plugin, discover
 from bench.run.recipes import RecipeFile
 from bench.run.recipes import read as read_recipes
 from bench.runs.arrays import Packed
+from bench.runs.paths import refuse_paths
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.searches import SUMMARY, Search, read_search, search_of
 from bench.runs.store import CURVE, RECORD, Run, RunsFolder, predictions_name, read_record
@@ -72,9 +74,11 @@ def gather(
     data: DataFolder | None = None,
     report: Report = lambda activity, done, of: None,
     published: Mapping[str, str | None] = {},
+    spoilers: Mapping[str, str] = {},
 ) -> Gathered:
     """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v4/runs), and those in ``submissions``, whose
-    scores follow from their predictions. ``published``: run id -> who submitted it, of the last version.
+    scores follow from their predictions. ``published``: run id -> who submitted it, of the last version. ``spoilers``: run id -> why
+    a run is left out although its scores are right.
 
     Raises BenchError where there are none at all, or where a folder cannot be read.
     """
@@ -85,6 +89,9 @@ def gather(
         finished += _submitted(submissions, data, finished, gathered)
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
+        if run.record.run_id in spoilers:
+            gathered.leave_out(run, f"it cannot be drawn: {spoilers[run.record.run_id]}")
+            continue
         try:
             gathered.files[run.record.run_id] = _read_verified(run, gathered.predictions)
             gathered.runs.append(run)
@@ -254,8 +261,8 @@ def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.
 
 def searches(
     board: Board, store: RunsFolder, last: Version | None
-) -> tuple[list[Search], list[str]]:
-    """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
+) -> tuple[list[Search], dict[str, str]]:
+    """(the searches of recipe values of own runs; name -> why, of those that are not there, do not fit these runs, or name a folder).
 
     A search is read from its folder, from the version whose runs these are, or from the last version.
     """
@@ -274,12 +281,20 @@ def searches(
         with contextlib.suppress(BenchError):
             if (search := read_search(file)) is not None:
                 known.setdefault(search.name, search)
-    fitting = [
-        known[name]
-        for name in sorted(named)
-        if name in known and all(map(known[name].of, named[name]))
-    ]
-    return fitting, sorted(named.keys() - {search.name for search in fitting})
+    fitting: list[Search] = []
+    missing: dict[str, str] = {}
+    for name, records in sorted(named.items()):
+        found = known.get(name)
+        if found is None or not all(map(found.of, records)):
+            missing[name] = "although runs here use values that it found"
+            continue
+        try:
+            refuse_paths(msgspec.to_builtins(found), SUMMARY)
+        except DataDamaged as error:
+            missing[name] = f"because of {error.message}"
+        else:
+            fitting.append(found)
+    return fitting, missing
 
 
 # --- what the installed methods say of themselves ---

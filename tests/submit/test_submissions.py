@@ -20,8 +20,10 @@ from scored_run import finished_run, predictions
 
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
-from bench.publish import gather as gathering
-from bench.publish.gather import SENDER_FILE, check_submission, gather
+from bench.publish import submissions as checking
+from bench.publish.gather import gather
+from bench.publish.senders import SENDER_FILE
+from bench.publish.submissions import check_submission
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
 
@@ -235,7 +237,7 @@ def large_together(folder: Path) -> None:
 
 
 def many(folder: Path) -> None:
-    for i in range(gathering.MOST_FILES + 1):
+    for i in range(checking.MOST_FILES + 1):
         (folder / "predictions" / f"T{i}.npz").touch()
 
 
@@ -309,7 +311,7 @@ def test_what_a_stranger_sends_is_small_when_unpacked(
     finished_run(theirs)
     folder = as_submission(theirs)
     check_submission(folder)
-    monkeypatch.setattr(gathering, "ALL_ARRAY_BYTES", 1000)
+    monkeypatch.setattr(checking, "ALL_ARRAY_BYTES", 1000)
     assert "unpack to more than 1,000 bytes" in refused(folder)
 
 
@@ -320,12 +322,12 @@ def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
     box = tmp_path / "box"
     for run in (bad, good):
         assert bench("submit", theirs.folder(run.run_id), "--by", "Ada", "--to", box).exit_code == 0
-    real = gathering.verify_run
+    real = checking.verify_run
 
     def odd(folder: Path, data: Any) -> Any:
         return 1 / 0 if folder.name == bad.run_id else real(folder, data)
 
-    monkeypatch.setattr(gathering, "verify_run", odd)
+    monkeypatch.setattr(checking, "verify_run", odd)
     made_run(tmp_path / "own", "ct", 1, suites=("check",))
     found = gather(tmp_path / "own", box)
     assert found.refused == [
