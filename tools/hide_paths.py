@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.files import file_sha256, write_whole
-from bench.base.paths import find_path, hidden_values, recorded_command
+from bench.base.paths import (
+    find_path,
+    find_path_in_command,
+    hidden_values,
+    recorded_command,
+)
 from bench.runs.arrays import MANIFEST
 from bench.runs.searches import SUMMARY
 from bench.runs.store import RECORD
@@ -83,17 +88,20 @@ def pages(folder: Path) -> Iterator[Path]:
 def replacements(value: Any, key: str = "") -> dict[str, str]:
     """Text -> what stands in its place, for each text of a JSON value that holds an absolute path."""
     if isinstance(value, str):
-        if find_path(value, is_prompt="prompt" in key) is None:
-            return {}
-        return {value: hidden_command(value) if key == "command" else hidden_values(value, NOWHERE)}
-    found: dict[str, str] = {}
+        if key == "command":
+            hidden = hidden_command(value) if find_path_in_command(value) else value
+        else:
+            found = find_path(value, is_prompt="prompt" in key)
+            hidden = value if found is None else hidden_values(value, NOWHERE)
+        return {} if hidden == value else {value: hidden}
+    changes: dict[str, str] = {}
     if isinstance(value, dict):
         for name, item in value.items():
-            found |= replacements(item, name)
+            changes |= replacements(item, name)
     elif isinstance(value, list):
         for item in value:
-            found |= replacements(item, key)
-    return found
+            changes |= replacements(item, key)
+    return changes
 
 
 def hidden_command(command: str) -> str:

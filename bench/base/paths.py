@@ -41,6 +41,33 @@ def find_path(text: str, *, is_prompt: bool = False) -> str | None:
     return None if found is None else found[0]
 
 
+def find_path_in_command(command: str) -> str | None:
+    """The first absolute path in a command line, in which "/data" alone is a folder, too; None if there is none."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    for before, word in zip(["", *words], words, strict=False):
+        if _is_prompt(before, word):
+            continue
+        for part in (word, *_without_key(word).split(",")):
+            value = _without_key(part)
+            if _WHOLE.match(value):
+                return value
+    return find_path(command, is_prompt=True)
+
+
+def _is_prompt(before: str, word: str) -> bool:
+    """Whether a word of a command is a prompt, which is no path, whatever it begins with. ``before``: the word before it."""
+    return before in _PROMPTS or bool(re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word))
+
+
+def _without_key(word: str) -> str:
+    """What stands behind ``--data=``, ``teacher=`` or ``vectors:``."""
+    behind = _VALUE.match(word)
+    return word[behind.end() :] if behind else word
+
+
 def path_name(path: str) -> str:
     """The last part of a path that says something: "/home/ada/mini/checkpoint" -> "mini"."""
     parts = [part for part in re.split(r"[/\\]+", path) if part not in GENERIC]
@@ -98,8 +125,7 @@ def recorded_command(words: Sequence[str], folder: Path | None = None) -> str:
     """
     written: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
-        is_prompt = before in _PROMPTS or re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word)
-        written.append(word if is_prompt else recorded_word(word, folder))
+        written.append(word if _is_prompt(before, word) else recorded_word(word, folder))
     return shlex.join(written)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench.base.errors import DataDamaged, printable
-from bench.base.paths import find_path, path_name
+from bench.base.paths import find_path, find_path_in_command, path_name
 
 HINT = (
     "write the name alone in the place of the path: no score or hash depends on it; "
@@ -17,8 +17,10 @@ HINT = (
 def paths_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
     """(field, path) of every absolute path in a JSON value; keys of objects count, too."""
     if isinstance(value, str):
-        is_prompt = "prompt" in where
-        found = find_path(value, is_prompt=is_prompt)
+        if where.rpartition(".")[2] == "command":
+            found = find_path_in_command(value)
+        else:
+            found = find_path(value, is_prompt="prompt" in where)
         if found is not None:
             yield where, found
     elif isinstance(value, Mapping):

@@ -21,6 +21,7 @@ from scored_run import finished_run, predictions
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
 from bench.publish import submissions as checking
+from bench.publish import submit
 from bench.publish.gather import gather
 from bench.publish.senders import SENDER_FILE
 from bench.publish.submissions import check_submission
@@ -416,3 +417,60 @@ def test_submit_refuses_what_a_board_refuses_and_leaves_nothing(
     assert [score.suite for score in check_submission(tmp_path / "box" / run.run_id).scores] == [
         "check"
     ]
+
+
+# --- nothing half-written in its place ---
+
+
+def test_a_kill_leaves_nothing_in_the_place_and_the_same_command_goes_through(
+    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, box = finished_run(theirs), tmp_path / "box"
+
+    def killed(folder: Path) -> None:
+        """Ends as a kill does: what was written aside stays."""
+        assert folder.parent.name.startswith(submit.TEMPORARY)
+        shutil.copytree(folder.parent, box / f"{submit.TEMPORARY}of-a-killed-one")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(submit, "check_submission", killed)
+    with pytest.raises(KeyboardInterrupt):
+        submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+    assert not (box / run.run_id).exists() and list(box.iterdir())
+    monkeypatch.undo()
+    made = submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+    assert made == box / run.run_id and list(box.iterdir()) == [made]
+    assert check_submission(made) == run
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, box = finished_run(theirs), tmp_path / "box"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(submit, "_write_files", full)
+    with pytest.raises(BenchError, match="No space left on device"):
+        submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+    assert list(box.iterdir()) == []
+
+
+def test_a_name_is_checked_before_anything_is_written(theirs: RunsFolder, tmp_path: Path) -> None:
+    run = finished_run(theirs)
+    done = bench(
+        "submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "\u3164"
+    )
+    assert done.exit_code == 2 and "U+3164 cannot be seen" in done.stderr
+    assert not (tmp_path / "box").exists()
+
+
+def test_a_run_that_names_a_folder_is_not_submitted(theirs: RunsFolder, tmp_path: Path) -> None:
+    run = finished_run(theirs)
+    origin = replace(run.provenance, command="bench run --data C:\\Users\\ada\\sets")
+    theirs.write(replace(run, provenance=origin))
+    words = ("submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
+    done = bench(*words)
+    assert done.exit_code == 2 and "Users" not in done.stderr
+    assert "run.json: provenance.command holds the absolute path of 'sets'" in done.stderr
