@@ -17,15 +17,13 @@ from itertools import chain, count
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from msgspec import structs
-
 from bench.base.errors import BenchError
 from bench.base.text import list_names, plural, seed_ranges, slug
 from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
+from bench.compare.senders import with_sender
 from bench.compare.statistics.table import (
     INCONCLUSIVE,
-    SENDER,
     Cell,
     Row,
     Table,
@@ -35,7 +33,7 @@ from bench.compare.statistics.table import (
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
 from bench.references import ReferenceResult, results, rows, tables
 from bench.runs.arrays import NAME
-from bench.runs.record import AVERAGE, RecipeValue, RunRecord, ScoreKey
+from bench.runs.record import AVERAGE, RunRecord, ScoreKey
 from bench.runs.searches import Search
 from bench.runs.store import Run, data_key
 
@@ -114,14 +112,18 @@ class Board:
     def page_of(self) -> Mapping[str, str]:
         """Run id -> the run whose page has its scores: its own, or that of the first run of its row."""
         pages = {run_id: run_id for run_id in self.records}
-        if len(pages) <= PAGES:
-            return pages
-        rows = [row.runs for _, row in reversed(self.rows)]  # the first row's stays
-        return (
-            pages
-            | {run: runs[0] for runs in rows for run in runs}
-            | {runs[0]: runs[0] for runs in rows}
-        )
+        for submitted in (False, True):  # how many others sent does not change where own runs are
+            mine = [run_id for run_id in pages if (run_id in self.senders) == submitted]
+            if len(mine) <= PAGES:
+                continue
+            rows = [
+                row.runs
+                for shown, row in reversed(self.rows)  # the first row's stays
+                if bool(shown.table.sender) == submitted
+            ]
+            pages |= {run: runs[0] for runs in rows for run in runs}
+            pages |= {runs[0]: runs[0] for runs in rows}
+        return pages
 
     @cached_property
     def paged(self) -> list[Run]:
@@ -135,10 +137,12 @@ class Board:
         """The best untrained row of each other backbone that is scored as the table is, the best first: for scale, not ranked. It is
         what a reader needs to judge the numbers of a small backbone.
         """
+        if table.setting == "none" or table.sender:
+            return []
         form = ("none", *_form(table))
         best: dict[str, tuple[Table, Row]] = {}
-        for other, row in self.rows if table.setting != "none" else ():
-            if (other.table.setting, *_form(other.table)) == form:
+        for other, row in self.rows:
+            if (other.table.setting, *_form(other.table)) == form and not other.table.sender:
                 best.setdefault(row.backbone, (other.table, row))  # the best of a table come first
         best.pop(table.backbone or "", None)
         return sorted(
@@ -413,7 +417,10 @@ def board(
             "bench run ... --suite sts, then bench publish",
         )
     tables = board_tables(
-        judged_tables([_separate(run, senders) for run in finished], baseline=baseline),
+        judged_tables(
+            [with_sender(run, senders.get(run.record.run_id)) for run in finished],
+            baseline=baseline,
+        ),
         {run.record.run_id: run.record for run in finished},
     )
     in_rows = {run for table in tables for row in table.table.rows for run in row.runs}
@@ -439,24 +446,9 @@ def board(
             ),
         ),
         tables=tables,
-        made=facts(version, dating, by_sender, [table.table for table in tables]),
-    )
-
-
-def _separate(run: Run, senders: Mapping[str, str]) -> Run:
-    """A run as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's.
-
-    Otherwise a newer run of the same seed would replace an own one, and a forged one would move its mean.
-    """
-    record = run.record
-    if (name := senders.get(record.run_id)) is None:
-        return run
-    return Run(
-        structs.replace(
-            record,
-            recipe={**record.recipe, SENDER: RecipeValue(value=name, source="the submission")},
+        made=facts(
+            version, dating, by_sender, [one.table for one in tables if not one.table.sender]
         ),
-        run.folder,
     )
 
 
@@ -464,8 +456,10 @@ def _separate(run: Run, senders: Mapping[str, str]) -> Run:
 
 TESTED = (
     "± is a 95 % interval of a row's own mean; pairs that share a sentence are counted together, and the spread over seeds is borrowed "
-    "across rows. Each table is one family of tests on the column that ranks (Bonferroni-Holm, alpha 0.05): verdicts against the baseline, "
-    "which was fixed before the scores, and the rows that may be the best are right together in 95 of 100 such tables. Single tasks are not tested."
+    "across rows, two degrees of freedom at most. Each table by itself is one family of tests on the column that ranks (Bonferroni-Holm, "
+    "level 0.05): verdicts against the baseline, which was fixed before the scores, and the rows that may be the best. All of a table is right "
+    "in about 94 of 100 such tables, if rows of few seeds spread like the others; of a page with several tables less often. Rows with fewer "
+    "than three seeds, submitted rows as candidates for the best, and single tasks are not tested."
 )
 NOT_COMPARABLE = (
     "Numbers with another protocol, text form, setting or backbone are in another table. Times and memory measured on other "
@@ -541,15 +535,18 @@ def board_tables(
     sample comes after all other suites. ``judged``: as :func:`judged_tables` makes them."""
     most: dict[tuple[str | None, str | None], int] = {}
     for table in judged:
+        if table.sender:
+            continue
         block = (table.setting, table.backbone)
         most[block] = max(most.get(block, 0), len(table.rows) * (table.suite != SAMPLE))
 
     def order(table: Table) -> tuple[object, ...]:
         return (
+            table.sender,  # "" first: the publisher's
             table.suite == SAMPLE,
             bool(table.chosen_on or table.budget),
             SETTINGS.index(table.setting),
-            -most[table.setting, table.backbone],
+            -most.get((table.setting, table.backbone), 0),
             table.backbone or "",
             SUITES.index(table.suite) if table.suite in SUITES else len(SUITES),
             table.suite,
@@ -570,6 +567,7 @@ def board_tables(
             table.text,
             table.chosen_on and f"on {table.chosen_on}",
             table.budget,
+            table.sender and f"by {table.sender}",
         )
         anchor = unused_name(name or "table", made)
         rules = _counted(
@@ -658,10 +656,8 @@ def judged_tables(
     return tuple(
         replace(
             table,
-            rows=tuple(  # what a submitted run took is not shown: nobody saw it
-                replace(row, cost=None) if SENDER in dict(row.differs) else row
-                for row in table.rows
-            ),
+            # what a submitted run took is not shown: nobody saw it
+            rows=tuple(replace(row, cost=None) if table.sender else row for row in table.rows),
         )
         for table in tables
         if table.suite != SAMPLE or any(not elsewhere.issuperset(row.runs) for row in table.rows)
@@ -694,8 +690,11 @@ def checkpoint_rule(record: RunRecord) -> str | None:
 
 
 def answer(tables: Sequence[Table]) -> str:
-    """Of the first table that ranks several rows, else of the first that ranks one."""
-    answers = {
-        len(table.rows) > 1: text for table in reversed(tables) if (text := table_answer(table))
-    }
-    return answers.get(True) or answers.get(False) or "No method has a score on every task yet."
+    """Of the publisher's first table that ranks several rows, else of the first that ranks one."""
+    of_one_row = ""
+    for table in tables:
+        text = "" if table.sender else table_answer(table)
+        if text and len(table.rows) > 1:
+            return text
+        of_one_row = of_one_row or text
+    return of_one_row or "No method has a score on every task yet."

@@ -32,11 +32,14 @@ from bench.cli.options import (
 )
 from bench.compare.formatting import SEVERAL, row_name, score
 from bench.compare.items import disagreements, read_texts
+from bench.compare.seeds import check_size, seeds_for
+from bench.compare.senders import with_senders
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
 from bench.runs.store import Run, RunsFolder, read_record
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import as_data, items_grid, print_tables, render
+from bench.show.tables.seeds import seeds_data, seeds_grid
 
 
 @click.command()
@@ -63,6 +66,13 @@ from bench.show.tables.scores import as_data, items_grid, print_tables, render
     "--strict",
     is_flag=True,
     help="Refuse runs that differ in protocol, text, data, training or library versions.",
+)
+@click.option(
+    "--seeds-for",
+    "size",
+    type=float,
+    metavar="POINTS",
+    help="How many seeds find a difference of so many points from the baseline in 80 of 100 tables.",
 )
 @click.option("--together", is_flag=True, help="All backbones, settings and budgets in one table.")
 @click.option(
@@ -101,6 +111,7 @@ from bench.show.tables.scores import as_data, items_grid, print_tables, render
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write one self-contained page.",
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def compare(
     references: tuple[str, ...],
     runs: Path | None,
@@ -114,6 +125,7 @@ def compare(
     with_paper: bool,
     cost: bool,
     strict: bool,
+    size: float | None,
     together: bool,
     everything: bool,
     items: bool,
@@ -122,6 +134,7 @@ def compare(
     data: Path | None,
     form: str,
     html: Path | None,
+    as_json: bool,
 ) -> None:
     """Compare runs: methods by tasks, mean over seeds, intervals, which rows are better than the
     baseline, and which may be the best.
@@ -132,8 +145,15 @@ def compare(
     Example:  bench compare
               bench compare --suite sts --baseline simcse
               bench compare --task STS-B
+              bench compare --seeds-for 2.0
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
+    if as_json and form not in ("table", "json"):
+        raise BenchError(f"--json cannot be combined with --format {form}", "one of the two")
+    if as_json:
+        form = "json"
+    if size is not None:
+        _check_seeds_for(size, form, alone=not items and html is None)
     chosen = tuple(dict.fromkeys(comma_list(",".join(tasks))))
     with no_collection():
         selected = with_scores(
@@ -155,6 +175,9 @@ def compare(
         with_paper=with_paper,
         cost=cost,
     )
+    if size is not None:
+        _show_seeds_for(size, selected, options, form, everything=everything)
+        return
     first_alone = form == "table" and not everything and options == TableOptions(strict=strict)
     tables_of = published_tables if first_alone else compare_runs
     with no_collection(), Console(stderr=True).status("reading predictions"):
@@ -216,7 +239,7 @@ def choose(
             f"no finished run {'among those named' if references else f'in {store.path}'}",
             "bench runs" if fitting else "bench run ..., or another folder: --runs DIR",
         )
-    return finished
+    return with_senders(finished)
 
 
 FIELDS = {
@@ -265,13 +288,14 @@ def published_tables(selected: Sequence[Run], options: TableOptions) -> list[Tab
         )
     ]
     if options.strict:
-        refuse_footnotes(tables)
+        refuse_footnotes([table for table in tables if not table.sender])
     return tables
 
 
 def _show_first(tables: Sequence[Table]) -> None:
     """The headline and the first table of the published page; then a line for each other table."""
-    first = next((table for table in tables if table.head and len(table.rows) > 1), tables[0])
+    own = [table for table in tables if not table.sender]
+    first = next((table for table in own if table.head and len(table.rows) > 1), tables[0])
     say(answer(tables))
     click.echo()
     print_tables([first])
@@ -280,6 +304,42 @@ def _show_first(tables: Sequence[Table]) -> None:
         say(
             "all tables: bench compare --all; one table: --suite, --backbone, --setting", blank=True
         )
+
+
+def _check_seeds_for(size: float, form: str, *, alone: bool) -> None:
+    check_size(size)
+    if form not in ("table", "json"):
+        raise BenchError(
+            f"--seeds-for cannot be combined with --format {form}", "--format table or json"
+        )
+    if not alone:
+        raise BenchError("--seeds-for cannot be combined with --items or --html", "one of them")
+
+
+def _show_seeds_for(
+    size: float, selected: Sequence[Run], options: TableOptions, form: str, *, everything: bool
+) -> None:
+    """How many seeds find such a difference: of the first table that can say it, or of all."""
+    runs = {run.record.run_id: run for run in selected}
+    found = []
+    with no_collection(), Console(stderr=True).status("reading predictions"):
+        records = {run_id: run.record for run_id, run in runs.items()}
+        for shown in board_tables(compare_runs(selected, options), records):
+            needed = seeds_for(shown.table, runs, size)
+            if needed is not None:
+                found.append(needed)
+                if not everything:
+                    break
+    if not found:
+        raise BenchError(
+            "--seeds-for: no table here has a baseline with predictions, another row, and a row of two seeds",
+            "bench run ... --seeds 1-3; --baseline ROW names the baseline",
+        )
+    if form == "json":
+        click.echo(json_text(seeds_data(found), indent=1))
+        return
+    for i, needed in enumerate(found):
+        print_grid(seeds_grid(needed), blank=i > 0)
 
 
 def _line(table: Table, first: Table) -> tuple[str, str]:
@@ -291,6 +351,7 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
             None,
             (
                 f"{table.protocol}{form}",
+                table.sender and f"submitted by {table.sender}",
                 None if same else table.backbone or SEVERAL,
                 table.budget,
             ),
@@ -299,6 +360,8 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     rows = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
     if table.head is None or not rows:
         return name, f"not ranked ({plural(len(table.rows), 'row')})"
+    if table.sender:
+        return name, f"{plural(len(rows), 'row')}, no candidates"
     if table.tested is None:
         return name, f"not tested; highest {row_name(rows[0][0], table)} {score(rows[0][1].mean)}"
     top = [f"{row_name(row, table)} {score(cell.mean)}" for row, cell in rows if row.may_be_best]

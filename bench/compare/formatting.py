@@ -73,6 +73,7 @@ def headline(table: Table) -> str:
         filter(
             None,
             (
+                table.sender and f"submitted by {table.sender}",
                 table.setting and setting_words(table.setting),
                 table.backbone,
                 table.budget,

@@ -1,7 +1,8 @@
 """How sure a table's numbers are: intervals, differences from the baseline, and which rows may be the best.
 
 Each table is judged by itself, so that its verdicts do not change when another one is shown. It has one family of tests, on its head
-column (the average, or the only task), and one critical level for everything that it says.
+column (the average, or the only task), and one critical level for everything that it says. A row whose result depends on a seed is tested
+from ``FEWEST_SEEDS`` seeds on.
 
 Legend: M rows.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,15 @@ from numpy.typing import NDArray
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.base.text import list_names
-from bench.compare.statistics.column import Column, Influence, column, influence
+from bench.compare.statistics.column import (
+    Answers,
+    Borrowed,
+    Column,
+    Differences,
+    Influence,
+    column,
+    influence,
+)
 from bench.compare.statistics.table import (
     ALPHA,
     AVERAGE,
@@ -26,6 +35,7 @@ from bench.compare.statistics.table import (
     COLUMNS,
     INCONCLUSIVE,
     WORSE,
+    Against,
     Cell,
     Row,
     Spread,
@@ -52,21 +62,19 @@ def judge(table: Table, runs: Mapping[str, Run]) -> Table:
 
     A cell without usable predictions has an interval over its seeds, where it has several; a note says why.
     """
-    missing: dict[Position, str] = {}
-    stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
-    cells = _read(table, runs, missing) if stored else {}
-    average = _averaged(table, runs)
-    columns = {
-        j: _column(table, cells, j, average, missing)
-        for j in range(len(table.columns))
-        if any(row.cells[j] for row in table.rows)
-    }
-    table = _with_intervals(table, columns)
-    table = replace(table, notes=(*table.notes, *_reasons(table, missing), *_limits(cells)))
-    last = len(table.columns) - 1
-    if table.head is None or last not in columns:
+    columns = read_columns(table, runs)
+    table = with_intervals(table, columns)
+    head = columns.of_place.get(len(table.columns) - 1)
+    if table.head is None or head is None:
         return table
-    return _with_verdicts(table, *columns[last], _same_as_baseline(table, runs))
+    return add_verdicts(table, *head, runs)
+
+
+def head_column(table: Table, runs: Mapping[str, Run]) -> tuple[Column, tuple[int, ...]] | None:
+    """(the column that ranks, the places of its rows in the table); None if the table has none."""
+    if table.head is None:
+        return None
+    return read_columns(table, runs).of_place.get(len(table.columns) - 1)
 
 
 # --- the rule: docs/statistics.md ---
@@ -89,7 +97,8 @@ def judged(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Judged:
 
     Each of the m comparisons has the share c = 0.05 / m; a worse row hands its share on (Bonferroni-Holm). A row is no candidate for the
     best if it is worse, or lies below a better row, one-sided at c; nor is the baseline where a row is better. Without a baseline it is none if
-    it lies below any row (Hsu's comparison with the best). All of this is right together in 95 of 100 tables.
+    it lies below any row (Hsu's comparison with the best). The level of all this together is 0.05; docs/statistics.md says how often
+    a table is wrong if rows of few seeds spread more than the others.
     """
     comparisons = int(tested_M.sum()) - 1
     critical, better_M, worse_M = ALPHA / comparisons, np.zeros_like(tested_M), ~tested_M
@@ -119,38 +128,85 @@ def judged(of: Column, tested_M: NDArray[np.bool_], base: int | None) -> Judged:
 
 Position = tuple[int, int]
 """Row and column of a table."""
-Columns = Mapping[int, tuple[Column, tuple[int, ...]]]
-"""Of a table's columns, by their places: what methods say together, and the rows that take part."""
 Cells = Mapping[Position, tuple[Predicted, Influence]]
 """Of a table's cells: what statistics are made of."""
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The columns of one table."""
+
+    of_place: Mapping[int, tuple[Column, tuple[int, ...]]]
+    """Place of a column -> what its methods say together, and the places of the rows that take part."""
+    notes: tuple[str, ...]
+    """Why cells have no statistics, and what the statistics do not know."""
+
+
+@dataclass(frozen=True)
+class Lenders:
+    """Rows from which the rows of a table borrow their spread over seeds, while they lend nothing themselves."""
+
+    inside: frozenset[int]
+    """Places of those that are rows of the table."""
+    outside: Sequence[Row]
+    """The others; their cells belong to the table's columns."""
+
+
+def read_columns(table: Table, runs: Mapping[str, Run], lenders: Lenders | None = None) -> Columns:
+    """The columns of a table, from the predictions of its runs as far as there are any. ``lenders`` None: all rows lend and borrow."""
+    missing: dict[Position, str] = {}
+    stored = any(has_predictions(runs[run].folder) for row in table.rows for run in row.runs)
+    cells = _read(table, runs, missing) if stored else {}
+    average = _averaged(table, runs)
+    last = len(table.columns) - 1
+    of_place = {}
+    for j in range(len(table.columns)):
+        if any(row.cells[j] for row in table.rows):
+            tasks = average if j == last and average else (j,)
+            of_place[j] = _column(table, cells, j, tasks, missing, lenders)
+    return Columns(of_place, (*_reasons(table, missing), *_limits(cells)))
+
+
 def _column(
-    table: Table, cells: Cells, j: int, average: Sequence[int], missing: dict[Position, str]
+    table: Table,
+    cells: Cells,
+    j: int,
+    tasks: Sequence[int],
+    missing: dict[Position, str],
+    lenders: Lenders | None,
 ) -> tuple[Column, tuple[int, ...]]:
-    """Column j of the rows that have it, whether or not their predictions are known. ``average``: the columns that the last column averages."""
+    """Column j of the rows that have it, whether or not their predictions are known. ``tasks``: the columns that it averages, or itself."""
     having = {i: cell for i, row in enumerate(table.rows) if (cell := row.cells[j])}
-    tasks = average if j == len(table.columns) - 1 and average else (j,)
-    answers = []
+    answers: list[Answers | None] = []
     for i, cell in having.items():
-        known = [
-            (p.of_seeds(cell.seeds), moved.of(p.seeds, cell.seeds))
-            for p, moved in (cells[i, task] for task in tasks if (i, task) in cells)
-            if set(cell.seeds) <= set(p.seeds)
-        ]
+        known = []
+        for task in tasks:
+            if (i, task) not in cells:
+                continue
+            predicted, moved = cells[i, task]
+            if set(cell.seeds) <= set(predicted.seeds):
+                known.append(
+                    (predicted.of_seeds(cell.seeds), moved.of(predicted.seeds, cell.seeds))
+                )
         answers.append(known if len(known) == len(tasks) else None)
     values = [cell.values for cell in having.values()]
     random = [cell.seeds != (None,) for cell in having.values()]
+    seeds = None
+    if lenders is not None:
+        lends = [i in lenders.inside for i in having]
+        others = [cell.values for row in lenders.outside if (cell := row.cells[j])]
+        seeds = Borrowed(lends, [own for own in others if len(own) > 1])
     try:
-        return column(answers, values, random), tuple(having)
+        return column(answers, values, random, seeds), tuple(having)
     except ValueError as error:
         missing |= {(i, j): str(error) for i in having}
-        return Column(values, random), tuple(having)
+        return Column(values, random, borrowed=seeds), tuple(having)
 
 
-def _with_intervals(table: Table, columns: Columns) -> Table:
+def with_intervals(table: Table, columns: Columns) -> Table:
+    """The table with the interval of every cell, and the notes of its columns."""
     rows = list(table.rows)
-    for j, (of, places) in columns.items():
+    for j, (of, places) in columns.of_place.items():
         for i, half, se, covers in zip(places, *of.half_widths(), strict=True):
             cell = rows[i].cells[j]
             if cell is None or not covers:
@@ -163,24 +219,22 @@ def _with_intervals(table: Table, columns: Columns) -> Table:
                 j,
                 replace(cell, spread=Spread(low=low, high=high, covers=covers, se=float(se))),
             )
-    return replace(table, rows=tuple(rows))
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *columns.notes))
 
 
 def _with_cell(row: Row, column: int, cell: Cell) -> Row:
     return replace(row, cells=(*row.cells[:column], cell, *row.cells[column + 1 :]))
 
 
-def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collection[int]) -> Table:
-    """``places``: the positions of the rows in ``of``; ``same``: rows whose predictions all equal the baseline's."""
+def add_verdicts(table: Table, of: Column, places: Sequence[int], runs: Mapping[str, Run]) -> Table:
+    """The table with verdicts on its head column ``of``, and the rows that may be the best. ``places``: where its rows stand in the table."""
+    same = _same_as_baseline(table, runs)
     base_row = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     base = places.index(base_row) if base_row in places else None
-    why = {
-        i: "" if items and np.isfinite(seeds) else ONE_SEED if items else NO_PREDICTIONS
-        for i, items, seeds in zip(
-            places, np.isfinite(of.items[0].diagonal()), of.seed_M, strict=True
-        )
-    }
-    why |= {i: f"same predictions as {table.baseline}" for i in same if not why.get(i, "-")}
+    why = dict(zip(places, why_untested(of), strict=True))
+    for i in same:
+        if not why.get(i, "-"):
+            why[i] = f"same predictions as {table.baseline}"
     rows = [
         replace(row, untested=why.get(i, f"no value of {table.head}"))
         for i, row in enumerate(table.rows)
@@ -197,24 +251,11 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
         cell, verdict = rows[i].cells[-1], said.verdicts[place]
         if less is None or verdict is None or cell is None or cell.against is None:
             continue
-        value, half = less.value_P[place], less.half_P(said.critical)[place]
-        freedom = float(less.freedom_P[place])
-        tested = replace(
-            cell.against,
-            difference=float(value),
-            se=float(less.error_P[place]),
-            df=freedom if math.isfinite(freedom) else None,
-            ci_low=float(value - half),
-            ci_high=float(value + half),
-            ci_level=1 - said.critical,
-            p=float(less.p_P[place]),
-            verdict=verdict,
-            mde=float(less.detectable_P(said.critical)[place]),
-        )
+        tested = _tested(less, place, said.critical, verdict)
         rows[i] = _with_cell(rows[i], len(rows[i].cells) - 1, replace(cell, against=tested))
     if base_row is not None and base is not None:
-        top = rows[base_row].may_be_best
-        rows = [replace(row, may_be_best=top) if i in same else row for i, row in enumerate(rows)]
+        for i in same:
+            rows[i] = replace(rows[i], may_be_best=rows[base_row].may_be_best)
     return replace(
         table,
         rows=tuple(rows),
@@ -224,8 +265,41 @@ def _with_verdicts(table: Table, of: Column, places: Sequence[int], same: Collec
     )
 
 
-ONE_SEED = "one seed, and no two other rows have several"
+def _tested(less: Differences, place: int, critical: float, verdict: str) -> Against:
+    """The comparison of one row with the baseline."""
+    value, half = float(less.value_P[place]), float(less.half_P(critical)[place])
+    freedom = float(less.freedom_P[place])
+    return Against(
+        difference=value,
+        se=float(less.error_P[place]),
+        df=freedom if math.isfinite(freedom) else None,
+        ci_low=value - half,
+        ci_high=value + half,
+        ci_level=1 - critical,
+        p=float(less.p_P[place]),
+        verdict=verdict,
+        mde=float(less.detectable_P(critical)[place]),
+    )
+
+
+FEWEST_SEEDS = 3
+"""Of a row in which something is random, and of such a baseline: with fewer, a row that spreads more than the others is called better or
+worse far too often (docs/statistics.md)."""
+FEW_SEEDS = "fewer than three seeds"
 NO_PREDICTIONS = "no predictions of every task"
+
+
+def why_untested(of: Column) -> list[str]:
+    """Say for each row of the column why it takes no part in the tests; "" if it does."""
+    reasons = []
+    for i, seeds in enumerate(of.runs_M):
+        if not np.isfinite(of.items[0][i, i]):
+            reasons.append(NO_PREDICTIONS)
+        elif of.random_M[i] and seeds < FEWEST_SEEDS:
+            reasons.append(FEW_SEEDS)
+        else:
+            reasons.append("")
+    return reasons
 
 
 def _limits(cells: Cells) -> list[str]:

@@ -16,6 +16,7 @@ from bench.base.text import list_names, plural
 from bench.compare.formatting import SEVERAL, protocol_words, row_name, score, setting_words
 from bench.compare.judge import judge
 from bench.compare.printed import with_paper
+from bench.compare.senders import sender_of
 from bench.compare.statistics.table import (
     AVERAGE,
     BETTER,
@@ -30,6 +31,7 @@ from bench.compare.statistics.table import (
     summarise,
     with_baseline,
 )
+from bench.compare.submitted import beside_publishers, judge_submitted, publishers_table
 from bench.data.overlap import seen_tasks
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, dev_words
@@ -45,22 +47,26 @@ UNKNOWN = "not recorded"
 
 
 def with_footnotes(
-    table: Table, tables: Sequence[Table], records: Mapping[str, RunRecord]
+    table: Table,
+    tables: Sequence[Table],
+    records: Mapping[str, RunRecord],
+    beside: Table | None = None,
 ) -> Table:
     """The table with a footnote for each difference between its runs, and marks at the rows that
     differ.
 
     Of each thing that is compared, the value that most runs have is the rule; one footnote names
     all who differ. Rows that a suite has only under another protocol or text form, in another one
-    of ``tables``, are named too.
+    of ``tables``, are named too. ``beside``: the publisher's table next to a submitted one; what its runs have counts for what most have.
     """
-    table = _seen_in_training(_with_differences(table, records), records)
+    table = _seen_in_training(_with_differences(table, records, beside), records)
     runs = [records[run] for row in table.rows for run in row.runs]
     notes = [
         f"checkpoints: {text}"
         for text in dict.fromkeys(map(dev_words, runs))
         if text and table.suite == "sts"
     ]
+    notes += _same_place_notes(table, records)
     if failed := [f"{record.run_id} ({record.error})" for record in runs if record.error]:
         notes.append(f"not scored in full: {list_names(failed, 3)}")
     return replace(
@@ -70,8 +76,44 @@ def with_footnotes(
     )
 
 
-def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
+def _same_place_notes(table: Table, records: Mapping[str, RunRecord]) -> list[str]:
+    """A note on rows whose seeds all have the same teacher, or another model that the recipe names: their ± covers no other one."""
+    rows_of: dict[str, list[str]] = {}
+    for row in table.rows:
+        if row.seeds == (None,):
+            continue
+        keys = _shared_places([records[run] for run in row.runs])
+        if keys:
+            rows_of.setdefault(list_names(keys), []).append(row_name(row, table))
+    told = [f"{keys} ({list_names(names)})" for keys, names in rows_of.items()]
+    if not told:
+        return []
+    return [f"± is over other seeds with the same {'; '.join(told)}, and covers no other one"]
+
+
+def _shared_places(runs: Sequence[RunRecord]) -> list[str]:
+    """The recipe keys that name a file, a folder or a model, if all these runs have the same one."""
+    shared = []
+    every = [(run.provenance.determines or {}).get("places") for run in runs]
+    first = every[0]
+    if not isinstance(first, dict):
+        return []
+    for key, content in sorted(first.items()):
+        others = [of.get(key) for of in every if isinstance(of, dict)]
+        if (
+            content is not None
+            and len(others) == len(every)
+            and all(one == content for one in others)
+        ):
+            shared.append(str(key))
+    return shared
+
+
+def _with_differences(
+    table: Table, records: Mapping[str, RunRecord], beside: Table | None
+) -> Table:
+    every = table.rows if beside is None else (*table.rows, *beside.rows)
+    facts = {run: _facts(records[run], table) for row in every for run in row.runs}
     footnotes = list(table.footnotes)
     marks = [list(row.footnotes) for row in table.rows]
     for setting in dict.fromkeys(key for fact in facts.values() for key in fact):
@@ -95,7 +137,8 @@ def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
                     some = f" ({noun} {', '.join(map(str, seeds))})" * (len(seeds) < len(row.runs))
                     row_marks.append(len(footnotes))
                     names.append(row_name(row, table) + some)
-            footnotes.append(Footnote(setting, value, list_names(names), usual))
+            if names:  # else only rows of the table beside it have this value
+                footnotes.append(Footnote(setting, value, list_names(names), usual))
     return replace(
         table,
         rows=tuple(
@@ -213,26 +256,31 @@ class TableOptions:
 
 
 def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...]:
-    """The tables of these runs. Raises BenchError where the runs have no score, or ``options``
-    refuse them."""
+    """The tables of these runs: the publisher's first, then those of each sender, which change nothing in them.
+
+    Raises BenchError where the runs have no score, or ``options`` refuse them.
+    """
     by_id = {run.record.run_id: run for run in runs}
     records = {run_id: run.record for run_id, run in by_id.items()}
-    rarer = {} if options.together else rarer_budgets(records.values())
-    groups: dict[tuple[str, str], list[RunRecord]] = {}
+    by_sender: dict[str, list[RunRecord]] = {}
     for record in records.values():
-        groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
-    summarised = [
-        replace(table, chosen_on=name, budget=budget)
-        for (name, budget), runs in sorted(groups.items())
-        for table in summarise(runs, together=options.together, tasks=options.tasks)
-    ]
-    if not summarised:
+        by_sender.setdefault(sender_of(record), []).append(record)
+    own_records = by_sender.pop("", [])
+    budgets = usual_budgets(own_records)
+    own = _summarised(own_records, options, budgets)
+    if not any(record.scores for record in records.values()):
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    tables = with_baseline(summarised, options.baseline)
-    tables = [with_footnotes(table, tables, records) for table in tables]
+    own = with_baseline(own, options.baseline)
+    own = [with_footnotes(table, own, records) for table in own]
     if options.strict:
-        refuse_footnotes(tables)
-    tables = [judge(table, by_id) for table in tables]
+        refuse_footnotes(own)
+    own = [judge(table, by_id) for table in own]
+    tables = list(own)
+    for sender, theirs in sorted(by_sender.items()):
+        usual = usual_budgets(theirs) | budgets
+        sent = _summarised(theirs, options, usual, beside=own_records)
+        sent = [replace(table, sender=sender) for table in sent]
+        tables += [_submitted(table, own, sent, by_id) for table in sent]
     if options.with_paper:
         tables = [with_paper(table, records) for table in tables]
     if options.cost:
@@ -240,28 +288,60 @@ def compare_runs(runs: Sequence[Run], options: TableOptions) -> tuple[Table, ...
     return tuple(tables)
 
 
-def rarer_budgets(records: Iterable[RunRecord]) -> dict[str, str]:
-    """Run id -> budget, of the runs with another budget than most runs of their setting and backbone.
+def _summarised(
+    records: Sequence[RunRecord],
+    options: TableOptions,
+    usual: Mapping[tuple[str, str], str],
+    beside: Sequence[RunRecord] = (),
+) -> list[Table]:
+    """The tables of one sender's runs, before anything is compared. ``beside``: as for ``summarise``."""
+    rarer = {} if options.together else rarer_budgets(records, usual)
+    groups: dict[tuple[str, str], list[RunRecord]] = {}
+    for record in records:
+        groups.setdefault((chosen_on(record), rarer.get(record.run_id, "")), []).append(record)
+    made = []
+    for (name, budget), group in sorted(groups.items()):
+        tables = summarise(group, together=options.together, tasks=options.tasks, beside=beside)
+        made += [replace(table, chosen_on=name, budget=budget) for table in tables]
+    return made
+
+
+def _submitted(
+    table: Table, own: Sequence[Table], sent: Sequence[Table], runs: Mapping[str, Run]
+) -> Table:
+    """A table of one sender's runs, compared with the publisher's. ``sent``: all tables of the sender."""
+    publishers = publishers_table(table, own)
+    records = {run_id: run.record for run_id, run in runs.items()}
+    table = with_footnotes(beside_publishers(table, publishers), sent, records, publishers)
+    return judge_submitted(table, publishers, runs)
+
+
+def usual_budgets(records: Iterable[RunRecord]) -> dict[tuple[str, str], str]:
+    """(setting, backbone) -> the budget that most runs have; "" for none."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for record in records:
+        place = (record.setting, record.backbone_name)
+        counts.setdefault(place, Counter())[_budget(record)] += 1
+    return {place: of.most_common(1)[0][0] for place, of in counts.items()}
+
+
+def rarer_budgets(
+    records: Iterable[RunRecord], usual: Mapping[tuple[str, str], str]
+) -> dict[str, str]:
+    """Run id -> budget, of the runs with another budget than is ``usual`` for their setting and backbone.
 
     Runs without a budget, untrained or trained as long as their recipe says, are not among them.
     """
-    budgets = {
-        record.run_id: (
-            record.setting,
-            record.backbone_name,
-            str(getattr(record.recipe.get("budget"), "value", None) or ""),
-        )
-        for record in records
-    }
-    usual = {
-        (setting, backbone): budget
-        for (setting, backbone, budget), _ in Counter(budgets.values()).most_common()[::-1]
-    }
-    return {
-        run: budget
-        for run, (setting, backbone, budget) in budgets.items()
-        if budget not in ("", usual[setting, backbone])
-    }
+    rarer = {}
+    for record in records:
+        budget = _budget(record)
+        if budget not in ("", usual[record.setting, record.backbone_name]):
+            rarer[record.run_id] = budget
+    return rarer
+
+
+def _budget(record: RunRecord) -> str:
+    return str(getattr(record.recipe.get("budget"), "value", None) or "")
 
 
 def refuse_footnotes(tables: Sequence[Table]) -> None:
@@ -361,12 +441,19 @@ NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 def table_answer(table: Table) -> str:
     """Which row is best, as far as the data tell, and what the comparison with the baseline found; "" for a table that is not ranked.
 
-    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be.
+    A: one row, or nothing was tested. B: one row may be the best. C: some may be. D: all may be. Of submitted rows only how they
+    compare with the baseline.
     """
     rows = _best_first(table)
     if not rows:
         return ""
     where, column_name = place(table), head(table)
+    if table.sender:
+        return " ".join(
+            filter(
+                None, (f"{where}: {_submitted_rows(table)}", _compared(table), not_tested(table))
+            )
+        )
     tested = [(row, cell) for row, cell in rows if not row.untested]
     top = [(row, cell) for row, cell in tested if row.may_be_best]
     if len(rows) == 1:
@@ -391,10 +478,20 @@ def table_answer(table: Table) -> str:
     return " ".join(filter(None, (f"{where}: {said}", _compared(table), not_tested(table))))
 
 
+def _submitted_rows(table: Table) -> str:
+    """ "2 rows on the STS average, not among the candidates for the best." """
+    return (
+        f"{plural(len(table.rows), 'row')} on {head(table)}, not among the candidates for the best."
+    )
+
+
 def place(table: Table) -> str:
-    """ "On the built-in backbone, unsupervised" """
+    """ "On the built-in backbone, unsupervised", "Submitted by Ada, on the built-in backbone, unsupervised" """
     backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
-    return ", ".join(filter(None, (f"On {backbone}", setting_words(table.setting), table.budget)))
+    words = [f"On {backbone}", setting_words(table.setting), table.budget]
+    if table.sender:
+        words[:1] = [f"Submitted by {table.sender}", f"on {backbone}"]
+    return ", ".join(filter(None, words))
 
 
 def head(table: Table) -> str:
@@ -408,7 +505,7 @@ def head(table: Table) -> str:
 def not_tested(table: Table) -> str:
     """ "Not tested: a and b (no predictions of every task)." "" where all rows were."""
     reasons: dict[str, list[str]] = {}
-    for row in table.rows if table.tested else ():
+    for row in table.rows if table.tested or table.sender else ():
         if row.untested:
             reasons.setdefault(row.untested, []).append(row_name(row, table))
     told = "; ".join(f"{list_names(names, NAMED)} ({reason})" for reason, names in reasons.items())
@@ -475,20 +572,33 @@ def verdict(row: Row) -> str | None:
 INTERVAL = "95 % CI of a row's own mean, over other items and seeds (one seed: items only; no predictions: seeds only)"
 
 
+RIGHT = "right in about 94 of 100 such tables, if rows of few seeds spread like the others"
+"""How often all that a table says is true; docs/statistics.md has the simulation behind it, and worlds in which it is less."""
+
+
 def sign_legend(table: Table, better: str, worse: str, tint: str) -> list[str]:
     """At most four lines, and one of untested rows; only those whose numbers the table has. ``better``, ``worse``, ``tint``: how a form
     marks them."""
     lines = []
     base = table.baseline if any(map(verdict, table.rows)) else None
     if table.tested is not None:
-        right, over = "right in 95 of 100 such tables", table.tested.comparisons
-        if base is None:
-            lines.append(f"{tint}: may be the best; {right} (Hsu over {over})")
+        over = table.tested.comparisons
+        if base is not None:
+            lines.append(
+                f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested'
+            )
+        if table.sender:
+            lines.append(f"signs together are {RIGHT} (Bonferroni-Holm over {over})")
+        elif base is not None:
+            lines.append(
+                f"{tint}: may be the best; signs and {tint} together are {RIGHT} (Bonferroni-Holm over {over})"
+            )
         else:
-            lines += [
-                f'{better} better, {worse} worse than {base}; no sign: inconclusive, which is not "equal"; -: not tested',
-                f"{tint}: may be the best; signs and {tint} together are {right} (Bonferroni-Holm over {over})",
-            ]
+            lines.append(f"{tint}: may be the best; {RIGHT} (Hsu over {over})")
+    if table.sender:
+        lines.append(
+            "submitted rows borrow their spread from the publisher's rows, lend none, and are no candidates for the best"
+        )
     if any(cell.spread for row in table.rows for cell in row.cells if cell):
         by = "; compare rows by the difference, not by ±" if base is not None else ""
         lines.append(f"±: {INTERVAL}{by}")

@@ -24,6 +24,7 @@ from bench.base.paths import recorded_path, recorded_word
 from bench.cli.planning import checked, plan_runs, prepare, reporting
 from bench.cli.run import outcome
 from bench.compare import tables
+from bench.compare.senders import with_senders
 from bench.compare.statistics.table import Table, summarise
 from bench.data.fetching import offline_now
 from bench.data.sets import DataFolder
@@ -210,7 +211,7 @@ def compare_runs(
         baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
     return Tables(
         tables.compare_runs(
-            [result.run for result in results.values()],
+            with_senders([result.run for result in results.values()]),
             tables.TableOptions(baseline=baseline, together=together),
         )
     )

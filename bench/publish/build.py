@@ -389,7 +389,15 @@ def counted(of: Board | Version) -> str:
 def place(table: Table) -> str:
     """ "unsupervised, bert-base-uncased" """
     return ", ".join(
-        filter(None, (setting_words(table.setting), table.backbone or SEVERAL, table.budget))
+        filter(
+            None,
+            (
+                table.sender and f"submitted by {table.sender}",
+                setting_words(table.setting),
+                table.backbone or SEVERAL,
+                table.budget,
+            ),
+        )
     )
 
 

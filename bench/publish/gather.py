@@ -303,7 +303,12 @@ def searches(
 def describe(board: Board) -> Board:
     """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
     plugins = discover().plugins
-    made_by = {(run.record.method, run.record.provenance.plugin.package) for run in board.runs}
+    own = [run.record for run in board.runs if run.record.run_id not in board.senders]
+    made_by = {(record.method, record.provenance.plugin.package) for record in own}
+    names = {name for name, _ in made_by}
+    for run in board.runs:  # a submitted run describes no method of the board's own runs
+        if run.record.method not in names:
+            made_by.add((run.record.method, run.record.provenance.plugin.package))
     return replace(
         board,
         described={

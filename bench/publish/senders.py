@@ -15,12 +15,10 @@ from pathlib import Path
 
 from bench.base.errors import DataDamaged, printable
 from bench.base.reading import read_plain_file
+from bench.compare.senders import LONGEST_NAME, SENDER_FILE
 from bench.compare.statistics.table import configuration
 from bench.runs.record import RunRecord
 
-SENDER_FILE = "submitted_by.txt"
-LONGEST_NAME = 120
-"""Characters of who submits."""
 MOST_BYTES = 1024
 MOST_MARKS = 2
 """Combining marks on one letter; Vietnamese needs two."""

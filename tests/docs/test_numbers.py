@@ -11,6 +11,7 @@ from typing import Any
 
 import make_pictures
 import pytest
+from commands import bench
 from test_commands import PAGES
 
 from bench.references import results
@@ -80,26 +81,34 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
         for row in judged
     }
     rows = table("methods.md", "measured")
-    assert {method for method, _, _ in rows} == {method for method, of in found.items() if of}
+    tested = {method for method, of in found.items() if of and of["verdict"]}
+    assert {
+        method for method, _, _ in rows
+    } == tested and "`pcl` has two seeds" in page_of_methods()
     for method, difference, verdict in rows:
         of = found[method]
         shown = f"{of['difference']:+.2f} [{of['ci_low']:+.2f}, {of['ci_high']:+.2f}]"
         assert (difference, verdict) == (shown, of["verdict"])
     worse = [verdict for _, _, verdict in rows].count("worse")
-    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    page = page_of_methods()
     assert f"None of the {len(rows)} is better than simcse, {worse} are worse." in page
-    (longer,) = [
-        one["table"]["rows"]
-        for one in json.loads((ROOT / make_pictures.VERSION / "tables.json").read_bytes())["tables"]
-        if one["table"]["budget"] == "1000steps"
-    ]
-    below = [
-        row["against"] for name in ("promcse", "dcpcse") for row in longer if row["method"] == name
-    ]
+    runs = ROOT / make_pictures.VERSION / "runs"
+    done = bench("compare", "--runs", runs, "--setting", "unsupervised", "--suite", "sts", "--json")
+    (longer,) = [one for one in json.loads(done.stdout)["tables"] if one["budget"] == "1000steps"]
     promcse, dcpcse = (
-        f"{-of['difference']:.2f} [{-of['ci_high']:.2f}, {-of['ci_low']:.2f}]" for of in below
+        row["against"]
+        for name in ("promcse", "dcpcse")
+        for row in longer["rows"]
+        if row["method"] == name
     )
-    assert f"after 1,000 they are {promcse} and {dcpcse} below simcse" in page
+    interval = f"[{-promcse['ci_high']:.2f}, {-promcse['ci_low']:.2f}]"
+    assert f"promcse is {-promcse['difference']:.2f} {interval} below simcse" in page
+    assert longer["tested"]["comparisons"] == 1 and dcpcse["verdict"] is None
+    assert f"dcpcse, of two seeds, {-dcpcse['difference']:.2f} (" in page
+
+
+def page_of_methods() -> str:
+    return (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
 
 
 def score(run: str, task: str) -> dict[str, object]:

@@ -23,6 +23,7 @@ from scipy import optimize, special, stats
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 SENTENCES = Path(__file__).parents[2] / "bench" / "data" / "sets" / "shared_sentences.npz"
 ALPHA = 0.05
+FEWEST_SEEDS, MOST_BORROWED = 3, 2.0
 
 
 # --- what lies in the folder ---
@@ -126,8 +127,9 @@ def freedom_of_items(weights: np.ndarray, pairs: np.ndarray) -> float:
 
 
 def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], list[float]]:
-    """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of freedom. What is then below the mean is
-    drawn up to it, in logarithms by the share that was borrowed. What an F test finds above the others, at 0.05 over all, stays."""
+    """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of freedom; two of them at most are
+    borrowed. What is then below the mean is drawn up to it, in logarithms by the share that was borrowed. What an F test finds above the
+    others, at 0.05 over all, stays."""
     d, s = np.array(freedoms, dtype=float), np.array(variances)
     pooled, total = float((d * s).sum() / d.sum()), float(d.sum())
     if len(d) == 1:
@@ -136,14 +138,15 @@ def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], 
     e = logs - np.array([special.digamma(one / 2) for one in d]) + np.log(d / 2)
     excess = float(e.var(ddof=1)) - float(np.mean([special.polygamma(1, one / 2) for one in d]))
     if excess <= 0:
-        found, its = [pooled] * len(d), [total] * len(d)
+        prior, lent = pooled, MOST_BORROWED
     else:
         half = optimize.brentq(lambda x: special.polygamma(1, x) - excess, 1e-6, 1e9, xtol=1e-12)
         prior = math.exp(float(e.mean()) + special.digamma(half) - math.log(half))
-        posterior = (d * s + 2 * half * prior) / (d + 2 * half)
-        share = 2 * half / (d + 2 * half)
-        found = np.maximum(pooled**share * posterior ** (1 - share), posterior).tolist()
-        its = np.minimum(total, d + 2 * half).tolist()
+        lent = min(2 * half, MOST_BORROWED)
+    posterior = (d * s + lent * prior) / (d + lent)
+    share = lent / (d + lent)
+    found = np.maximum(pooled**share * posterior ** (1 - share), posterior).tolist()
+    its = np.minimum(total, d + lent).tolist()
     for i in range(len(d)):
         rest = (pooled * total - d[i] * s[i]) / (total - d[i])
         if s[i] > found[i] and stats.f.sf(s[i] / rest, d[i], total - d[i]) < 0.05 / len(d):
@@ -218,7 +221,8 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
     (base,) = [i for i, row in enumerate(rows) if (row["method"], row["variant"]) == (baseline, "")]
     told = []
     for i in range(len(rows)):
-        if i == base:
+        few = rows[i]["seeds"] != [None] and counts[i] < FEWEST_SEEDS
+        if i == base or few:
             continue
         items = max(
             0.0,

@@ -15,7 +15,8 @@ BOARDS = Path(__file__).parents[2] / "leaderboards"
 
 @pytest.mark.slow(seconds=120)
 def test_the_comparison_comes_out_again() -> None:
-    """Numbers and verdicts as ``bench compare`` has them, and as the published page has them."""
+    """Numbers and verdicts as ``bench compare`` has them; and as the published page has them, but for rows of two seeds, which are
+    not tested any more (leaderboards/ERRATA.md)."""
     version = BOARDS / "v4"
     runs = ("--runs", version / "runs", "--setting", "unsupervised,none", "--backbone", "builtin")
     done = bench("compare", *runs, "--suite", "sts", "--baseline", "simcse", "--format", "json")
@@ -26,10 +27,13 @@ def test_the_comparison_comes_out_again() -> None:
         if one["table"]["setting"] == "unsupervised" and one["table"]["suite"] == "sts"
     ]
     assert [table["budget"] for table in (main, longer)] == ["", "1000steps"]
-    assert [verdicts(table) for table in (main, longer)] == [verdicts(one) for one in published]
+    few = ({"pcl ": "inconclusive"}, {"dcpcse mlm": "worse"})
+    for now, then, gone in zip((main, longer), published, few, strict=True):
+        gone = {one.strip(): verdict for one, verdict in gone.items()}
+        assert verdicts(now) | gone == verdicts(then) and not gone.keys() & verdicts(now).keys()
     said = {name(row): row["against"] for row in main["rows"]}
     found = recomputed.comparison(version)
-    assert found.keys() == {one for one, of in said.items() if of} and len(found) == 26
+    assert found.keys() == verdicts(main).keys() and len(found) == 25
     for one, here in found.items():
         assert here["verdict"] == said[one]["verdict"], one
         for key in ("difference", "se", "ci_low", "ci_high", "ci_level"):
@@ -49,4 +53,9 @@ def name(row: dict[str, Any]) -> str:
 
 
 def verdicts(table: dict[str, Any]) -> dict[str, str]:
-    return {name(row): row["against"]["verdict"] for row in table["rows"] if row["against"]}
+    """Of the rows that were tested."""
+    return {
+        name(row): row["against"]["verdict"]
+        for row in table["rows"]
+        if row["against"] and row["against"]["verdict"]
+    }

@@ -9,6 +9,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from bench.compare.statistics.column import (
+    MOST_BORROWED,
     moderated_variances,
     raise_variances,
     seed_variances,
@@ -29,6 +30,7 @@ def test_prior_is_that_of_the_printed_equations(df: np.ndarray) -> None:
     variances = np.exp(rng.normal(scale=1.5, size=12)) * rng.chisquare(df) / df
     prior, prior_df, posterior, posterior_df = moderated_variances(variances, df)
     expected, expected_df = by_moments(variances, df)
+    expected_df = min(expected_df, 2.0)
     assert (prior, prior_df) == (
         pytest.approx(expected, rel=1e-6),
         pytest.approx(expected_df, rel=1e-6),
@@ -51,7 +53,7 @@ def test_a_single_seed_gets_the_others_variance() -> None:
 def test_zero_variances() -> None:
     prior, prior_df, posterior, _ = moderated_variances([0.0, 0.0], [2, 2])
     assert prior == 0
-    assert math.isinf(prior_df)
+    assert prior_df == MOST_BORROWED
     assert (posterior == 0).all()
     _, _, posterior, _ = moderated_variances([0.0, 1.0, 2.0, 1.5], [2, 2, 2, 2])
     assert np.isfinite(posterior).all()
@@ -72,11 +74,14 @@ LIMMA: list[tuple[list[float], list[int], float, float]] = [
 def test_the_numbers_of_limma(
     variances: list[float], freedom: list[int], prior: float, prior_freedom: float
 ) -> None:
-    """Prior variance and its degrees of freedom of ``squeezeVar`` of InMoose 0.9.1, limma in Python, for the same variances."""
+    """Prior variance and its degrees of freedom of ``squeezeVar`` of InMoose 0.9.1, limma in Python, for the same variances; of
+    the degrees of freedom two at most are borrowed, of infinitely many too."""
     found = moderated_variances(variances, freedom)
-    assert found[:2] == pytest.approx((prior, prior_freedom), rel=1e-12)
+    borrowed = min(prior_freedom, 2.0)
+    assert found[:2] == pytest.approx((prior, borrowed), rel=1e-12)
     d = np.array(freedom)
-    share = 1.0 if math.isinf(prior_freedom) else prior_freedom / (d + prior_freedom)
+    np.testing.assert_allclose(found[3], np.minimum(d + borrowed, d.sum()), rtol=1e-12)
+    share = borrowed / (d + borrowed)
     expected = share * prior + (1 - share) * np.array(variances)
     np.testing.assert_allclose(found[2], expected, rtol=1e-12)
 
@@ -93,3 +98,31 @@ def test_a_row_that_spreads_more_than_the_others_keeps_its_own_variance() -> Non
     np.testing.assert_allclose(found[:4], raised[:4])
     less = np.array([0.3, 0.5, 0.4, 0.2, 2.0])
     assert stats.f.sf(2.0 / rest, 2, 8) > 0.05 / 5 and seed_variances(less, freedom)[0][4] < 2.0
+
+
+def test_what_does_not_lend_changes_nothing_for_the_others() -> None:
+    """Its own variance is drawn towards the prior of those that lend, and an F test compares it with those alone."""
+    lenders, freedom = [0.2, 0.4, 0.3, 0.9], [2.0, 2.0, 5.0, 2.0]
+    alone, alone_freedom = seed_variances(np.array(lenders), np.array(freedom))
+    prior, prior_freedom, _, _ = moderated_variances(lenders, freedom)
+    mean = float(np.average(lenders, weights=freedom))
+    for other, its in ((0.35, 2.0), (500.0, 1.0), (0.0, 9.0)):
+        found, found_freedom = seed_variances(
+            np.array([*lenders, other]), np.array([*freedom, its]), [True] * 4 + [False]
+        )
+        np.testing.assert_array_equal(found[:4], alone)
+        np.testing.assert_array_equal(found_freedom[:4], alone_freedom)
+        if other > 100:
+            assert (found[4], found_freedom[4]) == (other, its), "far wider: nothing is borrowed"
+            continue
+        posterior = (its * other + prior_freedom * prior) / (its + prior_freedom)
+        share = prior_freedom / (its + prior_freedom)
+        raised = max(posterior, mean**share * posterior ** (1 - share))
+        assert found[4] == pytest.approx(raised)
+        assert found_freedom[4] == pytest.approx(min(its + prior_freedom, sum(freedom) + its))
+
+
+def test_nobody_lends() -> None:
+    found, freedom = seed_variances(np.array([0.3, 0.4]), np.array([2.0, 0.0]), [False, False])
+    assert found[0] == 0.3 and np.isnan(found[1])
+    assert freedom.tolist() == [2.0, 0.0]

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.board.board import board
+from bench.compare.senders import SENDER_FILE
 from bench.publish.gather import gather
 from bench.publish.senders import (
-    SENDER_FILE,
     check_name,
     look_alikes_last,
     refuse_look_alike,

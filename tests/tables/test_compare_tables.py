@@ -21,7 +21,7 @@ from syrupy.assertion import SnapshotAssertion
 from bench import show
 from bench.base.errors import BenchError
 from bench.compare.formatting import row_name
-from bench.compare.judge import NO_PREDICTIONS, ONE_SEED
+from bench.compare.judge import FEW_SEEDS, NO_PREDICTIONS
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
@@ -161,7 +161,7 @@ SPOILT: dict[str, tuple[Any, str]] = {
 def test_unusable_predictions_cost_their_cell_its_statistics(
     tmp_path: Path, content: Any, said: str
 ) -> None:
-    made = family(tmp_path, {"one": 0.2, "two": 1.0}, seeds=(1, 2), tasks=("STS13", "STS14"))
+    made = family(tmp_path, {"one": 0.2, "two": 1.0}, seeds=SEEDS, tasks=("STS13", "STS14"))
     path = RunsFolder(tmp_path).predictions_path(made[0].run_id, "STS14", "tokenised")
     path.unlink()
     if isinstance(content, bytes):
@@ -181,14 +181,16 @@ def test_unusable_predictions_cost_their_cell_its_statistics(
 
 
 def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
-    """One seed is judged where two other rows have several; a row without predictions is not, and the others are."""
+    """Rows of fewer than three seeds and rows without predictions are not judged; the others are, and what is not random needs no seeds."""
     made = [
         *family(tmp_path, {"five": 0.4, "more": 0.4}, seeds=SEEDS),
-        sts_run(tmp_path, "one", 1, 0.1),
+        *family(tmp_path, {"two": 0.01}, seeds=(1, 2)),
+        sts_run(tmp_path, "one", None, 0.1),
         record("old", 1, base=50),
     ]
     (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="five"))
     assert {one.name: (verdict(one), one.untested) for one in table.rows} == {
+        "two": (None, FEW_SEEDS),
         "one": ("better", ""),
         "more": ("inconclusive", ""),
         "five": (None, ""),
@@ -197,12 +199,27 @@ def test_one_untested_row_does_not_hide_the_others(tmp_path: Path) -> None:
     assert [one.name for one in table.rows if one.may_be_best] == ["one"]
     said = table_answer(table)
     assert "one is the best of 3 rows" in said and said.endswith(
-        f"Not tested: old ({NO_PREDICTIONS})."
+        f"Not tested: two ({FEW_SEEDS}); old ({NO_PREDICTIONS})."
     )
     lines = [line for line in printed((table,), 120).splitlines() if line.startswith("old ")]
     assert len(lines) == 1 and re.search(r"\d +-$", lines[0])
-    (alone,) = compare_runs(of(tmp_path, [made[0], made[-2]]), TableOptions(baseline="one"))
-    assert alone.tested is None and {one.untested for one in alone.rows} == {ONE_SEED}
+    few = [one for one in made if one.seed in (1, 2)]
+    (alone,) = compare_runs(of(tmp_path, few), TableOptions(baseline="two"))
+    assert alone.tested is None
+    assert {row(alone, name).untested for name in ("five", "more", "two")} == {FEW_SEEDS}
+
+
+def test_a_baseline_of_two_seeds_gives_no_signs(tmp_path: Path) -> None:
+    """The other rows are then compared with one another alone."""
+    made = [
+        *family(tmp_path, {"good": 0.1, "bad": 1.5}, seeds=SEEDS),
+        *family(tmp_path, {"simcse": 0.4}, seeds=SEEDS[:2]),
+    ]
+    (table,) = compare_runs(of(tmp_path, made), TableOptions())
+    assert table.baseline == "simcse" and [verdict(one) for one in table.rows] == [None] * 3
+    assert [one.name for one in table.rows if one.may_be_best] == ["good"]
+    assert row(table, "simcse").untested == FEW_SEEDS and table.tested is not None
+    assert (table.tested.rows, table.tested.comparisons) == (2, 1)
 
 
 def test_equal_predictions_are_not_compared(tmp_path: Path) -> None:

@@ -244,61 +244,81 @@ LEAST = 1e-5
 """Of the median: smaller variances are raised to it before logarithms are taken, as limma does."""
 WIDE = 0.05
 """Level of the F tests, over all methods (Bonferroni), by which one whose seeds spread more than the others' keeps its own variance."""
+MOST_BORROWED = 2.0
+"""Degrees of freedom that a method borrows at most: what three seeds say themselves. Without this limit, three seeds that happen to lie close
+together are given the spread of the others, and a method that spreads three to five times as far is called better or worse too often
+(docs/statistics.md, "How often a table is wrong")."""
 
 
-def seed_variances(variance_M: Floats, freedom_M: ArrayLike) -> tuple[Floats, Floats]:
+def seed_variances(
+    variance_M: Floats, freedom_M: ArrayLike, lends_M: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
     """(M,) variances over seeds that a comparison uses, and their degrees of freedom; arguments as for ``moderated_variances``.
 
-    Moderated, and raised towards the mean of all. A method whose sample variance an F test finds larger than the pooled variance of
-    the others keeps its own: it would otherwise borrow from methods that are not like it.
+    Moderated, and raised towards the mean of all that lend. A method whose sample variance an F test finds larger than the pooled
+    variance of the others keeps its own: it would otherwise borrow from methods that are not like it.
     """
     from scipy.special import fdtrc
 
     freedom_M = np.asarray(freedom_M, dtype=np.float64)
-    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M)
+    lends_M = _lenders(freedom_M, lends_M)
+    _, prior_freedom, seed_M, seed_freedom_M = moderated_variances(variance_M, freedom_M, lends_M)
+    if not lends_M.any():
+        return seed_M, seed_freedom_M
     if prior_freedom > 0:
-        seed_M = raise_variances(
-            seed_M, freedom_M, prior_freedom, float(np.average(variance_M, weights=freedom_M))
-        )
-    squares_M, others_M = freedom_M * variance_M, freedom_M.sum() - freedom_M
+        mean = float(np.average(variance_M[lends_M], weights=freedom_M[lends_M]))
+        seed_M = raise_variances(seed_M, freedom_M, prior_freedom, mean)
+    lent_M = np.where(lends_M, freedom_M, 0.0)
+    squares_M = np.where(lends_M, freedom_M * variance_M, 0.0)
+    others_M = lent_M.sum() - lent_M
     with np.errstate(invalid="ignore", divide="ignore"):
         wide_M = (
             fdtrc(freedom_M, others_M, variance_M / ((squares_M.sum() - squares_M) / others_M))
-            < WIDE / (freedom_M > 0).sum()
+            < WIDE / lends_M.sum()
         ) & (variance_M > seed_M)
     return np.where(wide_M, variance_M, seed_M), np.where(wide_M, freedom_M, seed_freedom_M)
 
 
 def moderated_variances(
-    variances: ArrayLike, degrees_of_freedom: ArrayLike
+    variances: ArrayLike, degrees_of_freedom: ArrayLike, lends_M: ArrayLike | None = None
 ) -> tuple[float, float, Floats, Floats]:
     """(prior variance, prior degrees of freedom, (M,) posterior variances, (M,) posterior degrees of freedom).
 
     ``variances``: (M,) sample variances of independent groups; one without degrees of freedom (a single seed) is not looked at, and
-    gets the prior's; one at least has some. The prior is fitted to the logarithms by moments (Smyth 2004, section 6.2). Where they differ by no more than
-    chance, its degrees of freedom are infinite, and the posterior is the pooled variance. No posterior has more degrees of
-    freedom than all groups together. With one group to learn from nothing is borrowed: the prior has zero degrees of freedom.
+    gets the prior's. ``lends_M``: the groups from which the prior is made; None: all. The prior is fitted to the logarithms by moments
+    (Smyth 2004, section 6.2); if they differ by no more than chance, it is the pooled variance. A group borrows ``MOST_BORROWED``
+    degrees of freedom at most, also from a prior that has more, or infinitely many. No posterior has more degrees of freedom than all
+    groups that lend, and the group itself, together. With fewer than two groups to learn from nothing is borrowed: the prior has zero
+    degrees of freedom, and with none its variance is NaN.
     """
     variance_M, freedom_M = (
         np.asarray(given, dtype=np.float64) for given in (variances, degrees_of_freedom)
     )
     known_M = freedom_M > 0
-    prior_variance, prior_freedom = _prior(variance_M[known_M], freedom_M[known_M])
+    lends_M = _lenders(freedom_M, lends_M)
+    prior_variance, prior_freedom = _prior(variance_M[lends_M], freedom_M[lends_M])
+    prior_freedom = min(prior_freedom, MOST_BORROWED)
     own_M = np.where(known_M, variance_M, prior_variance)
-    if math.isinf(prior_freedom):
-        posterior_M = np.full(len(own_M), prior_variance)
-    elif prior_freedom == 0:
+    if prior_freedom == 0:
         posterior_M = own_M
     else:
         posterior_M = (freedom_M * own_M + prior_freedom * prior_variance) / (
             freedom_M + prior_freedom
         )
+    most_M = freedom_M[lends_M].sum() + np.where(lends_M, 0.0, freedom_M)
     return (
         prior_variance,
         prior_freedom,
         posterior_M,
-        np.minimum(freedom_M + prior_freedom, freedom_M.sum()),
+        np.minimum(freedom_M + prior_freedom, most_M),
     )
+
+
+def _lenders(freedom_M: Floats, lends_M: ArrayLike | None) -> NDArray[np.bool_]:
+    """(M,) the groups that lend: of those that may, the ones with degrees of freedom."""
+    if lends_M is None:
+        return freedom_M > 0
+    return (freedom_M > 0) & np.asarray(lends_M, dtype=bool)
 
 
 def raise_variances(
@@ -318,6 +338,8 @@ def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
     """Scaled inverse chi-square prior by moments of log variances."""
     from scipy.special import digamma, polygamma
 
+    if len(variance_M) == 0:
+        return math.nan, 0.0
     pooled = float(np.average(variance_M, weights=freedom_M))
     if len(variance_M) < 2:
         return pooled, 0.0
@@ -381,13 +403,24 @@ class Differences:
 
     def half_P(self, alpha: float) -> Floats:
         """Half of the 1 - alpha interval."""
-        return _quantile(1 - alpha / 2, self.freedom_P) * self.error_P
+        return student_quantile(1 - alpha / 2, self.freedom_P) * self.error_P
 
     def detectable_P(self, alpha: float) -> Floats:
         """The true difference that is found with a power of about 80 % (MDE)."""
         return (
-            _quantile(1 - alpha / 2, self.freedom_P) + _quantile(POWER, self.freedom_P)
+            student_quantile(1 - alpha / 2, self.freedom_P)
+            + student_quantile(POWER, self.freedom_P)
         ) * self.error_P
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """From whom the methods of a column borrow their spread over seeds, if not from one another."""
+
+    lends_M: Sequence[bool]
+    """The methods of the column that lend."""
+    others: Sequence[Sequence[float]]
+    """Values of the seeds of methods that lend and are not in the column; two at least of each."""
 
 
 class Column:
@@ -401,31 +434,32 @@ class Column:
         *,
         freedom: float = math.inf,
         repeated: Sequence[Floats] = (),
+        borrowed: Borrowed | None = None,
     ) -> None:
         """``values``: of every method's runs, in points. ``random``: whether another run of it may give another value.
 
         ``covariance``: (2, R, R) of all runs in that order over items, with ``freedom`` degrees of freedom (``Items``); NaN for
         runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
-        draw of few examples is one draw), over the number of tasks.
+        draw of few examples is one draw), over the number of tasks. ``borrowed`` None: all methods lend to one another.
         """
         self.runs_M = np.array([len(seeds) for seeds in values])
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
         value_R = np.array([value for of_run in values for value in of_run])
         self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
-        freedom_M = np.where(random, self.runs_M - 1, 0)
-        spread_M: Floats = np.add.reduceat(
+        self.own_freedom_M = np.where(random, self.runs_M - 1.0, 0.0)
+        """Degrees of freedom of a method's own seeds."""
+        self.spread_M: Floats = np.add.reduceat(
             (value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts
         ) / np.maximum(self.runs_M - 1, 1)
-        random_M = np.asarray(random, dtype=bool)
+        """Sample variances over seeds; 0 with one seed."""
+        self.random_M = random_M = np.asarray(random, dtype=bool)
+        """Whether another run of the method may give another value."""
         self.seed_M = np.where(random_M, np.nan, 0.0)
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
-        self.total_freedom = float(freedom_M.sum())
-        if self.total_freedom > 0:
-            seed_M, seed_freedom_M = seed_variances(spread_M, freedom_M)
-            known_M = random_M & (seed_freedom_M > 0)
-            self.seed_M[known_M] = seed_M[known_M]
-            self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
+        self.total_freedom_M = np.zeros(len(values))
+        """Degrees of freedom of all seeds from which a method's variance is known, its own and those of methods that lend."""
+        self._know_seeds(borrowed or Borrowed([True] * len(values), ()))
         self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
         if covariance is not None:  # (2, M, M) of the means over the runs of each method
             self.items = np.add.reduceat(
@@ -438,30 +472,46 @@ class Column:
                 self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
             self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
 
+    def _know_seeds(self, borrowed: Borrowed) -> None:
+        """Set the variances over seeds as far as anything is known of them."""
+        count = len(self.spread_M)
+        others = borrowed.others
+        variances = np.concatenate([self.spread_M, [np.var(own, ddof=1) for own in others]])
+        freedoms = np.concatenate([self.own_freedom_M, [float(len(own) - 1) for own in others]])
+        lends = np.concatenate([borrowed.lends_M, np.ones(len(others))]).astype(bool)
+        if not freedoms.sum() > 0:
+            return
+        self.total_freedom_M = freedoms[lends].sum() + np.where(lends, 0.0, freedoms)[:count]
+        seed_M, seed_freedom_M = (of[:count] for of in seed_variances(variances, freedoms, lends))
+        known_M = self.random_M & (seed_freedom_M > 0)
+        self.seed_M[known_M] = seed_M[known_M]
+        self.seed_freedom_M[known_M] = seed_freedom_M[known_M]
+
+    def over_items(self, other: int) -> tuple[Floats, Floats]:
+        """(M,) variances over items, and over repetitions, of every method minus the one at ``other``; NaN if not known."""
+        items_M = _of_differences(self.items, other).max(axis=0)
+        return items_M, _of_differences(self.repeated_MM, other)
+
     def less(self, other: int) -> Differences:
         """(M,) every method minus the one at ``other``; NaN at itself."""
-
-        def variance(matrix: Floats) -> Floats:
-            """(..., M) of the difference, from covariances (..., M, M)."""
-            own = np.diagonal(matrix, axis1=-2, axis2=-1)
-            return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
-
-        items_M, repeated_M = variance(self.items).max(axis=0), variance(self.repeated_MM)
+        items_M, repeated_M = self.over_items(other)
         one_M = self.seed_M / self.runs_M
         other_M = np.full_like(one_M, one_M[other])
-        # of a sum of two moderated variances: no more than all seeds of the column together
-        of_two_M = _satterthwaite(
+        # of a sum of two moderated variances: no more than all seeds that they are known from
+        of_two_M = satterthwaite(
             [(one_M, self.seed_freedom_M), (other_M, self.seed_freedom_M[other])]
         )
         seeds_freedom_M = np.where(
-            np.isinf(of_two_M), of_two_M, np.minimum(of_two_M, self.total_freedom)
+            np.isinf(of_two_M),
+            of_two_M,
+            np.minimum(of_two_M, np.maximum(self.total_freedom_M, self.total_freedom_M[other])),
         )
         error_M = np.sqrt(items_M + repeated_M + one_M + other_M)
         error_M[other] = np.nan
         return Differences(
             self.mean_M - self.mean_M[other],
             error_M,
-            _satterthwaite(
+            satterthwaite(
                 [
                     (items_M, self.freedom),
                     (repeated_M, self.repeated_freedom),
@@ -477,7 +527,7 @@ class Column:
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M
         here_M, there_M = np.maximum(np.nan_to_num(items_M), 0), np.nan_to_num(seeds_M)
-        freedom_M = _satterthwaite(
+        freedom_M = satterthwaite(
             [
                 (here_M, self.freedom),
                 (repeated_M, self.repeated_freedom),
@@ -494,7 +544,13 @@ class Column:
             )
         ]
         error_M = np.where([bool(cover) for cover in covers], error_M, np.nan)
-        return _quantile((1 + LEVEL) / 2, freedom_M) * error_M, error_M, covers
+        return student_quantile((1 + LEVEL) / 2, freedom_M) * error_M, error_M, covers
+
+
+def _of_differences(matrix: Floats, other: int) -> Floats:
+    """(..., M) variances of every method minus the one at ``other``, from covariances (..., M, M)."""
+    own = np.diagonal(matrix, axis1=-2, axis2=-1)
+    return np.maximum(own + own[..., other, None] - 2 * matrix[..., other], 0)
 
 
 Answers = Sequence[tuple[Predicted, Influence]]
@@ -502,7 +558,10 @@ Answers = Sequence[tuple[Predicted, Influence]]
 
 
 def column(
-    answers: Sequence[Answers | None], values: Sequence[Sequence[float]], random: Sequence[bool]
+    answers: Sequence[Answers | None],
+    values: Sequence[Sequence[float]],
+    random: Sequence[bool],
+    borrowed: Borrowed | None = None,
 ) -> Column:
     """A column of methods that were asked the same items; None: what this method said is not known. ``values`` are the recorded ones.
 
@@ -510,7 +569,7 @@ def column(
     """
     known = [answer for answer in answers if answer is not None]
     if not known:
-        return Column(values, random)
+        return Column(values, random, borrowed=borrowed)
     first = known[0]
     for answer in known[1:]:
         for (a, _), (b, _) in zip(first, answer, strict=True):
@@ -532,10 +591,17 @@ def column(
         for by_task in zip(*(known if len(known) == len(answers) else []), strict=True)
         if (values_RQ := np.concatenate([moved.value_SR for _, moved in by_task])).shape[1] > 1
     ]
-    return Column(values, random, covariance, freedom=items.freedom, repeated=repeated)
+    return Column(
+        values,
+        random,
+        covariance,
+        freedom=items.freedom,
+        repeated=repeated,
+        borrowed=borrowed,
+    )
 
 
-def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
+def satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
     total_P = sum((part for part, _ in parts), np.zeros(1))
     with np.errstate(invalid="ignore", divide="ignore"):
         uncertain_P = sum(
@@ -553,7 +619,7 @@ def _student(t: Floats, freedom: Floats) -> Floats:
         )
 
 
-def _quantile(probability: float, freedom: Floats) -> Floats:
+def student_quantile(probability: float, freedom: Floats) -> Floats:
     from scipy.special import ndtri, stdtrit
 
     return np.where(

@@ -28,8 +28,8 @@ AVERAGE = "Avg."
 BASELINE = "simcse"
 """The row that others are compared with where no baseline is named."""
 SENDER = "submitted by"
-"""What sets rows apart that others sent in, named even where nothing else has their name: such a row is never the baseline where the
-board has one of that name itself."""
+"""What sets rows apart that others sent in, named even where nothing else has their name. They stand in tables of their own, and none of
+them is a baseline: ``bench.compare.submitted``."""
 Differs = tuple[tuple[str, str], ...]
 
 
@@ -328,6 +328,8 @@ class Table:
         ""  # the set on which its checkpoints were chosen, where that is no development set
     )
     budget: str = ""  # how long its rows were trained, where most runs have another budget
+    sender: str = ""  # who submitted all of its runs; "" for the publisher's own
+    together: bool = False  # of all settings and backbones
 
     @property
     def head(self) -> str | None:
@@ -352,13 +354,18 @@ class Table:
 
 
 def summarise(
-    records: Iterable[RunRecord], *, together: bool = False, tasks: Sequence[str] = ()
+    records: Iterable[RunRecord],
+    *,
+    together: bool = False,
+    tasks: Sequence[str] = (),
+    beside: Iterable[RunRecord] = (),
 ) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
     Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
     others, such as finished encoders, stand in one table.
     ``together``: all settings and backbones in one table. ``tasks``: only these columns; a single one is what the table ranks by.
+    ``beside``: records that are in none of these tables, but for which there may be an unsupervised table of the same backbone.
     """
     scored = [
         (key, record, scores)
@@ -369,6 +376,9 @@ def summarise(
     trained = {
         (key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"
     }
+    for record in beside:
+        if record.status == "finished" and record.setting == "unsupervised":
+            trained |= {(key, record.backbone_name) for key in by_protocol(record)}
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
         if tasks and not any(task in scores for task in tasks):
@@ -381,7 +391,8 @@ def summarise(
                 else ("none", "")
             )
         groups.setdefault((*key, *place), []).append((record, scores))
-    return tuple(_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order))
+    made = [_table(key, groups[key], tasks) for key in sorted(groups, key=_table_order)]
+    return tuple(replace(table, together=together) for table in made)
 
 
 def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
@@ -584,10 +595,8 @@ def _named(table: Table, name: str) -> Row | None:
 
 
 def _candidates(table: Table) -> list[Row]:
-    """Rows with a value; one that was sent in only where the table has no other of its name."""
-    rows = [row for row in table.rows if any(row.cells)]
-    ours = {row.name for row in rows if SENDER not in dict(row.differs)}
-    return [row for row in rows if row.name not in ours or SENDER not in dict(row.differs)]
+    """Rows with a value."""
+    return [row for row in table.rows if any(row.cells)]
 
 
 def _full_names(row: Row) -> tuple[str, ...]:

@@ -418,6 +418,7 @@ def _facts(value: Any) -> dict[str, Any]:
 
 def table_data(table: Table) -> dict[str, Any]:
     """One table as plain JSON values: ``$defs/table`` of the schema."""
+    sender = {"submitted_by": table.sender} if table.sender else {}
     return {
         "suite": table.suite,
         "protocol": table.protocol,
@@ -426,6 +427,7 @@ def table_data(table: Table) -> dict[str, Any]:
         "setting": table.setting,
         "backbone": table.backbone,
         "budget": table.budget,
+        **sender,
         "columns": list(table.columns),
         "baseline": table.baseline,
         "tested": None if table.tested is None else _facts(table.tested),

@@ -1,0 +1,109 @@
+"""Who submitted a run, if it is not the publisher's own.
+
+A submission has the file ``submitted_by.txt`` beside its record. In a published version, ``tables.json`` names the sender of each run.
+Tables never mix the runs of two senders, nor those of a sender with the publisher's: see ``bench.compare.submitted``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, structs
+
+from bench.base.errors import DataDamaged, one_line
+from bench.compare.statistics.table import SENDER
+from bench.runs.record import RecipeValue, RunRecord
+from bench.runs.store import Run
+
+SENDER_FILE = "submitted_by.txt"
+LONGEST_NAME = 120
+"""Characters of who submits."""
+NAMELESS = "somebody"
+"""The sender of a folder that is a submission but does not say whose."""
+BOARD = "bench.board/"
+"""How the name of the schema of a version's tables.json begins."""
+
+
+class _Published(Struct):
+    run_id: str
+    submitted_by: str | None = None
+
+
+class _Board(Struct):
+    runs: list[_Published]
+
+
+class _AnyFile(Struct):
+    schema: str = ""
+
+
+def sender_of(record: RunRecord) -> str:
+    """Name who submitted the run, as ``with_sender`` wrote it into the record; "" for the publisher's own."""
+    entry = record.recipe.get(SENDER)
+    return "" if entry is None else str(entry.value)
+
+
+def with_sender(run: Run, name: str | None) -> Run:
+    """The run with its sender in the recipe, which sets its row apart; the run itself if ``name`` is None."""
+    if name is None:
+        return run
+    entry = RecipeValue(value=name, source="the submission")
+    record = structs.replace(run.record, recipe={**run.record.recipe, SENDER: entry})
+    return Run(record, run.folder)
+
+
+def with_senders(runs: Sequence[Run]) -> list[Run]:
+    """The runs, each that was submitted with its sender, as far as their folders say so.
+
+    Raises DataDamaged if the file of a published version that says so cannot be read.
+    """
+    versions: dict[Path, dict[str, str | None]] = {}
+    named = []
+    for run in runs:
+        name = read_sender(run.folder)
+        version = run.folder.absolute().parent.parent
+        if name is None and run.folder.absolute().parent.name == "runs":
+            if version not in versions:
+                versions[version] = published_senders(version)
+            name = versions[version].get(run.record.run_id)
+        named.append(with_sender(run, name))
+    return named
+
+
+def read_sender(folder: Path) -> str | None:
+    """The name in a submission's folder, on one line; None if the folder is no submission. A file that holds no name still makes it one."""
+    path = folder / SENDER_FILE
+    if not path.exists() and not path.is_symlink():
+        return None
+    if path.is_symlink() or not path.is_file():
+        return NAMELESS
+    with path.open("rb") as file:
+        start = file.read(4 * LONGEST_NAME)
+    try:
+        name = " ".join(start.decode("utf-8").split())
+    except ValueError:
+        name = ""
+    return name if 0 < len(name) <= LONGEST_NAME and name.isprintable() else NAMELESS
+
+
+def published_senders(version: Path) -> dict[str, str | None]:
+    """Run id -> who submitted it, of a published version's ``tables.json``; empty if the folder is no version. Raises DataDamaged."""
+    path = version / "tables.json"
+    if not path.is_file():
+        return {}
+    try:
+        content = path.read_bytes()
+        if not msgspec.json.decode(content, type=_AnyFile).schema.startswith(BOARD):
+            return {}
+    except (OSError, ValueError, RecursionError):  # somebody's own file of that name
+        return {}
+    try:
+        board = msgspec.json.decode(content, type=_Board)
+    except (ValueError, RecursionError) as error:
+        raise DataDamaged(
+            f"{path} cannot be read: {one_line(error)}",
+            "a published version never changes: restore it (git checkout)",
+        ) from None
+    return {run.run_id: run.submitted_by for run in board.runs}
