@@ -214,7 +214,7 @@ def _backbone(record: RunRecord) -> str:
 def _plugins(record: RunRecord) -> list[str]:
     """The file names for --plugin: of the method and of suites that are not part of bench."""
     execution, suites = record.provenance.execution, {score.suite for score in record.scores}
-    sources = [code for name, code in execution.suites.items() if name in suites]
+    sources = [code for name, code in execution.suites.items() if name.partition(" ")[0] in suites]
     names = [Path(code.package or "").name for code in (record.provenance.plugin, *sources)]
     return list(dict.fromkeys(name for name in names if name.endswith(".py")))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -35,7 +36,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
+def policy_of(page: Path) -> str:
+    found = re.search(r'Content-Security-Policy" content="([^"]*)"', page.read_text("utf-8"))
+    assert found is not None, page
+    return found[1]
+
+
 # --- what a version is ---
+
+
+def test_every_page_has_the_same_policy(quick: Publish, out: Path) -> None:
+    quick()
+    pages = sorted(out.rglob("*.html"))
+    assert out / "index.html" in pages and len(pages) > 4
+    policies = {policy_of(page) for page in pages}
+    assert len(policies) == 1 and policies.pop().startswith("default-src 'none'")
 
 
 def test_a_version_has_everything_and_verifies_by_itself(
