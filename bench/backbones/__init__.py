@@ -40,6 +40,7 @@ from bench.backbones.folder import (
     without_base,
 )
 from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
+from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
 from bench.data.fetching import TIMEOUT, offline_now, on_hub, repository_info, site
@@ -151,7 +152,8 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
 def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) -> Reference:
     """The backbone that a record names: of a hub model exactly that revision, not the newest; of a folder the one where this machine had
     it, as the runs folder ``runs`` knows, else the one of that name here."""
-    place = None if runs is None else recall_place(runs, revision)
+    is_named = find_path(name) is None  # records of an earlier bench hold absolute paths
+    place = recall_place(runs, revision) if runs is not None and is_named else None
     if place is not None:
         return resolve(str(place))
     newest = resolve(name)

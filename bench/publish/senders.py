@@ -86,7 +86,7 @@ def check_name(text: str, must: str = "--by must be") -> str:
         raise DataDamaged(f"{must} {_EXPECTED}; it has too many marks on one letter")
     if _NUMBERED.search(name):
         raise DataDamaged(
-            f"{must} a name without a number in brackets at its end: bench adds those"
+            f"{must} a name without a number in brackets at its end: boards add those"
         )
     for word in re.split(r"[\W\d_]+", name):
         scripts = _scripts_of(word)

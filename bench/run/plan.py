@@ -22,6 +22,7 @@ from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, reso
 from bench.backbones.folder import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import file_sha256, write_whole
+from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.user_code import plugin_code
 from bench.data.corpora import (
@@ -729,7 +730,10 @@ def recipe_of(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
     contents = (record.provenance.determines or {}).get("places") or {}
     values = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
     for key in plugin.cls.places:
-        place = recall_place(runs, contents.get(key)) if key in values else None
+        known = values.get(key)
+        if known is None or not isinstance(known.value, str) or find_path(known.value):
+            continue  # records of an earlier bench hold absolute paths
+        place = recall_place(runs, contents.get(key))
         if place is not None:
             values[key] = replace(values[key], value=str(place))
     return Recipe(values)
