@@ -66,7 +66,7 @@ from bench.data.sets import (
 )
 from bench.method import read_json
 from bench.models import external, server, stored
-from bench.publish import gather
+from bench.publish import submissions
 from bench.publish.versions import read_version
 from bench.run import recipes as recipe_files
 from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
@@ -125,9 +125,9 @@ def tensors() -> bytes:
 
 def submitted(path: Path) -> None:
     """A predictions file of a submission, without the net that catches what nobody thought of."""
-    gather.unpacked_bytes(path)
+    submissions.unpacked_bytes(path)
     score = Score(suite="sts", task="STS12", protocol="p/1", metric="spearman", value=1.0, n=1)
-    gather.check_arrays(score, read_arrays(path))
+    submissions.check_arrays(score, read_arrays(path))
 
 
 def parquet() -> bytes:

@@ -10,6 +10,7 @@ import contextlib
 import difflib
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,8 @@ from bench.backbones.folder import (
     without_base,
 )
 from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
+from bench.base.paths import find_path
+from bench.base.places import recall_place
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
 from bench.data.fetching import TIMEOUT, offline_now, on_hub, repository_info, site
 from bench.data.sets import ON_ITS_PAGE, Pending
@@ -146,9 +149,19 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     return Reference(name, pickled.name if pickled and twin else "unknown", twin, hub=True)
 
 
-def resolve_recorded(name: str, revision: str | None) -> Reference:
-    """The backbone that a record names: of a hub model exactly that revision, not the newest."""
+def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) -> Reference:
+    """The backbone that a record names: of a hub model exactly that revision, not the newest; of a folder the one where this machine had
+    it, as the runs folder ``runs`` knows, else the one of that name here."""
+    is_named = find_path(name) is None  # records of an earlier bench hold absolute paths
+    place = recall_place(runs, revision) if runs is not None and is_named else None
+    if place is not None:
+        return resolve(str(place))
     newest = resolve(name)
+    if newest.hub and revision is not None and re.fullmatch("[0-9a-f]{64}", revision):
+        raise NotAModel(
+            f"the folder {name} (sha256 {revision[:12]}), which this run was made with, is not here",
+            f"put it, or a link to it, into the working directory as {name}",
+        )
     if newest.hub and revision not in (None, "unknown", newest.revision):
         source = f"{newest.model}@{revision}"
         return replace(resolve(source), name=name, source=source)
@@ -161,7 +174,7 @@ def run_folder(path: Path) -> Reference:
         record = json.loads(read_plain_file(path / "run.json", RECORD_BYTES))
         backbone, status = record["provenance"]["backbone"], record["status"]
         revision = backbone["revision"]
-        base = resolve_recorded(backbone["name"], revision)
+        base = resolve_recorded(backbone["name"], revision, path.absolute().parent)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAModel(f"{path}: run.json is damaged ({error})", "give another run") from None
     trained = path / "checkpoint" / "trained.safetensors"

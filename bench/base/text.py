@@ -219,10 +219,22 @@ def _accented(c: str) -> bool:
 # --- CSV ---
 
 
+_FORMULA = "=+-@|%\u2212"
+"""What begins a formula or a command in some spreadsheet, after full-width and small forms are made plain."""
+_SEPARATORS = ";,|\t\r\n\"' "
+_BEHIND_SEPARATOR = re.compile(
+    r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
+)
+"""Where a program that takes ``;`` or ``|`` for the separator would begin a cell with a formula. A plain number is none."""
+
+
 def csv_text(text: str, limit: int | None = LONGEST) -> str:
-    """A text cell that no spreadsheet takes for a formula."""
+    """A text cell that no spreadsheet takes for a formula, whatever it takes for the separator."""
     shown = visible(text, limit=limit)
-    return "'" + shown if shown[:1] in ("=", "+", "-", "@", "\t", "\r", "|", "%") else shown
+    begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
+    shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)
+    begins_formula = bool(begin) and begin[0] in _FORMULA
+    return f"'{shown}" if begins_formula or shown[:1] in ("|", "%") else shown
 
 
 def csv_value(value: object, limit: int | None = LONGEST) -> str:

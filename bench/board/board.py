@@ -8,20 +8,17 @@ before, where each page is, and the command that repeats a row. Every page, figu
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.base.errors import BenchError
-from bench.base.text import list_names, one_value, plural, seed_ranges, slug
+from bench.base.text import list_names, plural, seed_ranges, slug
 from bench.compare.formatting import metric_words, setting_words
 from bench.compare.printed import Beside, Reproduced, changed_by_hand, judge_rows, printed_for
 from bench.compare.senders import with_sender
@@ -33,17 +30,9 @@ from bench.compare.statistics.table import (
     Table,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
-from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.references import ReferenceResult, results, rows, tables
 from bench.runs.arrays import NAME
-from bench.runs.record import (
-    AVERAGE,
-    SET,
-    RunRecord,
-    ScoreKey,
-    is_given_by_user,
-    public_name,
-)
+from bench.runs.record import AVERAGE, RunRecord, ScoreKey
 from bench.runs.searches import Search
 from bench.runs.store import Run, data_key
 
@@ -708,137 +697,3 @@ def answer(tables: Sequence[Table]) -> str:
             return text
         of_one_row = of_one_row or text
     return of_one_row or "No method has a score on every task yet."
-
-
-# --- the one command that makes a row again, from its records: as it was typed it may name its author's files, and other rows ---
-
-
-RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")
-"""The id of a run at the end of a path."""
-
-
-def repeat(records: Sequence[RunRecord]) -> str:
-    """The command that repeats these runs, which differ only in the seed, and scores them on the same suites.
-
-    For an evaluated object, vectors or a server it is the command as typed, which only its owner can repeat. Plugin files, model folders
-    and training texts, which bench cannot fetch, are given by name; the record has their sha256.
-    """
-    first = records[0]
-    if first.model_name:
-        typed = first.provenance.command or ""
-        return without_folders(typed) if typed.startswith("bench ") else typed
-    corpus, determines = _corpus(first), first.provenance.determines or {}
-    ranks = determines.get("ranks")
-    options = [
-        ("--method", first.method_name),
-        ("--setting", first.setting),
-        ("--backbone", _backbone(first)),
-        ("--seeds", seed_ranges(record.seed for record in records)),
-        ("--corpus", corpus),
-        ("--precision", corpus and determines.get("precision", "auto")),
-        *((SET, value) for value in _values(first)),
-        ("--on", f"torchrun:{ranks}" if ranks else ""),
-        *_suites(records),
-        *(("--plugin", file) for file in _plugins(first)),
-    ]
-    return shlex.join(
-        ["bench", "run", *(word for name, value in options if value for word in (name, value))]
-    )
-
-
-def _suites(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
-    """The options --suite (for mteb with its tasks) and --text (if it is not the default)."""
-    scores = [score for record in records for score in record.scores]
-    tasks = dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != AVERAGE)
-    names = {"mteb": f"mteb:{','.join(tasks)}"} if tasks else {}
-    suites = dict.fromkeys(names.get(score.suite, score.suite) for score in scores)
-    known = [
-        form
-        for form in dict.fromkeys(score.text for score in scores if score.text)
-        if form in ("tokenised", "raw") or form.startswith("other-")
-    ]
-    return [
-        ("--suite", ",".join(suites)),
-        ("--text", "" if known == ["tokenised"] else ",".join(known)),
-    ]
-
-
-def _corpus(record: RunRecord) -> str:
-    """What --corpus takes, "" where nothing was trained: a name that bench can find or fetch, else the hash of the text."""
-    name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
-    if name is None or name in ("builtin", *MADE_HERE) or name.startswith("hub:"):
-        return name or ""
-    hashes = {
-        (data_set.files[0].name, form.sha256)
-        for data_set in data_sets().values()
-        if data_set.kind == "corpus"
-        for form in data_set.files[0].forms.values()
-    }
-    return next(
-        (word for word, file in RECIPE_CORPORA.items() if (file, sha256) in hashes),
-        f"{BY_HASH}{sha256}",
-    )
-
-
-def _values(record: RunRecord) -> list[str]:
-    """Recipe values that a command set, or a recipe file: "learning_rate=3e-5"."""
-    of_file = record.provenance.execution.recipe_file
-    contents = (record.provenance.determines or {}).get("places") or {}
-    # the dev set was once another where only the suite check was scored: the command says which it was
-    checked = {score.suite for score in record.scores} == {"check"}
-    values = []
-    for key, entry in record.recipe.items():
-        if not (
-            is_given_by_user(entry.source)
-            or key in of_file
-            or (checked and key == "select_on")  # which the suite check decides otherwise
-        ):
-            continue
-        value = entry.value
-        if value is not None and contents.get(key) is not None:
-            value = _place(str(value), str(contents[key]))
-        values.append(f"{key}={_value(value)}")
-    return values
-
-
-def _value(value: object) -> str:
-    """What --set takes behind the equals sign."""
-    if value is None:
-        return "none"
-    return one_value(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _place(place: str, content: str) -> str:
-    """A file, a folder or a model that a recipe names, without its author's folders; a hub model with its commit."""
-    name = _without_folder(place)
-    of_hub = name == place and len(content) == 40 and RUN.search(place) is None
-    return f"{name}@{content}" if of_hub and "@" not in name else name
-
-
-def _without_folder(place: str) -> str:
-    """A run is placed in the default runs folder; anything else becomes the last part of its path."""
-    run = RUN.search(place)
-    return public_name(place) if run is None else f"runs/{run[1]}"
-
-
-def without_folders(command: str) -> str:
-    """A command as it was typed, without its author's folders: each path by its last part."""
-    try:
-        words = [word.rpartition("=") for word in shlex.split(command)]
-    except ValueError:  # no command that a shell would take
-        return command
-    return shlex.join(key + equals + _without_folder(value) for key, equals, value in words)
-
-
-def _backbone(record: RunRecord) -> str:
-    """The value of --backbone; a hub model with its commit."""
-    name, revision = public_name(record.backbone), record.provenance.backbone.revision or ""
-    return f"{name}@{revision}" if len(revision) == 40 and "@" not in name else name
-
-
-def _plugins(record: RunRecord) -> list[str]:
-    """The file names for --plugin: of the method and of suites that are not part of bench."""
-    execution, suites = record.provenance.execution, {one.suite for one in record.scores}
-    sources = [code for name, code in execution.suites.items() if name in suites]
-    names = (Path(code.package or "").name for code in (record.provenance.plugin, *sources))
-    return list(dict.fromkeys(name for name in names if name.endswith(".py")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -154,6 +155,17 @@ class Verbs(HelpfulGroup):
         except BrokenPipeError:  # `bench ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or error.filename is not None:
+                raise
+            # of `bench ... > FILE` on a full disk; what Python would write again at its end has to go nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            show_error(
+                BenchError(
+                    f"cannot write the output: {error.strerror}", "free disk space, then again"
+                )
+            )
+            ctx.exit(2)
         except (
             Exception,
             SystemExit,

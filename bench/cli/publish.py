@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from bench.base.errors import BenchError, printable
-from bench.base.files import writing
+from bench.base.errors import printable
 from bench.base.text import plural, visible
 from bench.cli.options import (
     comma_list,
@@ -31,8 +27,8 @@ from bench.cli.options import (
 )
 from bench.data.sets import DataFolder
 from bench.publish import build
-from bench.publish.gather import SENDER_FILE, check_submission, read_for_submission
-from bench.runs.store import CURVE, RECORD, RunsFolder, predictions_name, read_record
+from bench.publish.submit import submit_run
+from bench.runs.store import RunsFolder
 from bench.show.tables.report import report_grids
 
 SHOWN = 20  # lines about runs that are left out
@@ -190,41 +186,12 @@ def submit(
 ) -> None:
     """Write finished runs, with their predictions, to folders for a pull request; each is checked as the board checks it.
 
-    RUN is an id, the beginning of ids, or a path. Nothing is sent. A record holds your command with its paths, and the machine and
-    libraries it ran on: look at it before you hand it over.
+    RUN is an id, the beginning of ids, or a path. Nothing is sent. A record holds your command, and the processor and libraries it ran
+    on: look at it before you hand it over.
 
     \b
     Example:  bench submit simcse-builtin --by "Ada Lovelace, Example University"
     """
     store = RunsFolder(runs)
     for file in dict.fromkeys(file for name in references for file in store.record_files(name)):
-        click.echo(_write(file.parent.absolute(), to, by, comma_list(suite)))
-
-
-def _write(source: Path, to: Path, by: str, suites: tuple[str, ...]) -> Path:
-    """The run in the folder ``source`` as a folder in ``to``. Raises BenchError, and leaves no folder, if it would be refused."""
-    record, folder = read_record(source / RECORD), to / source.name
-    if folder.exists():
-        raise BenchError(
-            f"{folder} already exists", "remove it, or choose another folder: --to DIR"
-        )
-    scores = tuple(score for score in record.scores if not suites or score.suite in suites)
-    names = {predictions_name(score.task, score.text, score.suite) for score in scores}
-    try:
-        with writing(folder):
-            for name in sorted({*names, CURVE, RECORD}):
-                if not os.path.lexists(source / name):
-                    continue
-                content = read_for_submission(source, name)
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(content)
-            (folder / SENDER_FILE).write_text(f"{by}\n", encoding="utf-8")
-        if len(scores) < len(record.scores):
-            RunsFolder(to).write(replace(record, scores=scores))
-        check_submission(folder)
-    except BenchError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise BenchError(
-            f"{source.name} cannot be submitted: {error.message}", error.hint
-        ) from None
-    return folder
+        click.echo(submit_run(file.parent.absolute(), to, by, comma_list(suite)))

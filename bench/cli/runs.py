@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from bench.base.text import list_names, value_text, visible
+from bench.board.repeat import repeat
 from bench.cli.free import free_space
 from bench.cli.options import (
     check_names,
@@ -257,8 +258,7 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
         ]
     )
     click.echo()
-    if record.provenance.command:
-        click.echo(visible(record.provenance.command, limit=None))
+    click.echo(visible(repeat([record]), limit=None))
     say(f"everything: bench runs {record.run_id}{runs} --all")
 
 

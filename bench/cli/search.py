@@ -199,7 +199,10 @@ def search(
                 )
     with worker.lock:
         results = worker.write()
-        files = {method: write_recipe(worker.folder, results, method) for method in jobs}
+        files = {
+            method: write_recipe(worker.folder, results, method, job.runs[0])
+            for method, job in jobs.items()
+        }
     facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
         print_json(

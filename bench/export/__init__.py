@@ -22,8 +22,9 @@ from bench.export import card, folders, results
 from bench.export.results import Exported
 from bench.method import Method
 from bench.run.plan import TrainedRun
+from bench.runs.paths import refuse_paths
 from bench.runs.record import RunRecord
-from bench.runs.store import AGAIN
+from bench.runs.store import AGAIN, RECORD
 
 TOLERANCE = 1e-5
 """How far a vector may move by batch and padding, and how far an export's may lie from the method's."""
@@ -43,7 +44,8 @@ SENTENCES = (
 
 
 def check_export(record: RunRecord, to: Path) -> None:
-    """Raises BenchError if the target exists already, NotAModel if the run is not finished: its scores belong in the model card."""
+    """Raises BenchError if the target exists already or the record holds an absolute path, NotAModel if the run is not finished: its
+    scores belong in the model card."""
     if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
         raise BenchError(
             f"--to {to} exists already; nothing was written",
@@ -54,6 +56,7 @@ def check_export(record: RunRecord, to: Path) -> None:
             f"{record.run_id} is not finished (status {record.status})",
             AGAIN,
         )
+    refuse_paths(record.to_json(), RECORD)
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
@@ -78,7 +81,17 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
         (aside / "README.md").write_text(
             card.text(run, exported, aside, place or to.name), encoding="utf-8"
         )
+        refuse_written_paths(aside)
     return exported
+
+
+def refuse_written_paths(folder: Path) -> None:
+    """Raises DataDamaged for an absolute path in what an export says of the run: its card, and the files of results."""
+    said = [folder / "README.md", folder / results.FILE, *sorted(folder.glob("results/**/*.json*"))]
+    for file in said:
+        if file.is_file():
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                refuse_paths(line, f"{file.relative_to(folder).as_posix()}, line {number}")
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from bench.base import devices
 from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.paths import recorded_path, recorded_word
 from bench.cli.planning import checked, plan_runs, prepare, reporting
 from bench.cli.run import outcome
 from bench.compare import tables
@@ -112,7 +113,8 @@ def evaluate(
         values={key: str(value) for key, value in (settings or {}).items()},
         server=of_server,
     )
-    label = encoder.label if isinstance(model, str | os.PathLike) else type(model).__name__
+    is_named = isinstance(model, str | os.PathLike)
+    label = recorded_word(encoder.label) if is_named else type(model).__name__
     named = f", name={name!r}" if name else ""
     config = replace(
         config,
@@ -154,10 +156,16 @@ def train(
         "seeds": list(seeds),
         "corpus": corpus,
         "set": {key: str(value) for key, value in (settings or {}).items()},
-        "command": f"bench.train({method!r}, backbone={backbone!r}, corpus={corpus!r}, seeds={list(seeds)})",
+        "command": _train_command(method, backbone, corpus, seeds),
     }
     plan = checked(Plan((_config(options, suites, data, plugins),)))
     return Results(_execute(plan_runs(plan).runs, RunsFolder(_path(runs)), plan.runs[0], progress))
+
+
+def _train_command(method: str, backbone: str, corpus: str | None, seeds: Sequence[int]) -> str:
+    """The call as a record holds it: files and folders relative to the working directory, or by their names."""
+    known = None if corpus is None else recorded_path(corpus)
+    return f"bench.train({method!r}, backbone={recorded_path(backbone)!r}, corpus={known!r}, seeds={list(seeds)})"
 
 
 def _config(

@@ -23,6 +23,7 @@ from torch.utils.checkpoint import checkpoint
 from bench.backbones import Reference, load
 from bench.backbones.model import Backbone
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
+from bench.base.paths import recorded_path
 from bench.base.user_code import place_of_code
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method.contract import (
@@ -503,12 +504,20 @@ class TorchMethod(Method, nn.Module):
             folder / "method.json",
             {
                 "method": self.name,
-                "backbone": self.backbone.name,
+                "backbone": recorded_path(self.backbone.name),
                 "revision": self.backbone.revision,
-                "recipe": dict(self.recipe),
+                "recipe": self._named_recipe(),
                 "tensors": len(state),
             },
         )
+
+    def _named_recipe(self) -> dict[str, Any]:
+        """The recipe's values, of which files, folders and backbones have their names."""
+        values = dict(self.recipe)
+        for key in self.places:
+            if isinstance(values.get(key), str):
+                values[key] = recorded_path(values[key])
+        return values
 
     def load(self, folder: Path) -> None:
         from safetensors import SafetensorError

@@ -168,7 +168,7 @@ def plan_model(
             f"--fresh: {model.run} is a run, and would be trained again", "leave --fresh out"
         )
     run = plan.find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
-    backbone = plan.backbone_of(run.record, run.plugin)
+    backbone = plan.backbone_of(run.record, run.plugin, run.folder.absolute().parent)
     backbone = replace(
         backbone if run.plugin.cls.own_backbone else ready(backbone),
         title="".join(config.names) or str(run.record.provenance.backbone.title or ""),

@@ -8,12 +8,8 @@ reads a clock or the network.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -24,23 +20,27 @@ import jinja2
 from markupsafe import Markup
 
 from bench.base.errors import BenchError
-from bench.base.files import lock, write_or_fail, writing
+from bench.base.files import write_or_fail, writing
+from bench.base.reading import read_plain_file
 from bench.base.text import markdown, plural, slug
 from bench.board.board import (
     PREVIEW,
     Board,
+    Changes,
     board,
     changes_since,
     link,
     method_page,
-    repeat,
     run_file,
     search_file,
 )
+from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
 from bench.data.sets import DataFolder
-from bench.publish.gather import Report, describe, gather, searches
+from bench.publish.asides import alone_in, folder_beside
+from bench.publish.gather import Gathered, Report, describe, gather, searches
+from bench.publish.spoilers import find_spoilers
 from bench.publish.versions import (
     PLAN,
     PLANS,
@@ -52,6 +52,7 @@ from bench.publish.versions import (
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
 from bench.runs.arrays import NAME, Packed
+from bench.runs.paths import refuse_paths
 from bench.runs.store import Run, RunsFolder
 from bench.show.figures import Figure, missing_library
 from bench.show.figures import figures as draw_figures
@@ -65,6 +66,7 @@ from bench.show.tables.scores import as_csv as table_csv
 from bench.show.tables.scores import score_grid, table_data
 
 TITLE = "Sentence embeddings, compared"
+PLAN_BYTES = 1 << 20
 TEMPORARY = ".publishing-"  # how the name of a folder begins in which a version is written
 
 
@@ -100,76 +102,140 @@ def publish(
         raise error
     if not (predictions_url or "https://").startswith(("https://", "http://")):
         raise BenchError(f"--predictions-url {predictions_url}: expected https://...")
-    with _alone(out):
+    for option, text in (("--title", title), ("--note", note), ("--baseline", baseline)):
+        refuse_paths(text, option)
+    with alone_in(out, TEMPORARY):
         refuse_altered(out)
         before = versions(out)
         last = before[-1] if before else None
         name = f"v{int(last.name[1:]) + 1 if last else 1}"
         url = None if preview else predictions_url
-        gathered = gather(runs, submissions, data, report)
+        known = last.senders if last else {}
+        gathered = gather(runs, submissions, data, report, known)
         report("comparing", 0, 1)
-        made = board(
-            gathered.runs,
+        texts = _Texts(
             version=PREVIEW if preview else name,
             title=(last.title if title is None and last else title) or TITLE,
             note=(last.note if note is None and last else note) or None,
-            senders=gathered.senders,
-            left_out=gathered.left_out,
             baseline=baseline,
+            predictions=url or NAME,
+            plan=_read_plan(out / PLANS / f"{name}.md"),
         )
-        published, missing = searches(made, RunsFolder(runs), last)
+        try:
+            made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
+        except BenchError:
+            raise
+        except Exception:
+            spoilers = _find_spoilers(gathered, replace(texts, baseline=None))
+            if not spoilers or _is_ours(spoilers, gathered):
+                raise
+            gathered = gather(runs, submissions, data, report, known, spoilers)
+            made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
         old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
-        plan = out / PLANS / f"{name}.md"
-        made = replace(
-            describe(made),
-            changes=None
-            if last is None
-            else changes_since(
-                last.name,
-                [shown["table"] for shown in last.tables],
-                [table_data(shown.table) for shown in made.tables],
-                {record.run_id: record for record in (*old, *records)},
-            ),
-            predictions=url or NAME,
-            plan=plan.read_bytes() if plan.is_file() else None,
-            searches=tuple(published),
-            left_out=(
-                *made.left_out,
-                *(
-                    f"{name}: this search is not published, although runs here use values that it found"
-                    for name in missing
-                ),
-            ),
-        )
         senders = {run_id: made.senders.get(run_id) for run_id in made.records}
         is_news = last is None or (
             (records, senders, made.title, made.note) != (old, last.senders, last.title, last.note)
         )
         folder = out / made.version if preview or is_news else None
         if folder is not None:
-            report("drawing figures and pages", 0, 1)
-            files = version_files(made, draw_figures(made))
             for run_id in made.records:
                 files |= gathered.files[run_id]
-            with writing(out, "another folder: --out DIR"):
-                out.mkdir(parents=True, exist_ok=True)
-                with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out) as aside:
-                    _write(folder, files, gathered.predictions, url, Path(aside))
+            with (
+                folder_beside(out, TEMPORARY, "another folder: --out DIR") as aside,
+                writing(out, "another folder: --out DIR"),
+            ):
+                _write(folder, files, gathered.predictions, url, aside)
         if not preview:
             _write_index(out)
     name = made.version if folder is not None or last is None else last.name
     return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
 
 
-@contextlib.contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """One process of a user publishes in ``out`` at a time; others wait. What killed ones left there is removed."""
-    name = sha256(os.fsencode(f"{Path.home()}\0{out.absolute()}")).hexdigest()[:16]
-    with lock(Path(tempfile.gettempdir()) / f"bench-publish-{name}.lock"):
-        for leftover in out.glob(f"{TEMPORARY}*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        yield
+@dataclass(frozen=True, kw_only=True)
+class _Texts:
+    """What a version is called and says, besides its runs."""
+
+    version: str
+    title: str
+    note: str | None
+    baseline: str | None
+    predictions: str
+    plan: bytes | None
+
+
+def _draw(
+    gathered: Gathered, texts: _Texts, store: RunsFolder, last: Version | None, report: Report
+) -> tuple[Board, dict[str, bytes]]:
+    """The board of the gathered runs, and every file of its version but those of the runs."""
+    made = board(
+        gathered.runs,
+        version=texts.version,
+        title=texts.title,
+        note=texts.note,
+        senders=gathered.senders,
+        left_out=gathered.left_out,
+        baseline=texts.baseline,
+    )
+    published, missing = searches(made, store, last)
+    lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]
+    made = replace(
+        describe(made),
+        changes=None if last is None else _changes(made, last),
+        predictions=texts.predictions,
+        plan=texts.plan,
+        searches=tuple(published),
+        left_out=(*made.left_out, *lines),
+    )
+    report("drawing figures and pages", 0, 1)
+    return made, version_files(made, draw_figures(made))
+
+
+def _changes(made: Board, last: Version) -> Changes:
+    """From the last version to this one."""
+    old = last.records()
+    return changes_since(
+        last.name,
+        [shown["table"] for shown in last.tables],
+        [table_data(shown.table) for shown in made.tables],
+        {record.run_id: record for record in (*old, *(run.record for run in made.runs))},
+    )
+
+
+def _is_ours(spoilers: Mapping[str, str], gathered: Gathered) -> bool:
+    """Whether every run fails in the same way, so that the fault is that of bench and not of a record."""
+    alike = len(set(spoilers.values())) == 1
+    return alike and len(spoilers) == len(gathered.runs) >= 3
+
+
+def _find_spoilers(gathered: Gathered, texts: _Texts) -> dict[str, str]:
+    """Run id -> why it cannot be drawn, of the runs that keep the version from being drawn."""
+
+    def draw(runs: Sequence[Run]) -> object:
+        made = board(
+            runs,
+            version=texts.version,
+            title=texts.title,
+            note=texts.note,
+            senders=gathered.senders,
+        )
+        return version_files(describe(made), draw_figures(made))
+
+    submitted = [run for run in gathered.runs if run.record.run_id in gathered.submitted]
+    return find_spoilers(gathered.runs, submitted, draw)
+
+
+def _read_plan(file: Path) -> bytes | None:
+    """What was to be found out, as it was written before the runs; None without a file. Raises BenchError for one that gives a folder away."""
+    try:
+        content = read_plain_file(file, PLAN_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BenchError(f"{file}: {error.strerror or error}", "write a plain file") from None
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        refuse_paths(line, f"{file}, line {number}")
+    return content
 
 
 def _write(

@@ -1,54 +1,44 @@
 """Which runs a version has: those of a runs folder and those that others submitted, after every score was computed again; and what is left
 out.
-
-A submitted run is a folder ``leaderboards/submissions/ID/``:
-
-    run.json                  the record
-    submitted_by.txt          who made it, on one line, as the board shows it
-    predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
-    curve.jsonl               the training curve; may be missing
-
-Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes before anything is computed; the rest is
-what ``bench verify`` checks of any run.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-import re
-import zipfile
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from bench.base.errors import (
     BenchError,
     DataDamaged,
-    DataMissing,
     RecordDamaged,
     UnknownName,
     one_line,
-    printable,
 )
 from bench.base.files import values_sha256
+from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.board.board import Board, MethodDescription
-from bench.compare.senders import LONGEST_NAME, SENDER_FILE
 from bench.data.sets import DataFolder
+from bench.publish.senders import look_alikes_last, refuse_look_alike, row_labels, sender_of
+from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
 from bench.run.recipes import RecipeFile
 from bench.run.recipes import read as read_recipes
 from bench.runs.arrays import Packed
+from bench.runs.paths import refuse_paths
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.searches import SUMMARY, Search, read_search, search_of
 from bench.runs.store import CURVE, RECORD, Run, RunsFolder, predictions_name, read_record
 from bench.score.suites import reduce_predictions
-from bench.verify import verify_run
-from bench.verify.scores import DIFFERS, UNCHECKED, Finding, check_average, check_hash, check_score
+from bench.verify.scores import check_average, check_hash, check_score
 
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""
@@ -66,6 +56,16 @@ class Gathered:
     predictions: Packed = field(default_factory=Packed)
     left_out: list[str] = field(default_factory=list)  # for the page
     refused: list[str] = field(default_factory=list)  # submissions, for the publisher alone
+    submitted: set[str] = field(default_factory=set)  # the ids of these submissions
+    published: Mapping[str, str | None] = field(default_factory=dict)
+    """Run id -> who submitted it, of the last version; None: a run of the publisher."""
+
+    def leave_out(self, run: Run, why: str) -> None:
+        """Note why a run is not in the version: a submission for the publisher, an own run for the page."""
+        if run.record.run_id in self.submitted:
+            self.refused.append(left_out(run.folder, f"refused: {why}"))
+        else:
+            self.left_out.append(left_out(run.folder, f"cannot be published: {why}"))
 
 
 def gather(
@@ -73,23 +73,32 @@ def gather(
     submissions: Path | None = None,
     data: DataFolder | None = None,
     report: Report = lambda activity, done, of: None,
+    published: Mapping[str, str | None] = {},
+    spoilers: Mapping[str, str] = {},
 ) -> Gathered:
     """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v4/runs), and those in ``submissions``, whose
-    scores follow from their predictions.
+    scores follow from their predictions. ``published``: run id -> who submitted it, of the last version. ``spoilers``: run id -> why
+    a run is left out although its scores are right.
 
     Raises BenchError where there are none at all, or where a folder cannot be read.
     """
     gathered = Gathered()
     finished = _finished(RunsFolder(runs), gathered)
     if submissions is not None:
+        gathered.published = published
         finished += _submitted(submissions, data, finished, gathered)
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
+        if run.record.run_id in spoilers:
+            gathered.leave_out(run, f"it cannot be drawn: {spoilers[run.record.run_id]}")
+            continue
         try:
             gathered.files[run.record.run_id] = _read_verified(run, gathered.predictions)
             gathered.runs.append(run)
-        except (DataMissing, DataDamaged) as error:
-            gathered.left_out.append(left_out(run.folder, f"cannot be published: {error.message}"))
+        except BenchError as error:
+            gathered.leave_out(run, error.message)
+        except Exception as error:  # a record may be wrong in ways that nobody thought of
+            gathered.leave_out(run, one_line(error))
     if not gathered.runs:
         why = f"no finished run in {RunsFolder(runs).path} can be published"
         raise BenchError(
@@ -103,13 +112,21 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
     above = store.path.absolute().parent
     is_version = store.path.name == RUNS and (above / "tables.json").is_file()
     senders = read_version(above).senders if is_version else {}
-    runs = []
+    runs: list[Run] = []
+    ids: set[str] = set()
     for folder in map(store.folder, store.ids()):
         try:
+            if folder.is_symlink():
+                raise RecordDamaged(
+                    "a link, not a folder: publish from the folder that it leads to"
+                )
+            if folder.name.casefold() in ids:
+                raise RecordDamaged("another run's id differs from it only in capital letters")
             record = store.read(folder.name)
         except (RecordDamaged, UnknownName) as error:  # or removed since it was listed
             gathered.left_out.append(left_out(folder, f"damaged: {error.message}"))
             continue
+        ids.add(folder.name.casefold())
         if record.status == "finished" and record.scores:
             runs.append(Run(record, folder))
             gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
@@ -124,33 +141,75 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
 def _submitted(
     submissions: Path, data: DataFolder | None, finished: Sequence[Run], gathered: Gathered
 ) -> list[Run]:
-    """One that is published already is skipped; one with the id or the fingerprint of another run is refused."""
+    """The submitted runs that pass the checks; each that does not is noted, and costs itself alone.
+
+    One that is published already is skipped. One is refused that has the id or the fingerprint of another run, or an id that differs from
+    another one only in capital letters, and one whose sender's name looks like another.
+    """
     if not submissions.is_dir():
         raise BenchError(f"the folder {submissions} does not exist", "--submissions DIR")
-    runs: list[Run] = []
     known = {
-        name: run.record for run in finished for name in (run.record.run_id, run.record.fingerprint)
+        name: run.record
+        for run in finished
+        for name in (run.record.run_id.casefold(), run.record.fingerprint)
     }
-    for folder in sorted(submissions.glob("[!.]*")):
+    names = _names_of(submissions, gathered)
+    ids = Counter(name.casefold() for name in names)
+    on_board = [name for name in (*gathered.senders.values(), *gathered.published.values()) if name]
+    runs: list[Run] = []
+    for name in look_alikes_last(names):
+        folder, sender = submissions / name, names[name]
         try:
             record = check_submission(folder, data)
-            names = (record.run_id, record.fingerprint)
-            same = [known[name] for name in names if name in known]
-            if not same:
-                gathered.senders[record.run_id] = sender_of(folder)
-                runs.append(Run(record, folder))
-                known |= dict.fromkeys(names, record)
-            elif same[0] != record:
+            keys = (record.run_id.casefold(), record.fingerprint)
+            same = [known[key] for key in keys if key in known]
+            if same and same[0] == record:
+                continue
+            if same:
                 raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
+            if ids[name.casefold()] > 1:
+                raise BenchError("another submission's id differs from it only in capital letters")
+            refuse_look_alike(sender, on_board)
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
+            continue
+        runs.append(Run(record, folder))
+        on_board.append(sender)
+    _label(runs, names, gathered)
     return runs
+
+
+def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
+    """Folder -> sender of each submission whose files may be read; the others are noted as refused."""
+    names: dict[str, str] = {}
+    for folder in sorted(submissions.glob("[!.]*")):
+        try:
+            check_files(folder)
+            names[folder.name] = sender_of(folder)
+        except BenchError as error:
+            gathered.refused.append(left_out(folder, f"refused: {error.message}"))
+    return names
+
+
+def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) -> None:
+    """Note what the rows of submitted runs say of their senders: what they said in the last version, or what they may say now."""
+    new: list[tuple[RunRecord, str]] = []
+    for run in runs:
+        run_id = run.record.run_id
+        gathered.submitted.add(run_id)
+        before = gathered.published.get(run_id)
+        if before:
+            gathered.senders[run_id] = before
+        else:
+            new.append((run.record, names[run.folder.name]))
+    on_board = [name for name in (*gathered.senders.values(), *gathered.published.values()) if name]
+    gathered.senders |= row_labels(new, on_board)
 
 
 def left_out(folder: Path, why: str) -> str:
     """ "simcse-builtin-s42-1a2b3c4d: failed: out of memory", on one line and without the publisher's own folders."""
     text = why.replace(f"{folder}/", "").replace(str(folder), "its folder")
-    return f"{folder.name}: {' '.join(text.split())[:LONGEST]}"
+    return f"{folder.name}: {hide_paths(' '.join(text.split()))[:LONGEST]}"
 
 
 # --- what is published of a run: its record, its curve, its predictions; no checkpoint and no vectors ---
@@ -163,6 +222,7 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
     Raises DataMissing where a score has no predictions; DataDamaged where they are not those that were recorded, where a score does
     not follow from them, and where the record in the folder is another one by now.
     """
+    refuse_published_paths(run)
     folder = f"{RUNS}/{run.record.run_id}"
     stored: dict[str, Mapping[str, np.ndarray]] = {}
     for score in run.scores:
@@ -202,8 +262,8 @@ def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.
 
 def searches(
     board: Board, store: RunsFolder, last: Version | None
-) -> tuple[list[Search], list[str]]:
-    """(the searches of recipe values of own runs, the names of those that are not there or that do not fit these runs).
+) -> tuple[list[Search], dict[str, str]]:
+    """(the searches of recipe values of own runs; name -> why, of those that are not there, do not fit these runs, or name a folder).
 
     A search is read from its folder, from the version whose runs these are, or from the last version.
     """
@@ -222,12 +282,20 @@ def searches(
         with contextlib.suppress(BenchError):
             if (search := read_search(file)) is not None:
                 known.setdefault(search.name, search)
-    fitting = [
-        known[name]
-        for name in sorted(named)
-        if name in known and all(map(known[name].of, named[name]))
-    ]
-    return fitting, sorted(named.keys() - {search.name for search in fitting})
+    fitting: list[Search] = []
+    missing: dict[str, str] = {}
+    for name, records in sorted(named.items()):
+        found = known.get(name)
+        if found is None or not all(map(found.of, records)):
+            missing[name] = "although runs here use values that it found"
+            continue
+        try:
+            refuse_paths(msgspec.to_builtins(found), SUMMARY)
+        except DataDamaged as error:
+            missing[name] = f"because of {error.message}"
+        else:
+            fitting.append(found)
+    return fitting, missing
 
 
 # --- what the installed methods say of themselves ---
@@ -265,149 +333,3 @@ def _described(plugin: Plugin) -> MethodDescription:
         },
         file=file,
     )
-
-
-# --- what a submitted run may contain, and the checks that it has to pass ---
-
-
-MiB = 1 << 20
-TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
-NAMES = {  # name below the submission's folder -> bytes at most
-    re.compile(r"run\.json"): 8 * MiB,
-    re.compile(r"curve\.jsonl"): 4 * MiB,
-    re.compile(r"submitted_by\.txt"): 1024,
-    re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
-}
-ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
-"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""
-MOST_SCORES = 1000
-MOST_ROWS, MOST_COLUMNS = 500_000, 100
-MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
-PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # take no more memory than they unpack to
-
-
-def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
-    """The record of a run that may be published. Raises BenchError, with the first reason, for any other."""
-    folder = folder.absolute()
-    try:
-        _check_names(folder)
-        sender_of(folder)
-        run = Run(RunsFolder(folder.parent).read(folder.name), folder)
-        _check_sizes(run)
-        refuse(verify_run(folder, data).findings, unchecked=("score", "average"))
-    except BenchError:
-        raise
-    except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of
-        raise DataDamaged(f"it cannot be checked: {one_line(error)}") from None
-    return run.record
-
-
-def read_for_submission(folder: Path, name: str) -> bytes:
-    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more bytes than a submission may have of it."""
-    most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
-    try:
-        return read_plain_file(folder / name, most, inside=folder)
-    except OSError as error:
-        raise DataDamaged(f"{folder / name}: {error.strerror or error}") from None
-
-
-def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
-    """Raises DataDamaged for the first that differs, or that could not be checked and is of one of the kinds ``unchecked``."""
-    for finding in findings:
-        if finding.outcome == DIFFERS or (
-            finding.outcome == UNCHECKED and finding.kind in unchecked
-        ):
-            raise DataDamaged(
-                f"{finding.what}: {finding.why}",
-                "bench submit RUN --suite NAME leaves other suites out",
-            )
-
-
-def sender_of(folder: Path) -> str:
-    """Who submits the run. Raises DataDamaged for anything but a name on one line."""
-    try:
-        name = " ".join((folder / SENDER_FILE).read_text(encoding="utf-8").split())
-    except (OSError, ValueError):
-        name = ""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise DataDamaged(f"{SENDER_FILE} must contain a name of at most {LONGEST_NAME} characters")
-    return name
-
-
-def _check_names(folder: Path) -> None:
-    """Each file has a known name and is small enough; nothing is a link, a pipe or a program."""
-    if folder.is_symlink() or not folder.is_dir():
-        raise DataDamaged("it is not a folder")
-    total = 0
-    for i, path in enumerate(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        shown = printable(name)[:80]
-        if i >= MOST_FILES:
-            raise DataDamaged(f"it has more than {MOST_FILES:,} files")
-        if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise DataDamaged(f"'{shown}' is a link or a device, not a file")
-        if path.is_dir():
-            continue
-        most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), None)
-        if most is None:
-            raise DataDamaged(f"'{shown}' does not belong in a submission")
-        total += (size := path.stat().st_size)
-        if size > most or total > TOTAL_BYTES:
-            raise DataDamaged(
-                f"'{shown}' has {size:,} bytes; the limit is "
-                f"{most // MiB or 1} MiB, {TOTAL_BYTES // MiB} for all"
-            )
-
-
-def _check_sizes(run: Run) -> None:
-    """Raises DataDamaged for what is not read or not computed at all."""
-    record, total = run.record, 0
-    if record.status != "finished" or not 0 < len(record.scores) <= MOST_SCORES:
-        raise DataDamaged(
-            f"expected a finished run with 1 to {MOST_SCORES:,} scores; "
-            f"this one is {record.status}; scores: {len(record.scores):,}"
-        )
-    for path in sorted((run.folder / "predictions").rglob("*.npz")):
-        total += unpacked_bytes(path)
-        if total > ALL_ARRAY_BYTES:
-            raise DataDamaged(f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes")
-    for score in run.scores:
-        if score.task != AVERAGE:
-            check_arrays(score, run.predictions(score.key))
-
-
-def unpacked_bytes(path: Path) -> int:
-    """Of a predictions file. Raises DataDamaged for one that is too large or that takes more memory than it holds."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-    except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise DataDamaged(f"{path.name} is not a predictions file: {one_line(error)}") from None
-    size = sum(member.file_size for member in members)
-    if size > ARRAY_BYTES or any(member.compress_type not in PLAIN for member in members):
-        raise DataDamaged(
-            f"{path.name} unpacks to {size:,} bytes: "
-            f"the limit is {ARRAY_BYTES:,}, stored or deflated"
-        )
-    return size
-
-
-def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
-    """Raises DataDamaged for what should not be computed at all."""
-    name = predictions_name(score.task, score.text, score.suite)
-    if REDUCED in arrays:  # nobody could check the record's details
-        raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
-    for key, values in arrays.items():
-        if values.dtype.kind not in "biufU":
-            raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
-        rows, columns = (*values.shape, 1, 1)[:2]
-        if values.ndim > 2 or rows > MOST_ROWS or columns > MOST_COLUMNS:
-            raise DataDamaged(
-                f"{name}: {key} has shape {values.shape}; "
-                f"the limit is {MOST_ROWS:,} by {MOST_COLUMNS}"
-            )
-        if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise DataDamaged(f"{name}: a prediction is NaN or infinite")
-        labels = ("subset", "fold", *(("prediction", "gold") * (score.suite == "clustering")))
-        if key in labels and len(np.unique(values)) > MOST_NAMES:
-            raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")

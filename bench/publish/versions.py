@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from bench.base.errors import DIFFERS, BenchError, DataDamaged, Finding, one_line
 from bench.base.files import file_sha256
+from bench.base.reading import read_plain_file
 from bench.runs.arrays import MANIFEST, NAME
 from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder
@@ -25,6 +26,7 @@ from bench.verify.scores import RunReport
 
 RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
 """Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""
+TABLES_BYTES = 1 << 28
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
 
 
@@ -86,7 +88,7 @@ def read_version(folder: Path) -> Version:
     """Raises DataDamaged."""
     path = folder / "tables.json"
     try:
-        version = msgspec.json.decode(path.read_bytes(), type=Version)
+        version = msgspec.json.decode(read_plain_file(path, TABLES_BYTES), type=Version)
     except (OSError, ValueError, msgspec.ValidationError, RecursionError) as error:
         raise DataDamaged(
             f"{path} cannot be read: {one_line(error)}",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
+from bench.base.paths import recorded_path
 from bench.base.text import size as printed_size
 from bench.method.contract import STEPS, Recipe, budget_of, total_steps
 from bench.run.config import RunConfig, Target, series
@@ -299,7 +300,10 @@ def estimate(
             return Estimate(basis)
         return Estimate(basis, seconds=encoding_seconds(run, weights, rows * _views(run), speed))
     steps, budget = known_steps(recipe, rows), budget_of(recipe)
-    seconds, measured = None, earlier.get((run.method, run.setting, run.backbone.name))
+    seconds, measured = (
+        None,
+        earlier.get((run.method, run.setting, recorded_path(run.backbone.name))),
+    )
     if budget is not None and budget.timed:
         seconds = budget.amount
     elif steps and measured:

@@ -9,17 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from dataclasses import replace as replace_config
 from datetime import UTC, datetime
 from functools import partial
@@ -40,18 +37,18 @@ from bench.base.errors import (
 )
 from bench.base.files import folder_sha256
 from bench.base.installed_code import BUILT_IN
+from bench.base.paths import hide_paths, recorded_path
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
-from bench.data.sets import fetch_warning
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
+from bench.run import recorded
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
 from bench.runs.record import (
     AVERAGE,
-    BackboneUsed,
     Checkout,
     Code,
     CorpusUsed,
@@ -59,7 +56,6 @@ from bench.runs.record import (
     Facts,
     HowExecuted,
     Provenance,
-    RecipeValue,
     RunRecord,
     Score,
     Training,
@@ -124,6 +120,7 @@ def execute(
         if config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
+        recorded.remember_places(run, store.path)
         has_weights = _has_weights(run, record)
         tasks = _unscored(run, record, folder, reporter) if has_weights else run.task_data
         if record.status == "finished" and has_weights and not tasks:
@@ -237,9 +234,10 @@ def _recorded_end(run: PlannedRun, store: RunsFolder, record: RunRecord) -> Iter
                 f"the same command goes on; with CUDA_LAUNCH_BLOCKING=1 {trace} names the line",
             )
     now = store.get(run.run_id, run.fingerprint) or record  # a training that is done stays
-    ended = replace(now, status=status, error=end.message)
+    message = hide_paths(end.message)
+    ended = replace(now, status=status, error=message)
     if now.status == "finished":
-        ended = now if status == "interrupted" else replace(now, error=end.message)
+        ended = now if status == "interrupted" else replace(now, error=message)
     if ended != now or now is record:
         with suppress(BenchError):  # a full disk must not hide the error
             store.write(ended)
@@ -270,10 +268,11 @@ def _record(run: PlannedRun, store: RunsFolder, config: RunConfig, reporter: Rep
         record = None
     if record is None:
         record = _new_record(run, config)
-    elif run.backbone.title in ("", record.provenance.backbone.title):
+    elif recorded_path(run.backbone.title) in ("", record.provenance.backbone.title):
         return record
     record = with_provenance(
-        record, backbone=replace(record.provenance.backbone, title=run.backbone.title)
+        record,
+        backbone=replace(record.provenance.backbone, title=recorded_path(run.backbone.title)),
     )
     store.write(record)
     return record
@@ -337,7 +336,7 @@ def code_of_suite(name: str) -> Code:
     """The code that scores a suite: of a plugin, or of this package."""
     plugin = suite_plugin(name)
     if plugin is not None:
-        return Code(package=plugin.package, version=plugin.version, sha256=plugin.sha256)
+        return recorded.code_of(plugin)
     return Code(package=BUILT_IN, version=__version__, sha256=built_in_code(name))
 
 
@@ -358,7 +357,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
 
 
 def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
-    corpus, custom = run.corpus, run.custom
+    custom = run.custom
     return RunRecord(
         run_id=run.run_id,
         fingerprint=run.fingerprint,
@@ -366,34 +365,22 @@ def _new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
         method=run.method,
         variant=run.variant,
         setting=run.setting,
-        backbone=run.backbone.name,
+        backbone=recorded_path(run.backbone.name),
         seed=run.seed,
-        recipe={
-            key: RecipeValue(**asdict(value))
-            for key, value in run.recipe.values_with_source().items()
-        },
+        recipe=recorded.recipe_of(run),
         scores=(),
         cost=Cost(),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command=config.command or shlex.join(["bench", *sys.argv[1:]]),
+            command=recorded.command_of(config),
             bench_version=__version__,
             git=git_state(run.plugin.folder),
             packages=devices.packages(),
-            plugin=Code(
-                package=run.plugin.package, version=run.plugin.version, sha256=run.plugin.sha256
-            ),
+            plugin=recorded.code_of(run.plugin),
             platform=devices.platform_facts(config.device),
             data={},
-            corpus=CorpusUsed(
-                name=corpus.name,
-                sha256=corpus.sha256,
-                columns=corpus.columns,
-                warning=fetch_warning(corpus.path),
-            )
-            if corpus
-            else CorpusUsed(),
-            backbone=BackboneUsed(name=run.backbone.name, revision=run.backbone.revision),
+            corpus=recorded.corpus_used(run),
+            backbone=recorded.backbone_used(run),
             determines=run.determines,
             execution=HowExecuted(
                 recipe_file=tuple(sorted(custom.values)) if custom else (),

@@ -22,6 +22,8 @@ from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, reso
 from bench.backbones.folder import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import file_sha256, write_whole
+from bench.base.paths import find_path
+from bench.base.places import recall_place
 from bench.base.same_code import code_of
 from bench.base.user_code import plugin_code
 from bench.data.corpora import (
@@ -756,18 +758,33 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         record,
         folder,
         plugin,
-        Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}),
+        recipe_of(record, plugin, folder.absolute().parent),
         registry.warnings + ((note,) if changed else ()),
     )
 
 
-def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
-    """The backbone that a run was made with; from the hub, the same commit. Raises NotAModel if a folder has changed since."""
+def recipe_of(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
+    """The recipe of a finished run, in which files and folders stand where this machine has them, as the runs folder knows."""
+    contents = (record.provenance.determines or {}).get("places") or {}
+    values = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
+    for key in plugin.cls.places:
+        known = values.get(key)
+        if known is None or not isinstance(known.value, str) or find_path(known.value):
+            continue  # records of an earlier bench hold absolute paths
+        place = recall_place(runs, contents.get(key))
+        if place is not None:
+            values[key] = replace(values[key], value=str(place))
+    return Recipe(values)
+
+
+def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> Reference:
+    """The backbone that a run was made with; from the hub, the same commit. ``runs``: the folder of the run's folder, which knows where
+    this machine has it. Raises NotAModel if a folder has changed since, or is not here."""
     known = record.provenance.backbone
     name, revision = known.name or record.backbone, str(known.revision)
     if plugin.cls.own_backbone is not None:
         return Reference(name, revision, None)
-    reference = resolve_recorded(name, known.revision)
+    reference = resolve_recorded(name, known.revision, runs)
     if reference.path is not None and known.revision not in (None, reference.revision):
         raise NotAModel(
             f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
@@ -799,7 +816,8 @@ def load_run(
         reporter=reporter or SilentReporter(),
         should_stop=should_stop,
     )
-    backbone, trains = backbone_of(record, run.plugin), learns(cls, record.setting)
+    backbone = backbone_of(record, run.plugin, run.folder.absolute().parent)
+    trains = learns(cls, record.setting)
     try:
         method = build_method(cls, backbone, run.recipe, context, learns=trains)
     except (KeyError, AttributeError) as error:  # a recipe of an older version of the method

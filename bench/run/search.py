@@ -23,7 +23,6 @@ import hashlib
 import json
 import math
 import os
-import shlex
 import shutil
 import sys
 import time
@@ -41,6 +40,7 @@ from filelock import FileLock, Timeout
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
 from bench.base.files import write_or_fail, writing
+from bench.base.paths import hidden_values, hide_paths, recorded_command, recorded_path
 from bench.base.reading import refuse_links
 from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
@@ -364,12 +364,14 @@ def definition(
             setting=run.setting,
             variant=run.variant,
             plugin=run.plugin.sha256,
-            backbone=run.backbone.name,
+            backbone=recorded_path(run.backbone.name),
             revision=run.backbone.revision,
             corpus="" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}",
             dev=run.dev.sha256 if run.dev else "",
             space=msgspec.to_builtins(job.space),
-            recipe={key: value for key, value in run.recipe.items() if key not in job.space},
+            recipe={
+                key: value for key, value in _named_recipe(run).items() if key not in job.space
+            },
         )
     study = Study(
         name=name or "",
@@ -385,16 +387,25 @@ def definition(
         suites=tuple(suites),
         fixed=tuple(fixed),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=shlex.join(["bench", *sys.argv[1:]]),
+        command=recorded_command(["bench", *sys.argv[1:]]),
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(_identity(study), sort_keys=True).encode()).hexdigest()
     return msgspec.structs.replace(study, name=name or f"search-{digest[:8]}")
 
 
+def _named_recipe(run: PlannedRun) -> dict[str, Any]:
+    """The recipe's values, of which files, folders and backbones have their names."""
+    values = dict(run.recipe)
+    for key in run.determines["places"]:
+        if isinstance(values[key], str):
+            values[key] = recorded_path(values[key])
+    return values
+
+
 def _identity(study: Study) -> dict[str, Any]:
-    """What the commands of one search have in common, as JSON."""
-    content = json.loads(msgspec.json.encode(study))
+    """What the commands of one search have in common, as JSON. A search of an earlier bench may hold absolute paths."""
+    content = hidden_values(json.loads(msgspec.json.encode(study)))
     content |= {
         f"{method}.{key}": fact
         for method, facts in content.pop("methods").items()
@@ -545,7 +556,7 @@ class Worker:
             dev=tuple(dev),
             steps=steps,
             seconds=round(max(spent, time.perf_counter() - began), 2),
-            error=error,
+            error=None if error is None else hide_paths(error),
             runs=tuple(run.run_id for run in runs),
         )
         self._end(ended)
@@ -672,8 +683,9 @@ def search_facts(search: Search, method: str) -> dict[str, Any]:
     }
 
 
-def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
-    """``METHOD.toml`` in the search's folder; None if no trial of the method has a score."""
+def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun) -> Path | None:
+    """``METHOD.toml`` in the search's folder; None if no trial of the method has a score. ``planned``: a run of the search, which knows the
+    folders that the search has only by name; this file is for this machine."""
     study, best = search.study, best_trial(search.trials[method])
     if best is None:
         return None
@@ -682,6 +694,7 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
     sources = {key: source + AS_ALL_TRIALS for key in study.fixed if key in of.recipe}
     sources |= dict.fromkeys(best.values, source)
     found = {**of.recipe, **best.values}
+    found |= {key: planned.recipe[key] for key in planned.determines["places"] if key in found}
     corpus, _, sha256 = of.corpus.rpartition("@")
     if corpus not in ("", "builtin", *MADE_HERE, *RECIPE_CORPORA):  # known by its hash only
         corpus = f"{BY_HASH}{sha256}"
@@ -692,7 +705,7 @@ def write_recipe(folder: Path, search: Search, method: str) -> Path | None:
                 "method": method,
                 "setting": of.setting,
                 "variant": of.variant,
-                "backbone": of.backbone,
+                "backbone": planned.backbone.name,
                 "corpus": corpus or None,
             }
         ),

@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.base.errors import RecordDamaged, printable
+from bench.base.paths import path_name
 from bench.base.reading import RECORD_BYTES, read_plain_file
 
 SCHEMA, VERSION = "bench.run", 4
@@ -353,10 +354,9 @@ class RunRecord(
             *((f"recipe.{key}", value.value) for key, value in self.recipe.items()),
             *((path, operator.attrgetter(path)(self)) for path in FREE),
         ):
-            if not _bounded(value):
-                raise RecordDamaged(
-                    f"{path}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
-                )
+            if problem := _problem_of(value):
+                raise RecordDamaged(f"{path}: {problem}")
+        _check_determines(self.provenance.determines)
         return self
 
 
@@ -371,22 +371,46 @@ FREE = (
 """Fields that may hold any JSON, as the details of scores and the values of recipes do."""
 
 
-def _bounded(value: Any) -> bool:
-    """Whether no number in a JSON value can overflow in sums and squares."""
-    pending = [value]
-    for item in pending:  # which grows as it goes
-        kind = type(item)
-        if kind is dict:
-            pending.extend(item.values())
-        elif kind is list:
-            pending.extend(item)
-        elif (kind is float or kind is int) and not -LARGEST_NUMBER <= item <= LARGEST_NUMBER:
-            return False
-    return True
+DEEPEST = 64
+"""Objects and lists inside each other in a free field; real ones have four."""
 
 
-GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
-"""Last parts of a path that say nothing: the folder above says more."""
+def _problem_of(value: Any) -> str:
+    """What is wrong with a free JSON value; "" if every number fits into sums and squares, and nothing is nested too deep."""
+    level = [value]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is dict:
+                below.extend(item.values())
+            elif kind is list:
+                below.extend(item)
+            elif (kind is float or kind is int) and not -LARGEST_NUMBER <= item <= LARGEST_NUMBER:
+                return f"a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits, or not finite"
+        if not below:
+            return ""
+        level = below
+    return f"more than {DEEPEST} objects or lists inside each other"
+
+
+def _check_determines(determines: Facts | None) -> None:
+    """Raises RecordDamaged for a part of the fingerprint's inputs that has another type. Parts that this version does not know may be anything."""
+    if determines is None:
+        return
+    where = "provenance.determines"
+    places = determines.get("places", {})
+    if not isinstance(places, Mapping):
+        raise RecordDamaged(f"{where}.places: expected an object of hashes")
+    for key, content in places.items():
+        if not isinstance(content, str | None):
+            raise RecordDamaged(f"{where}.places.{printable(key)[:40]}: expected a text or null")
+    for name in ("precision", "dev"):
+        if not isinstance(determines.get(name), str | None):
+            raise RecordDamaged(f"{where}.{name}: expected a text")
+    ranks = determines.get("ranks")
+    if ranks is not None and not (type(ranks) is int and 1 <= ranks < 1 << 31):
+        raise RecordDamaged(f"{where}.ranks: expected a number of processes")
 
 
 def is_given_by_user(source: str) -> bool:
@@ -400,8 +424,7 @@ def public_name(backbone: str) -> str:
     absolute = backbone.startswith(("/", ".", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", backbone)
     if not absolute and backbone.count("/") <= 1:
         return backbone
-    parts = [part for part in re.split(r"[/\\]+", backbone) if part not in GENERIC]
-    return next((part for part in reversed(parts) if not part.endswith(":")), "local folder")
+    return path_name(backbone)
 
 
 _DECODER = msgspec.json.Decoder(RunRecord)

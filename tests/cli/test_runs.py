@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
 from commands import bench, error_line
 from factories import family, record
 
+from bench.board.repeat import repeat
 from bench.runs import RunsFolder
 
 
@@ -51,10 +50,10 @@ def test_one_run_on_one_screen_and_the_rest_by_option(runs: Path) -> None:
 
     first = shown()
     lines = first.splitlines()
-    assert len(lines) <= 40 and not [x for x in lines if len(x) > 80 and str(folder) not in x]
+    long = [line for line in lines if len(line) > 80 and str(folder) not in line]
+    assert len(lines) <= 40 and long == [repeat([one])]
     assert "step 875: STS-B dev 74.50" in first and "2.00 to 1.00" in first
-    command = shlex.join(shlex.split(str(one.provenance.command)))
-    assert command in re.sub(r" \\\n +", " ", first)
+    assert str(one.provenance.command) not in first  # a record may have anything as its command
     for part in ("MSRvid", "SimCSE README", "torch 2.13.0"):
         assert part in shown("--all") and part not in first
     assert bench("runs", folder, COLUMNS="80").stdout.splitlines()[:5] == lines[:5]

@@ -95,7 +95,7 @@ def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Pat
     for one in records:
         for part in (
             one.run_id,
-            one.provenance.command,
+            f"--method {one.method}",
             "MSRvid",
             *(value.source for value in one.recipe.values()),
         ):

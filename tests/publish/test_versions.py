@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -35,7 +36,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
+def policy_of(page: Path) -> str:
+    found = re.search(r'Content-Security-Policy" content="([^"]*)"', page.read_text("utf-8"))
+    assert found is not None, page
+    return found[1]
+
+
 # --- what a version is ---
+
+
+def test_every_page_has_the_same_policy(quick: Publish, out: Path) -> None:
+    quick()
+    pages = sorted(out.rglob("*.html"))
+    assert out / "index.html" in pages and len(pages) > 4
+    policies = {policy_of(page) for page in pages}
+    assert len(policies) == 1 and policies.pop().startswith("default-src 'none'")
 
 
 def test_a_version_has_everything_and_verifies_by_itself(
@@ -179,12 +194,14 @@ def test_what_is_altered_is_named(version: Path, tmp_path: Path, kind: str, chan
         path.write_text("x")
         name = path.relative_to(out / "v1").as_posix()
     done = bench("publish", "--check", "--out", out)
-    if (kind, change) in ((MANIFEST, "changed"), (MANIFEST, "link")):
-        assert (
-            done.exit_code == 0
-        )  # the same list, which nothing lists; git and signed tags guard it
+    if (kind, change) == (MANIFEST, "changed"):
+        # the same list, which nothing lists; git and signed tags guard it
+        assert done.exit_code == 0
         return
     said = " ".join(done.output.split())
+    if (kind, change) == (MANIFEST, "link"):  # it is not followed
+        assert done.exit_code == 1 and MANIFEST in said, done.output
+        return
     assert done.exit_code == 1 and f"v1 files {name} {why}" in said, done.output
     with pytest.raises(BenchError, match="v1 has changed since it was published"):
         build.publish(runs=version / "runs", out=out)

@@ -20,8 +20,11 @@ from scored_run import finished_run, predictions
 
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
-from bench.publish import gather as gathering
-from bench.publish.gather import SENDER_FILE, check_submission, gather
+from bench.compare.senders import SENDER_FILE
+from bench.publish import submissions as checking
+from bench.publish import submit
+from bench.publish.gather import gather
+from bench.publish.submissions import check_submission
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
 
@@ -235,7 +238,7 @@ def large_together(folder: Path) -> None:
 
 
 def many(folder: Path) -> None:
-    for i in range(gathering.MOST_FILES + 1):
+    for i in range(checking.MOST_FILES + 1):
         (folder / "predictions" / f"T{i}.npz").touch()
 
 
@@ -309,7 +312,7 @@ def test_what_a_stranger_sends_is_small_when_unpacked(
     finished_run(theirs)
     folder = as_submission(theirs)
     check_submission(folder)
-    monkeypatch.setattr(gathering, "ALL_ARRAY_BYTES", 1000)
+    monkeypatch.setattr(checking, "ALL_ARRAY_BYTES", 1000)
     assert "unpack to more than 1,000 bytes" in refused(folder)
 
 
@@ -320,12 +323,12 @@ def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
     box = tmp_path / "box"
     for run in (bad, good):
         assert bench("submit", theirs.folder(run.run_id), "--by", "Ada", "--to", box).exit_code == 0
-    real = gathering.verify_run
+    real = checking.verify_run
 
     def odd(folder: Path, data: Any) -> Any:
         return 1 / 0 if folder.name == bad.run_id else real(folder, data)
 
-    monkeypatch.setattr(gathering, "verify_run", odd)
+    monkeypatch.setattr(checking, "verify_run", odd)
     made_run(tmp_path / "own", "ct", 1, suites=("check",))
     found = gather(tmp_path / "own", box)
     assert found.refused == [
@@ -418,3 +421,60 @@ def test_submit_refuses_what_a_board_refuses_and_leaves_nothing(
     assert [score.suite for score in check_submission(tmp_path / "box" / run.run_id).scores] == [
         "check"
     ]
+
+
+# --- nothing half-written in its place ---
+
+
+def test_a_kill_leaves_nothing_in_the_place_and_the_same_command_goes_through(
+    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, box = finished_run(theirs), tmp_path / "box"
+
+    def killed(folder: Path) -> None:
+        """Ends as a kill does: what was written aside stays."""
+        assert folder.parent.name.startswith(submit.TEMPORARY)
+        shutil.copytree(folder.parent, box / f"{submit.TEMPORARY}of-a-killed-one")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(submit, "check_submission", killed)
+    with pytest.raises(KeyboardInterrupt):
+        submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+    assert not (box / run.run_id).exists() and list(box.iterdir())
+    monkeypatch.undo()
+    made = submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+    assert made == box / run.run_id and list(box.iterdir()) == [made]
+    assert check_submission(made) == run
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    theirs: RunsFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, box = finished_run(theirs), tmp_path / "box"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(submit, "_write_files", full)
+    with pytest.raises(BenchError, match="No space left on device"):
+        submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+    assert list(box.iterdir()) == []
+
+
+def test_a_name_is_checked_before_anything_is_written(theirs: RunsFolder, tmp_path: Path) -> None:
+    run = finished_run(theirs)
+    done = bench(
+        "submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "\u3164"
+    )
+    assert done.exit_code == 2 and "U+3164 cannot be seen" in done.stderr
+    assert not (tmp_path / "box").exists()
+
+
+def test_a_run_that_names_a_folder_is_not_submitted(theirs: RunsFolder, tmp_path: Path) -> None:
+    run = finished_run(theirs)
+    origin = replace(run.provenance, command="bench run --data C:\\Users\\ada\\sets")
+    theirs.write(replace(run, provenance=origin))
+    words = ("submit", run.run_id, "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
+    done = bench(*words)
+    assert done.exit_code == 2 and "Users" not in done.stderr
+    assert "run.json: provenance.command holds the absolute path of 'sets'" in done.stderr

@@ -187,3 +187,33 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
 )
 def test_a_terminal_without_our_signs_gets_others(text: str, encoding: str, expected: str) -> None:
     assert visible(text, encoding, limit=None).strip() == expected.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    {
+        ";=1+1": "';'=1+1",
+        "; ＝1+1": "'; '＝1+1",
+        "＝1+1": "'＝1+1",
+        "﹦1": "'﹦1",
+        "＋1": "'＋1",
+        "－1": "'－1",
+        "−1": "'−1",
+        "＠SUM(A1)": "'＠SUM(A1)",
+        "\t=1": "'=1",
+        "\r\n=1": "'=1",
+        "\u00a0=1": "'=1",
+        ",=1": "',=1",
+        '"=1': "'\"=1",
+        "a;=1": "a;'=1",
+        "a|@x": "a|'@x",
+        "a; -1+cmd|' /C calc'!A0": "a; '-1+cmd|' /C calc'!A0",
+    }.items(),
+)
+def test_a_cell_is_no_formula_whatever_the_separator_is(text: str, cell: str) -> None:
+    assert csv_text(text) == cell
+
+
+@pytest.mark.parametrize("text", ["simcse", "a; b", "a; -1.25 b", "a; +0.5", "1=2", "a-b", ""])
+def test_a_plain_cell_stays_as_it_is(text: str) -> None:
+    assert csv_text(text) == text

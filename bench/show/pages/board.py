@@ -11,7 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.base.text import seed_ranges, value_text, visible
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables, repeat
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
+from bench.board.repeat import NOT_REPEATABLE, repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
 from bench.runs.record import public_name
@@ -223,8 +224,10 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
 def _row(board: Board, row: Row) -> dict[str, Any]:
     """The command that makes a row again, and the recipe values."""
     records = [board.records[run] for run in row.runs]
+    command = repeat(records)
     return {
-        "command": visible(repeat(records), limit=None),
+        "command": visible(command, limit=None),
+        "repeatable": command != NOT_REPEATABLE,
         "recipe": {
             visible(key): visible(value_text(one.value)) for key, one in records[0].recipe.items()
         },

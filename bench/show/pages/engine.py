@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from bench.base.text import plural, slug
 from bench.board.board import Board, link, method_page, run_file, search_file
+from bench.board.repeat import NOT_REPEATABLE
 from bench.compare.formatting import metric_words, score, setting_words
 from bench.compare.statistics.table import Table
 from bench.show.grid import Grid, as_html, html_text
@@ -71,6 +72,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "link": link,
         "search_file": search_file,
+        "not_repeatable": NOT_REPEATABLE,
         "run_link": run_link,
         "method_link": method_link,
         "plural": plural,

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from bench.base.text import duration, value_text
-from bench.board.board import Board, MethodDescription, link, without_folders
+from bench.board.board import Board, MethodDescription, link
+from bench.board.repeat import repeat_search
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
 from bench.run.recipes import Entry
@@ -42,7 +43,7 @@ def render(board: Board, method: str) -> str:
         runs=runs_grid(board, method),
         recipes=recipe_grids(described) if described else [],
         searches=[one for one in board.searches if method in one.trials],
-        search_command=lambda search: without_folders(search.study.command),
+        search_command=repeat_search,
         trials=trials_grid,
         disagreements=grid(
             ("about", "the paper", "the code", "here"),

@@ -15,7 +15,8 @@ import numpy as np
 
 from bench.base.errors import BenchError
 from bench.base.text import plural
-from bench.board.board import FROM_SOURCE, Board, link, repeat, run_file, without_folders
+from bench.board.board import FROM_SOURCE, Board, link, run_file
+from bench.board.repeat import repeat
 from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
@@ -39,16 +40,13 @@ def render(board: Board, run: Run) -> str:
 def about(board: Board, run: Run, up: int = 0) -> dict[str, Any]:
     """All about a run, as ``parts.html`` draws it on a page that lies ``up`` folders deep."""
     record = run.record
-    again, typed = repeat([record]), without_folders(record.provenance.command or "")
-
     return {
         "record": record,
         "by": board.senders.get(record.run_id),
         "described": board.described.get(record.method),
         "remarks": remarks(board, record.method),
         "heads": list(heads(board, record)),
-        "again": again,
-        "typed": typed if typed != again else "",
+        "again": repeat([record]),
         "files": files(board, run, up),
         "scores": [*score_grids(board, record), *seed_grids(board, record, up)],
         "curves": curves(run),

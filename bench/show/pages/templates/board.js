@@ -260,7 +260,9 @@
     box.scrollIntoView({ block: "nearest" });
   }
 
-  const again = ({ run }) => [commandBox(data.rows[run].command), make("p", {}, "Files and folders that it names have to lie where you type it; run.json has their sha256.")];
+  const again = ({ run }) => data.rows[run].repeatable
+    ? [commandBox(data.rows[run].command), make("p", {}, "Files and folders that it names have to lie where you type it; run.json has their sha256.")]
+    : [make("p", {}, `This row is ${data.rows[run].command}.`)];
 
   function files(run) {
     const { seed, by, links } = data.runs[run];

@@ -1,0 +1,163 @@
+"""Absolute paths in texts: found, and replaced by names. What is published gives away no folder of anybody's machine.
+
+A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``C:\\x``, ``\\\\server\\x``, ``file:///x``. The address
+of a web page, a hub's ``owner/name``, a relative path and a token such as ``</s>`` are none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
+"""Last parts of a path that say nothing: the folder above says more."""
+
+_BEFORE = r"(?<![^\s'\"`=:;,(\[{|>@])"
+"""A path stands at the beginning of a text, or behind a blank, a quote, a bracket, or a mark between words."""
+_NOT_IN_ADDRESS = r"(?<!:)"
+_PART = r"[^\s/\\'\"`,;:()<>|]"
+_SCHEME = r"(?i:(?:file|smb|nfs|afp|sftp)):[/\\]+"
+_ROOT = rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:[\\/]|~[A-Za-z0-9_.-]*[\\/]|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"
+_REST = r"[^\s'\"`,;()<>|]*"
+
+_SEVERAL_PARTS = re.compile(rf"{_ROOT}{_REST}|{_BEFORE}/{_PART}+/{_REST}")
+"""A path of at least two parts, if it begins with a single slash: "/no_think" in a prompt is no folder."""
+_WHOLE = re.compile(rf"(?:{_ROOT}.*|~(?:[A-Za-z_][\w-]*)?$|/{_PART}+/?$|/[^\s/][^/\n]*/[^\s/].*)")
+"""A text that is nothing but a path. Its parts may hold blanks."""
+_VALUE = re.compile(r"^(?:-{1,2}[\w-]+=|[\w.+-]+=|vectors:)+")
+"""What stands before a path in one word of a command: ``--data=``, ``teacher=``, ``NAME=``, ``vectors:``."""
+_PROMPTS = ("--prefix", "--prompt")
+
+
+def find_path(text: str, *, is_prompt: bool = False) -> str | None:
+    """The first absolute path in a text; None if there is none. A prompt is no path as a whole, whatever it begins with."""
+    found = _SEVERAL_PARTS.search(text)
+    if found is None and not is_prompt:
+        found = _WHOLE.match(text)
+    return None if found is None else found[0]
+
+
+def find_path_in_command(command: str) -> str | None:
+    """The first absolute path in a command line, in which "/data" alone is a folder, too; None if there is none."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    for before, word in zip(["", *words], words, strict=False):
+        if _is_prompt(before, word):
+            continue
+        for part in (word, *_without_key(word).split(",")):
+            value = _without_key(part)
+            if _WHOLE.match(value):
+                return value
+    return find_path(command, is_prompt=True)
+
+
+def _is_prompt(before: str, word: str) -> bool:
+    """Whether a word of a command is a prompt, which is no path, whatever it begins with. ``before``: the word before it."""
+    return before in _PROMPTS or bool(re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word))
+
+
+def _without_key(word: str) -> str:
+    """What stands behind ``--data=``, ``teacher=`` or ``vectors:``."""
+    behind = _VALUE.match(word)
+    return word[behind.end() :] if behind else word
+
+
+def path_name(path: str) -> str:
+    """The last part of a path that says something: "/home/ada/mini/checkpoint" -> "mini"."""
+    parts = [part for part in re.split(r"[/\\]+", path) if part not in GENERIC]
+    for part in reversed(parts):
+        if not part.endswith(":") and not part.startswith("~"):
+            return part
+    return "local folder"
+
+
+def recorded_path(path: str, folder: Path | None = None) -> str:
+    """How a record names a file or a folder: relative to ``folder`` (None: the working directory), and outside of it by its name alone.
+
+    A text that is no path of this machine, such as a hub's ``owner/name``, stays as it is.
+    """
+    leads_out = ".." in re.split(r"[/\\]", path)
+    if _WHOLE.match(path) is None and not leads_out:
+        return path
+    inside = _relative(path, folder or Path.cwd())
+    return path_name(path) if inside is None else inside
+
+
+def _relative(path: str, folder: Path) -> str | None:
+    """The path from ``folder``; None if it lies outside of it."""
+    typed = os.path.expanduser(path)
+    if ":" in path.partition("/")[0] or "\\" in path:  # of another system
+        return None
+    expanded = os.path.normpath(folder / typed)
+    for base in (os.path.normpath(folder), os.path.realpath(folder)):
+        if expanded == base:
+            return "."
+        if expanded.startswith(base.rstrip(os.sep) + os.sep):
+            return os.path.relpath(expanded, base)
+    return None
+
+
+def hide_paths(text: str, folder: Path | None = None) -> str:
+    """A sentence in which each absolute path is named as a record names it. Paths with blanks are known if they lie in ``folder`` (None: the
+    working directory) or in the user's home."""
+    for known in (folder or Path.cwd(), Path.home()):
+        if len(known.parts) > 1:
+            text = text.replace(f"{known}{os.sep}", "")
+    return _SEVERAL_PARTS.sub(lambda found: _hidden(found[0], folder), text)
+
+
+def _hidden(found: str, folder: Path | None) -> str:
+    """A path in a sentence, without the mark that follows it."""
+    path = found.rstrip(".:")
+    return recorded_path(path, folder) + found[len(path) :]
+
+
+def recorded_command(words: Sequence[str], folder: Path | None = None) -> str:
+    """A command line as a record holds it: every absolute path relative to the working directory, or by its name.
+
+    Paths are found in each word, behind ``KEY=`` and between commas, too. A prompt is no path, whatever it begins with.
+    """
+    written: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        written.append(word if _is_prompt(before, word) else recorded_word(word, folder))
+    return shlex.join(written)
+
+
+def recorded_word(word: str, folder: Path | None = None) -> str:
+    """One word of a command as a record holds it: ``vectors:/home/ada/x.npz`` -> ``vectors:x.npz``."""
+    behind = _VALUE.match(word)
+    begin = behind[0] if behind else ""
+    value = word.removeprefix(begin)
+    if " " not in value:
+        parts = [_recorded_part(part, folder) for part in value.split(",")]
+        return begin + ",".join(parts)
+    if _WHOLE.match(value):  # a path with blanks
+        return begin + recorded_path(value, folder)
+    return begin + hide_paths(value, folder)
+
+
+def _recorded_part(part: str, folder: Path | None) -> str:
+    """One value between commas, which may have a name before it: ``mini=/models/mini``."""
+    behind = _VALUE.match(part)
+    begin = behind[0] if behind else ""
+    return begin + recorded_path(part.removeprefix(begin), folder)
+
+
+def hidden_values(value: Any, folder: Path | None = None) -> Any:
+    """A JSON value in which no text holds an absolute path."""
+    if isinstance(value, str):
+        found = find_path(value)
+        if found is None:
+            return value
+        return recorded_path(value, folder) if found == value else hide_paths(value, folder)
+    if isinstance(value, Mapping):
+        return {key: hidden_values(item, folder) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [hidden_values(item, folder) for item in value]
+    return value

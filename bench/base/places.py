@@ -1,0 +1,62 @@
+"""Where this machine has the files and folders that records name by name and hash: the file ``RUNS/.places``, a hash and a path on each line.
+
+A record must not say where they lie, for it is published. This file is for this machine alone: nothing publishes or submits it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from pathlib import Path
+
+from bench.base.reading import read_plain_file
+
+PLACES = ".places"
+MOST_BYTES = 1 << 22
+_HASH = re.compile(r"[0-9a-f]{16,64}")
+
+
+def remember_place(runs: Path, content: str, place: Path) -> None:
+    """Note where the content of this hash lies. A note that cannot be written costs a later command a question, and nothing else.
+
+    A line is added at the end, so that several processes may write.
+    """
+    path = str(place.expanduser().absolute())
+    if not _HASH.fullmatch(content) or _places_in(runs).get(content) == path:
+        return
+    line = f"{content} {json.dumps(path)}\n".encode()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    with contextlib.suppress(OSError, ValueError):
+        runs.mkdir(parents=True, exist_ok=True)
+        handle = os.open(runs / PLACES, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+
+
+def recall_place(runs: Path, content: str | None) -> Path | None:
+    """Where the content of this hash was last; None if nobody noted it, or if nothing is there any more. What is there now has to be hashed."""
+    path = _places_in(runs).get(content or "")
+    with contextlib.suppress(OSError, ValueError):
+        if path is not None and Path(path).exists():
+            return Path(path)
+    return None
+
+
+def _places_in(runs: Path) -> dict[str, str]:
+    """Hash -> path, the last line of each hash; lines that are damaged are left out."""
+    places: dict[str, str] = {}
+    try:
+        lines = read_plain_file(runs / PLACES, MOST_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return places
+    for line in lines:
+        content, _, path = line.partition(" ")
+        with contextlib.suppress(ValueError):
+            known = json.loads(path)
+            if _HASH.fullmatch(content) and isinstance(known, str):
+                places[content] = known
+    return places

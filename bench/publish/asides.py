@@ -1,0 +1,49 @@
+"""Folders that are written beside their place and then renamed to it, so that a killed command leaves nothing half-written there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from bench.base.errors import BenchError
+from bench.base.files import lock, writing
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path, prefix: str) -> Iterator[None]:
+    """One process of a user writes folders into ``folder`` at a time; others wait. What killed ones left there is removed.
+
+    ``prefix``: how the names of their temporary folders begin. Raises BenchError if the lock cannot be written.
+    """
+    name = sha256(os.fsencode(f"{Path.home()}\0{folder.absolute()}")).hexdigest()[:16]
+    with contextlib.ExitStack() as held:
+        place = Path(tempfile.gettempdir()) / f"bench-publish-{name}.lock"
+        with writing(place, "another folder for temporary files: TMPDIR"):
+            held.enter_context(lock(place))
+        for leftover in folder.glob(f"{prefix}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield
+
+
+@contextlib.contextmanager
+def folder_beside(folder: Path, prefix: str, hint: str) -> Iterator[Path]:
+    """A new folder in ``folder``, which is made if it is not there; removed at the end. Raises BenchError for what cannot be written."""
+    with contextlib.ExitStack() as made:
+        with writing(folder, hint):
+            folder.mkdir(parents=True, exist_ok=True)
+            aside = tempfile.mkdtemp(prefix=prefix, dir=folder)
+        made.callback(shutil.rmtree, aside, ignore_errors=True)
+        yield Path(aside)
+
+
+def move_to_place(made: Path, place: Path, hint: str) -> None:
+    """Rename a folder to its place, where nothing may be. Raises BenchError."""
+    if os.path.lexists(place):
+        raise BenchError(f"{place} already exists", hint)
+    with writing(place, hint):
+        made.rename(place)

@@ -1,0 +1,176 @@
+"""What a submitted run may contain, and the checks that it has to pass.
+
+A submitted run is a folder ``leaderboards/submissions/ID/``:
+
+    run.json                  the record
+    submitted_by.txt          who made it, on one line, as the board shows it
+    predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
+    curve.jsonl               the training curve; may be missing
+
+Nothing in it is executed or unpickled. Names and sizes are checked before a file is read, shapes before anything is computed; the rest is
+what ``bench verify`` checks of any run.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from bench.base.errors import BenchError, DataDamaged, one_line, printable
+from bench.base.reading import CURVE_BYTES, read_plain_file
+from bench.data.sets import DataFolder
+from bench.publish.senders import sender_of
+from bench.runs.paths import refuse_paths
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.runs.store import CURVE, RECORD, Run, RunsFolder, predictions_name
+from bench.verify import verify_run
+from bench.verify.scores import DIFFERS, UNCHECKED, Finding
+
+MiB = 1 << 20
+TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000
+NAMES = {  # name below the submission's folder -> bytes at most
+    re.compile(r"run\.json"): 8 * MiB,
+    re.compile(r"curve\.jsonl"): 4 * MiB,
+    re.compile(r"submitted_by\.txt"): 1024,
+    re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
+}
+ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
+"""Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""
+MOST_SCORES = 1000
+MOST_ROWS, MOST_COLUMNS = 500_000, 100
+MOST_NAMES = 400  # different sub-datasets, folds, classes or clusters: scoring time grows with them
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # take no more memory than they unpack to
+
+
+def check_submission(folder: Path, data: DataFolder | None = None) -> RunRecord:
+    """The record of a run that may be published. Raises BenchError, with the first reason, for any other."""
+    folder = folder.absolute()
+    try:
+        check_files(folder)
+        sender_of(folder)
+        run = Run(RunsFolder(folder.parent).read(folder.name), folder)
+        refuse_published_paths(run)
+        _check_sizes(run)
+        refuse(verify_run(folder, data).findings, unchecked=("score", "average"))
+    except BenchError:
+        raise
+    except Exception as error:  # a stranger's file may be wrong in ways that nobody thought of
+        raise DataDamaged(f"it cannot be checked: {one_line(error)}") from None
+    return run.record
+
+
+def read_for_submission(folder: Path, name: str) -> bytes:
+    """The content of a file of a run's folder. Raises DataDamaged for a link, a pipe, and more bytes than a submission may have of it."""
+    most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), MiB)
+    try:
+        return read_plain_file(folder / name, most, inside=folder)
+    except OSError as error:
+        raise DataDamaged(f"{folder / name}: {error.strerror or error}") from None
+
+
+def refuse(findings: Iterable[Finding], unchecked: Container[str] = ()) -> None:
+    """Raises DataDamaged for the first that differs, or that could not be checked and is of one of the kinds ``unchecked``."""
+    for finding in findings:
+        if finding.outcome == DIFFERS or (
+            finding.outcome == UNCHECKED and finding.kind in unchecked
+        ):
+            raise DataDamaged(
+                f"{finding.what}: {finding.why}",
+                "bench submit RUN --suite NAME leaves other suites out",
+            )
+
+
+def check_files(folder: Path) -> None:
+    """Look at names, kinds and sizes; nothing is read. Raises DataDamaged for a link, a pipe, a program, an unknown name, too many bytes."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise DataDamaged("it is not a folder")
+    total = 0
+    for i, path in enumerate(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        shown = printable(name)[:80]
+        if i >= MOST_FILES:
+            raise DataDamaged(f"it has more than {MOST_FILES:,} files")
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise DataDamaged(f"'{shown}' is a link or a device, not a file")
+        if path.is_dir():
+            continue
+        most = next((size for pattern, size in NAMES.items() if pattern.fullmatch(name)), None)
+        if most is None:
+            raise DataDamaged(f"'{shown}' does not belong in a submission")
+        total += (size := path.stat().st_size)
+        if size > most or total > TOTAL_BYTES:
+            raise DataDamaged(
+                f"'{shown}' has {size:,} bytes; the limit is "
+                f"{most // MiB or 1} MiB, {TOTAL_BYTES // MiB} for all"
+            )
+
+
+def refuse_published_paths(run: Run) -> None:
+    """Raises DataDamaged for an absolute path in what is published of a run: its record and its curve."""
+    refuse_paths(run.record.to_json(), RECORD)
+    try:
+        curve = read_plain_file(run.folder / CURVE, CURVE_BYTES)
+    except FileNotFoundError:  # a method without training has no curve
+        return
+    except OSError as error:
+        raise DataDamaged(f"{CURVE}: {error.strerror or error}") from None
+    for number, line in enumerate(curve.decode("utf-8", "replace").splitlines(), 1):
+        refuse_paths(line, f"{CURVE}, line {number}")
+
+
+def _check_sizes(run: Run) -> None:
+    """Raises DataDamaged for what is not read or not computed at all."""
+    record, total = run.record, 0
+    if record.status != "finished" or not 0 < len(record.scores) <= MOST_SCORES:
+        raise DataDamaged(
+            f"expected a finished run with 1 to {MOST_SCORES:,} scores; "
+            f"this one is {record.status}; scores: {len(record.scores):,}"
+        )
+    for path in sorted((run.folder / "predictions").rglob("*.npz")):
+        total += unpacked_bytes(path)
+        if total > ALL_ARRAY_BYTES:
+            raise DataDamaged(f"its predictions unpack to more than {ALL_ARRAY_BYTES:,} bytes")
+    for score in run.scores:
+        if score.task != AVERAGE:
+            check_arrays(score, run.predictions(score.key))
+
+
+def unpacked_bytes(path: Path) -> int:
+    """Of a predictions file. Raises DataDamaged for one that is too large or that takes more memory than it holds."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise DataDamaged(f"{path.name} is not a predictions file: {one_line(error)}") from None
+    size = sum(member.file_size for member in members)
+    if size > ARRAY_BYTES or any(member.compress_type not in PLAIN for member in members):
+        raise DataDamaged(
+            f"{path.name} unpacks to {size:,} bytes: "
+            f"the limit is {ARRAY_BYTES:,}, stored or deflated"
+        )
+    return size
+
+
+def check_arrays(score: Score, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raises DataDamaged for what should not be computed at all."""
+    name = predictions_name(score.task, score.text, score.suite)
+    if REDUCED in arrays:  # nobody could check the record's details
+        raise DataDamaged(f"{name} has only ranks; a submission needs all of the predictions")
+    for key, values in arrays.items():
+        if values.dtype.kind not in "biufU":
+            raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
+        rows, columns = (*values.shape, 1, 1)[:2]
+        if values.ndim > 2 or rows > MOST_ROWS or columns > MOST_COLUMNS:
+            raise DataDamaged(
+                f"{name}: {key} has shape {values.shape}; "
+                f"the limit is {MOST_ROWS:,} by {MOST_COLUMNS}"
+            )
+        if key == "prediction" and values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise DataDamaged(f"{name}: a prediction is NaN or infinite")
+        labels = ("subset", "fold", *(("prediction", "gold") * (score.suite == "clustering")))
+        if key in labels and len(np.unique(values)) > MOST_NAMES:
+            raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")

@@ -1,0 +1,46 @@
+"""Absolute paths in records and searches, which may not be published: where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.base.errors import DataDamaged, printable
+from bench.base.paths import find_path, find_path_in_command, path_name
+
+HINT = (
+    "write the name alone in the place of the path: no score or hash depends on it; "
+    "docs/publish.md, Paths, has a command for whole folders"
+)
+
+
+def paths_in(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """(field, path) of every absolute path in a JSON value; keys of objects count, too."""
+    if isinstance(value, str):
+        if where.rpartition(".")[2] == "command":
+            found = find_path_in_command(value)
+        else:
+            found = find_path(value, is_prompt="prompt" in where)
+        if found is not None:
+            yield where, found
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(key, str) and find_path(key) is not None:
+                yield f"a key of {where or 'the object'}", key
+            else:
+                yield from paths_in(item, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from paths_in(item, f"{where}[{number}]")
+
+
+def refuse_paths(value: Any, what: str) -> None:
+    """Raises DataDamaged for the first absolute path in a JSON value. Its message has the field and the last part of the path alone: pages
+    print it."""
+    for where, path in paths_in(value):
+        field = f"{what}: {where}" if where else what
+        raise DataDamaged(
+            f"{printable(field)[:120]} holds the absolute path of '{printable(path_name(path))[:60]}'; "
+            "what is published gives away no folder",
+            HINT,
+        )

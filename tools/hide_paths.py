@@ -1,0 +1,128 @@
+"""Replace absolute paths by names in the records and searches of a runs folder, or of a published version; scores stay as they are.
+
+python tools/hide_paths.py runs                    # runs of a bench that still wrote paths, so that they can be published
+python tools/hide_paths.py leaderboards/v4         # records, searches, pages; the manifest gets their new hashes
+
+Only texts change: no number, no hash of data, no prediction, no id. What else a file holds stays as it is, to the byte. A version is
+changed only where a path stood; ``leaderboards/ERRATA.md`` has to say so.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.base.files import file_sha256, write_whole
+from bench.base.paths import (
+    find_path,
+    find_path_in_command,
+    hidden_values,
+    recorded_command,
+)
+from bench.runs.arrays import MANIFEST
+from bench.runs.searches import SUMMARY
+from bench.runs.store import RECORD
+
+NOWHERE = Path("/nowhere-at-all")
+"""No path is relative to it, so that each becomes its name."""
+PAGES = ("*.html", "*.md", "*.csv")
+
+
+def main(folders: list[str]) -> int:
+    if not folders:
+        print(__doc__, file=sys.stderr)
+        return 2
+    for name in folders:
+        folder = Path(name)
+        changed = hide_in_folder(folder)
+        if (folder / MANIFEST).is_file():
+            renew_manifest(folder, changed)
+        print(f"{folder}: {len(changed)} files changed")
+    return 0
+
+
+def hide_in_folder(folder: Path) -> list[Path]:
+    """Replace the paths below ``folder``; returns the files that changed. Pages get the names that the records got."""
+    changed: list[Path] = []
+    names: dict[str, str] = {}
+    for file in data_files(folder):
+        text = file.read_text(encoding="utf-8")
+        replaced = text
+        for old, new in replacements(json.loads(text)).items():
+            replaced = replaced.replace(json.dumps(old), json.dumps(new))
+            replaced = replaced.replace(
+                json.dumps(old, ensure_ascii=False), json.dumps(new, ensure_ascii=False)
+            )
+            if old == find_path(old):
+                names[old] = new
+        if replaced != text:
+            write_whole(file, replaced.encode())
+            changed.append(file)
+    for file in pages(folder):
+        text = replaced = file.read_text(encoding="utf-8")
+        for old in sorted(names, key=len, reverse=True):
+            replaced = replaced.replace(old, names[old])
+        if replaced != text:
+            write_whole(file, replaced.encode())
+            changed.append(file)
+    return changed
+
+
+def data_files(folder: Path) -> Iterator[Path]:
+    """Records, and searches: of a runs folder ``SEARCH/search.json``, of a version ``searches/NAME.json``."""
+    for pattern in (RECORD, SUMMARY, "searches/*.json"):
+        yield from sorted(file for file in folder.rglob(pattern) if not file.is_symlink())
+
+
+def pages(folder: Path) -> Iterator[Path]:
+    """The pages of a version; a runs folder has none."""
+    if (folder / MANIFEST).is_file():
+        for pattern in PAGES:
+            yield from sorted(folder.rglob(pattern))
+
+
+def replacements(value: Any, key: str = "") -> dict[str, str]:
+    """Text -> what stands in its place, for each text of a JSON value that holds an absolute path."""
+    if isinstance(value, str):
+        if key == "command":
+            hidden = hidden_command(value) if find_path_in_command(value) else value
+        else:
+            found = find_path(value, is_prompt="prompt" in key)
+            hidden = value if found is None else hidden_values(value, NOWHERE)
+        return {} if hidden == value else {value: hidden}
+    changes: dict[str, str] = {}
+    if isinstance(value, dict):
+        for name, item in value.items():
+            changes |= replacements(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            changes |= replacements(item, key)
+    return changes
+
+
+def hidden_command(command: str) -> str:
+    """A command in which each path is its name; the last folder of a run is kept."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return str(hidden_values(command, NOWHERE))
+    return recorded_command(words, NOWHERE)
+
+
+def renew_manifest(version: Path, changed: list[Path]) -> None:
+    """Write the new hashes of changed files into the version's manifest; nothing else of it changes."""
+    path = version / MANIFEST
+    content = json.loads(path.read_bytes())
+    for file in changed:
+        name = file.relative_to(version).as_posix()
+        if name in content["files"]:
+            content["files"][name] = file_sha256(file)
+    write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
