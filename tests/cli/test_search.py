@@ -96,7 +96,7 @@ def off_peak(trial: Trial) -> float:
     return abs(math.log10(trial.values["learning_rate"] / PEAK))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_search(
     ask: Any, tmp_path: Path
 ) -> None:
@@ -133,7 +133,7 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     assert (search["trials"], search["seeds"], search["steps"]) == (8, [901], 18)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_command_repeats_nothing_and_more_trials_continue(
     ask: Any, tmp_path: Path
 ) -> None:
@@ -149,7 +149,7 @@ def test_the_same_command_repeats_nothing_and_more_trials_continue(
     assert trials(tmp_path, name="seeds")[1].values != trials(tmp_path)[1].values
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_methods_get_the_same_values_of_what_they_share(ask: Any, tmp_path: Path) -> None:
     space = SPACE + 'warmup_steps = {{ low = 1, high = 3, source = "made" }}\n'
     files = (tmp_path / "own" / "made.py", plugin(tmp_path / "own", "other", space=space))
@@ -160,7 +160,7 @@ def test_methods_get_the_same_values_of_what_they_share(ask: Any, tmp_path: Path
     assert {t.values["warmup_steps"] for t in other} <= {1, 2, 3}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_grid_takes_every_point_once(ask: Any, tmp_path: Path) -> None:
     more = ("--set", "weight_decay=0", "--space", "temperature=0.1,0.2")
     printed(bench(*ask("--trials", "6", "--sampler", "grid", "--json", *more)))
@@ -168,7 +168,7 @@ def test_a_grid_takes_every_point_once(ask: Any, tmp_path: Path) -> None:
     assert sorted(points) == [(rate, t) for rate in (1e-5, 2e-4, 4e-3) for t in (0.1, 0.2)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(
     ask: Any, tmp_path: Path
 ) -> None:
@@ -184,7 +184,7 @@ def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(
     assert "learning_rate" not in tomllib.loads(Path(found["recipe"]).read_text())["values"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("sampler", ["random", "grid", "tpe"])
 def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
     ask: Any, tmp_path: Path, sampler: str
@@ -208,7 +208,7 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
     assert results(tmp_path) == results(tmp_path, "whole")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("moment", ["_end", "_remove_weights"])
 def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -239,7 +239,7 @@ def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     assert {t.state for t in trials(tmp_path)} == {"finished"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_path: Path) -> None:
     slow = plugin(tmp_path / "own", sleep=0.1)
     command = ask("--trials", "5", "--plain", files=(slow,))
@@ -255,7 +255,7 @@ def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_pa
     assert [(t.number, t.state) for t in trials(tmp_path)] == [(n, "finished") for n in range(6)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_pruned_trial_costs_no_more_than_it_ran(ask: Any, tmp_path: Path) -> None:
     done = bench(*ask("--trials", "9", "--pruner", "median", "--budget", "4steps"))
     assert done.exit_code == 0, done.output
@@ -266,7 +266,7 @@ def test_a_pruned_trial_costs_no_more_than_it_ran(ask: Any, tmp_path: Path) -> N
     assert min(map(off_peak, whole)) < min(map(off_peak, pruned))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_another_search_under_the_same_name_is_refused(
     ask: Any, tmp_path: Path, snapshot: Any
 ) -> None:

@@ -37,7 +37,7 @@ def after(option: str, words: list[str]) -> str:
     return words[words.index(option) + 1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

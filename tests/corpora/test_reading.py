@@ -228,7 +228,7 @@ def test_refused_with_what_and_where(make, name, content, says):
     assert says in refused(make, name, content).message
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
 def test_an_archive_that_ends_too_soon(make, suffix):
     import random

@@ -167,7 +167,7 @@ print(json.dumps({"rows": len(ready), "seconds": seconds, "peak": peak}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     path = tmp_path / "big.txt"
     with path.open("w") as file:
