@@ -195,7 +195,7 @@ def test_json_null_and_other_keys(make):
             "line 1 has the columns 'A first sentence', 'and more'; expected sentence",
         ),
         ("a.csv", "sent0,sent1,gold\na,b,1\n", "'sent0', 'sent1', 'gold'"),
-        ("a.csv", "sent0,sent0\na,b\n", "expected sentence, or sent0,sent1"),
+        ("a.csv", "sent0,sent0\na,b\n", "line 1 has the column 'sent0' twice"),
         ("a.csv", 'sent0,sent1\n"a\nb",c\nonly one\n', "line 4 has 1 cells, the header has 2"),
         (
             "a.csv",
