@@ -32,7 +32,7 @@ from bench.base.text import average_of
 from bench.base.user_code import check_files, import_file, located, place_of_code, plugin_code
 from bench.data.sets import DataFolder, data_set
 from bench.runs.record import AVERAGE, REDUCED, ScoreKey
-from bench.score.metrics.correlation import pearson, spearman
+from bench.score.metrics.correlation import UnusableGold, pearson, spearman
 
 Arrays = Mapping[str, np.ndarray]
 """Of one task, by name: "prediction", "gold", "subset" ..."""
@@ -154,6 +154,12 @@ class Task:
         if not isinstance(loaded, LoadedTask):
             raise PluginFailed(
                 f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, expected a LoadedTask"
+            )
+        first = next(iter(loaded.sentences), "")
+        if isinstance(first, str) and first.startswith("\ufeff"):
+            raise DataDamaged(
+                f"{self.name}: the first text begins with a byte order mark, which is no text",
+                "read the file with bench.data.sets.tables.read_table, or decode it as utf-8-sig",
             )
         return loaded
 
@@ -476,11 +482,20 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
 # --- checks of vectors, for every suite ---
 
 
+GOLD_IS_THE_CAUSE = (
+    "the gold values of the task's data are the cause, and no model: correct the data"
+)
+
+
 @contextlib.contextmanager
 def scoring(task: str, hint: str | None = None) -> Iterator[None]:
-    """A metric that is undefined, or cannot be computed, fails the run: its ValueError becomes RunFailed, with the task's name."""
+    """A metric that is undefined, or cannot be computed, fails the run: its ValueError becomes RunFailed, with the task's name.
+
+    ``hint`` is about the model; gold values that are the cause have a hint of their own."""
     try:
         yield
+    except UnusableGold as error:
+        raise RunFailed(f"{task}: {error}", GOLD_IS_THE_CAUSE) from None
     except ValueError as error:
         raise RunFailed(f"{task}: {error}", hint) from None
 
