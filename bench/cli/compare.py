@@ -95,6 +95,7 @@ from bench.show.tables.scores import as_data, items_grid, print_tables, render
     type=click.Choice(["table", "md", "latex", "csv", "json", "html"]),
     default="table",
     show_default=True,
+    help="The form of the tables.",
 )
 @click.option(
     "--html",

@@ -20,6 +20,8 @@ from commands import bench, error_line, tree
 from forked import server
 from models import sentences
 
+from bench.base.errors import DataDamaged
+from bench.run.search import check_journal
 from bench.runs import RunsFolder
 from bench.runs.searches import Trial, best_trial, read_search
 
@@ -285,6 +287,43 @@ def test_another_search_under_the_same_name_is_refused(
     lines.append(error_line(bench(*ask("--trials", "1"))))
     assert [line.replace(str(tmp_path), "FOLDER") for line in lines] == snapshot
     assert tree(tmp_path / "runs") == before, "nothing was changed"
+
+
+OP = b'{"op_code": 99, "worker_id": "x"}'
+HALF = b'{"op_code": 5, "worker'
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (HALF + b"\n" + OP + b"\n", "line 1 is damaged"),
+        (OP + b"\n\n", "line 2 is damaged"),
+        (OP + b"\n\xff\xfe\x00\n", "line 2 is damaged"),
+        (b"[]\n", "line 1 is damaged"),
+        (b'{"op": 1}\n', "line 1 is damaged"),
+        (b"<html>\n", "line 1 is damaged"),
+    ],
+)
+def test_a_damaged_line_of_the_journal_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+    journal = tmp_path / "journal.log"
+    check_journal(journal)
+    journal.write_bytes(OP + b"\n" + HALF)
+    check_journal(journal)  # the end of a process that was killed, which the next one cuts off
+    journal.write_bytes(content)
+    with pytest.raises(DataDamaged) as caught:
+        check_journal(journal)
+    assert says in caught.value.message and "--name NEW" in (caught.value.hint or "")
+    assert journal.read_bytes() == content
+
+
+@pytest.mark.slow
+def test_a_search_whose_journal_is_damaged_is_one_line(ask: Any, tmp_path: Path) -> None:
+    assert bench(*ask("--trials", "1")).exit_code == 0
+    journal = next((tmp_path / "runs" / "one").glob("optuna.log"))
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:2], HALF + b"\n", *lines[3:]]))
+    said = error_line(bench(*ask("--trials", "2")))
+    assert f"{journal}: line 3 is damaged" in said
 
 
 SPACES = """
