@@ -264,3 +264,19 @@ def test_published_versions_are_guarded(board: Path) -> None:
     )
     shutil.rmtree(board / "leaderboards" / "v1")
     assert "ERRATA.md does not name it" in guarded().stderr
+
+
+def test_ci_hides_engines_and_nothing_else(tmp_path: Path) -> None:
+    """What a newcomer's machine lacks is not on the PATH with which CI runs the tests."""
+    engines = tmp_path / "engines"
+    engines.mkdir()
+    for name in ("sbatch", "srun", "squeue", "torchrun", "ray", "mpirun", "sbatches"):
+        (engines / name).write_text("#!/bin/sh\n")
+        (engines / name).chmod(0o755)
+    found = {"PATH": f"{engines}:{os.environ['PATH']}"}
+    subprocess.run([CI / "newcomer-path", tmp_path / "bin"], check=True, env=found)
+    names = {file.name for file in (tmp_path / "bin").iterdir()}
+    assert {"sh", "env", "sbatches"} <= names
+    assert not names & {"sbatch", "srun", "squeue", "torchrun", "ray", "mpirun"}
+    run = (CI / "run").read_text()
+    assert 'PATH=$folder/bin "$folder/venv/bin/tox" run' in run

@@ -533,7 +533,7 @@ def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -
     if (vectors_ND == vectors_ND[0]).all():
         raise RunFailed(
             f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{sentences[0][:60]}'",
-            "did the training collapse? curve.jsonl in the run's folder has its losses",
+            "did the training collapse (curve.jsonl in the run's folder has its losses), or is a prefix or prompt as long as all that the model reads?",
         )
     return vectors_ND
 
