@@ -83,6 +83,7 @@ class TemplatePrompt(nn.Module):
 class DCPCSE(TorchMethod):
     name = "dcpcse"
     settings = ("unsupervised", "supervised")
+    several_negatives = True
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
     by_dropout = ("unsupervised",)
     summary = "contrastive learning of a deep prompt for a frozen encoder; variant mlm adds masked language modelling"
@@ -145,7 +146,7 @@ class DCPCSE(TorchMethod):
         return self.prompt.states(self.encoder, features)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T)
         if not self.recipe.mlm:

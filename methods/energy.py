@@ -22,6 +22,6 @@ def needs_triplets(setting: str) -> tuple[str, ...]:
 
 
 def with_hinge(contrast: Tensor, z: Sequence[Tensor], recipe: Recipe) -> Loss:
-    """Eq. 12: ``contrast``, the InfoNCE of ``z``, plus the weighted hinge. ``z``: anchors, positives and hard negatives, (n, H) each."""
+    """Eq. 12: ``contrast``, the InfoNCE of ``z``, plus the weighted hinge. ``z``: anchors, positives and one or more hard negatives, (n, H) each."""
     hinge = energy_hinge(*z, margin=recipe.eh_margin)
     return Loss(contrast + recipe.eh_weight * hinge, {"info_nce": contrast, "hinge": hinge})

@@ -45,6 +45,7 @@ GIST = "sentence-transformers GISTEmbedLoss"
 class GuidedSimCSE(TorchMethod):
     name = "guided-simcse"
     settings = ("supervised",)
+    several_negatives = True
     summary = "supervised SimCSE without the negatives that a finished model finds too similar"
     paper = "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv 2402.16829"
     trains = "the whole encoder and the head; the guide is frozen"
@@ -85,7 +86,7 @@ class GuidedSimCSE(TorchMethod):
         self.guide = Teacher(recipe.guide, backbone, offline=self.context.offline, dropout=recipe.faithful)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negative] of the method, (n, H) each, and then of the guide, (n, its H) each."""
+        """Anchor, positive[, hard negatives] of the method, (n, H) each, and then of the guide, (n, its H) each."""
         texts, many = join(batch.columns, self.pad_id), len(batch.columns)  # in one pass of each encoder
         return *self.head(self.hidden(texts)[:, 0]).chunk(many), *self.guide(texts).chunk(many)
 

@@ -36,8 +36,7 @@ SIMILARITIES: dict[str, Similarity] = {"cosine": cosine_matrix, "dot": dot_matri
 def info_nce(
     anchors_BD: Tensor,
     positives_CD: Tensor,
-    negatives_CD: Tensor | None = None,
-    *,
+    *negatives_CD: Tensor,
     temperature: float,
     hard_negative_weight: float = 0.0,
     offset: int = 0,
@@ -45,31 +44,33 @@ def info_nce(
 ) -> Tensor:
     """Surprise of each anchor's own positive among all positives and all hard negatives: mean over the anchors, in nats.
 
-    ``hard_negative_weight`` w is added to the logit of the anchor's OWN hard negative, so that its term is multiplied by
+    Each of ``negatives_CD`` has one hard negative of every candidate; K of them make C (1 + K) candidates for each anchor.
+    ``hard_negative_weight`` w is added to the logits of the anchor's OWN hard negatives, so that their terms are multiplied by
     alpha = exp(w).  Raises ValueError where an anchor has no candidate of its own.
     Source: SimCSE (Gao et al. 2021) eq. 1 and 5; eq. 8 for the weight, as the authors' code has it.
     """
-    own = _own(anchors_BD, positives_CD, negatives_CD, offset=offset)
-    logits = similarity(anchors_BD, positives_CD) / temperature  # (B, C)
-    if negatives_CD is not None:
-        hard = similarity(anchors_BD, negatives_CD) / temperature
-        logits = torch.cat([logits, hard + hard_negative_weight * _at(own, hard)], dim=1)  # (B, 2C)
-    return cross_entropy(logits, own)
+    own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
+    blocks = [similarity(anchors_BD, positives_CD) / temperature]  # (B, C) each
+    for one_CD in negatives_CD:
+        hard = similarity(anchors_BD, one_CD) / temperature
+        blocks.append(hard + hard_negative_weight * _at(own, hard))
+    return cross_entropy(torch.cat(blocks, dim=1), own)  # (B, C (1 + K))
 
 
-def energy_hinge(anchors_BD: Tensor, positives_CD: Tensor, negatives_CD: Tensor, *, margin: float, offset: int = 0) -> Tensor:
+def energy_hinge(anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float, offset: int = 0) -> Tensor:
     """How far each anchor's own positive fails to be nearer, by ``margin``, than the nearest wrong candidate: mean, in cosines.
 
-    Wrong candidates are the others' positives and all hard negatives, the anchor's own one included; other anchors are none.
+    Wrong candidates are the others' positives and all hard negatives, the anchor's own included; other anchors are none.
     No temperature. The gradient goes to the own positive and to the one nearest candidate, through both sides of each cosine.
     Raises ValueError where an anchor has no candidate of its own.
     Source: PromCSE (Jiang et al. 2022) eq. 11, the energy-based hinge loss.
     """
-    own = _own(anchors_BD, positives_CD, negatives_CD, offset=offset)
+    own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
     to_positives = cosine_matrix(anchors_BD, positives_CD)  # (B, C)
     mine = to_positives.gather(1, own[:, None])[:, 0]  # (B,)
     others = to_positives.masked_fill(_at(own, to_positives).bool(), float("-inf"))
-    hardest = torch.cat([others, cosine_matrix(anchors_BD, negatives_CD)], dim=1).max(dim=1).values  # (B,)
+    wrong = [others, *(cosine_matrix(anchors_BD, one_CD) for one_CD in negatives_CD)]
+    hardest = torch.cat(wrong, dim=1).max(dim=1).values  # (B,)
     return (margin - mine + hardest).clamp_min(0).mean()
 
 
@@ -108,9 +109,9 @@ def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tenso
     return cross_entropy(logits, torch.arange(2 * B, device=z.device).roll(B))
 
 
-def _own(anchors: Tensor, *candidates: Tensor | None, offset: int) -> Tensor:
+def _own(anchors: Tensor, *candidates: Tensor, offset: int) -> Tensor:
     """(B,) the column of each anchor's own candidate, for every kind of candidate alike."""
-    counts = [len(one) for one in candidates if one is not None]
+    counts = [len(one) for one in candidates]
     if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
         raise ValueError(
             f"{len(anchors)} anchors from row {offset} on, {' and '.join(map(str, counts))} candidates: row {offset} + i of "

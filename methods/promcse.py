@@ -39,6 +39,7 @@ from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Porta
 class PromCSE(TorchMethod):
     name = "promcse"
     settings = ("unsupervised", "supervised")
+    several_negatives = True
     variants = {
         "eh": {"eh": True},
         "mlm": {"mlm": True},
@@ -120,7 +121,7 @@ class PromCSE(TorchMethod):
         return self.prompt.states(self.encoder, features)  # (n, T, H), the prompt not among them
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
         # one column: the same features twice, each row under dropout masks of its own
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T) in one encoder pass

@@ -53,6 +53,7 @@ EDITS = ("crop", "deletion", "one-word")
 class SimCSE(TorchMethod):
     name = "simcse"
     settings = ("unsupervised", "supervised")
+    several_negatives = True
     by_dropout = ("unsupervised",)
     summary = "contrastive learning: two dropout views of a sentence, or NLI pairs with hard negatives"
     paper = "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821"
@@ -149,7 +150,7 @@ class SimCSE(TorchMethod):
         return without_words(words, 1 if self.recipe.edit == "one-word" else round(share * len(words)), rng)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
         # one column: the same features twice, each row under dropout masks of its own
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         z = self.encode_views(texts)

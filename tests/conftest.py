@@ -20,56 +20,8 @@ os.environ.setdefault(
 )  # as tox has it: a run of one thread and one of two differ in the last digits
 
 
-NIGHTLY = (
-    "backbones/test_families.py",
-    "benchmarks/",
-    "cli/test_bad_machine.py",
-    "cli/test_data_overlap.py",
-    "cli/test_encode.py",
-    "cli/test_hostile_records.py",
-    "cli/test_many_at_once.py",
-    "cli/test_processes.py",
-    "cli/test_push.py",
-    "cli/test_rank_processes.py",
-    "cli/test_repair.py",
-    "cli/test_search.py",
-    "cli/test_speed.py",
-    "cli/test_submit.py",
-    "cluster/",
-    "corpora/",
-    "docs/test_site.py",
-    "export/",
-    "figures/",
-    "library/test_one_model_six_ways.py",
-    "methods/test_learning.py",
-    "overlap/",
-    "publish/test_board_in_browser.py",
-    "publish/test_grades.py",
-    "publish/test_history.py",
-    "publish/test_pages_in_browser.py",
-    "publish/test_panel_in_browser.py",
-    "publish/test_repeat.py",
-    "publish/test_site_is_sound.py",
-    "publish/test_submitted_rows.py",
-    "publish/test_valid_html.py",
-    "publish/test_versions_hostile.py",
-    "publish/test_versions_older.py",
-    "standin/",
-    "submit/",
-    "suites/test_mteb.py",
-    "suites/test_mteb_tasks.py",
-    "test_golden.py::test_no_loss_has_moved",
-    "test_kills.py",
-    "test_readers_fuzzed.py",
-    "test_release.py",
-    "test_workflows.py",
-    "training/test_spread.py",
-)
-"""Where what is marked slow is left to ``tox -e nightly``: matrices, browsers, engines, kills, fuzzing, the site, the release."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is slow below NIGHTLY is nightly, too.
+    """Mark nightly tests as slow, and put the tests in the order in which they run.
 
     Engines come first: their tests wait, one after the other, while other workers compute. Then what is quick, then what says that it
     takes longest: no worker is left alone with it at the end."""
@@ -83,10 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     for item in items:
-        if item.get_closest_marker("slow") and item.nodeid.removeprefix("tests/").startswith(
-            NIGHTLY
-        ):
-            item.add_marker("nightly")
+        if item.get_closest_marker("nightly") and not item.get_closest_marker("slow"):
+            item.add_marker("slow")
     items.sort(key=place)
 
 

@@ -44,6 +44,7 @@ def test_a_move_is_noticed() -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=60)
 def test_no_loss_has_moved() -> None:
     """Another processor's last digits may differ, and they grow from step to step."""

@@ -17,7 +17,7 @@ KILLS = {"train-simcse": 30, "score-check": 20, "search": 30, "publish": 20}
 KILLS |= {"record": 6, "data-fetch": 4, "data-overlap": 2}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", KILLS)
 def test_what_is_killed_goes_on_and_ends_as_undisturbed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -34,6 +34,7 @@ def test_what_was_found_once_is_one_line(name: str, tmp_path: Path) -> None:
         assert read(reader, content, prepared(reader, tmp_path)) is None
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=30)
 def test_no_change_gets_through_a_reader(tmp_path: Path) -> None:
     before = peak()

@@ -43,7 +43,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Path) -> None:
     (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
     version = wheel.name.split("-")[1]
@@ -79,7 +79,7 @@ def test_the_wheel_and_the_sdist_hold_what_is_needed_and_nothing_else(built: Pat
     assert not [name for name in held if name.startswith(("tests", "leaderboards", "docs"))]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
     """Without torch, on this Python; the workflow does it whole, on three."""
     (wheel,) = built.glob("*.whl")

@@ -45,7 +45,7 @@ def jobs(file: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 CONFIG = GITHUB / "ISSUE_TEMPLATE/config.yml"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
@@ -61,7 +61,7 @@ def test_the_published_schemas_hold(schema: str, files: list[Path]) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_zizmor_finds_nothing() -> None:
     """Injection, rights, unpinned actions, credentials that stay: https://docs.zizmor.sh"""
     done = tool("zizmor", "--offline", "--no-progress", "--format", "plain", GITHUB / "workflows")
@@ -164,7 +164,7 @@ def script(name: str, *arguments: str | Path, cwd: Path = ROOT) -> subprocess.Co
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_submission_is_checked_shown_merged_and_published(
     board: Path, fork: Path, tmp_path: Path
 ) -> None:
@@ -214,7 +214,7 @@ def test_a_submission_is_checked_shown_merged_and_published(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_submission_that_is_wrong_is_refused(board: Path, fork: Path, tmp_path: Path) -> None:
     (record,) = (fork / "leaderboards" / "submissions").glob("*/run.json")
     content = json.loads(record.read_bytes())
@@ -243,7 +243,7 @@ def test_a_pull_request_with_anything_else_is_refused(
     assert "not: leaderboards/submissions/a/run.json" in refused()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_published_versions_are_guarded(board: Path) -> None:
     first, guard = git(board, "rev-parse", "HEAD").strip(), board / ".ci" / "guard"
     guard.parent.mkdir()
@@ -264,3 +264,19 @@ def test_published_versions_are_guarded(board: Path) -> None:
     )
     shutil.rmtree(board / "leaderboards" / "v1")
     assert "ERRATA.md does not name it" in guarded().stderr
+
+
+def test_ci_hides_engines_and_nothing_else(tmp_path: Path) -> None:
+    """What a newcomer's machine lacks is not on the PATH with which CI runs the tests."""
+    engines = tmp_path / "engines"
+    engines.mkdir()
+    for name in ("sbatch", "srun", "squeue", "torchrun", "ray", "mpirun", "sbatches"):
+        (engines / name).write_text("#!/bin/sh\n")
+        (engines / name).chmod(0o755)
+    found = {"PATH": f"{engines}:{os.environ['PATH']}"}
+    subprocess.run([CI / "newcomer-path", tmp_path / "bin"], check=True, env=found)
+    names = {file.name for file in (tmp_path / "bin").iterdir()}
+    assert {"sh", "env", "sbatches"} <= names
+    assert not names & {"sbatch", "srun", "squeue", "torchrun", "ray", "mpirun"}
+    run = (CI / "run").read_text()
+    assert 'PATH=$folder/bin "$folder/venv/bin/tox" run' in run

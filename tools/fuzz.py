@@ -51,7 +51,8 @@ from factories import record
 from bench.backbones.folder import _modules, checkpoint_names, read_config, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
-from bench.data.corpora import HubName, open_corpus, read_rows
+from bench.data.corpora import open_corpus
+from bench.data.corpora.hub import HubName, read_rows
 from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import (
     ANY,

@@ -111,6 +111,7 @@ from bench.show.tables.seeds import seeds_data, seeds_grid
     type=click.Choice(["table", "md", "latex", "csv", "json", "html"]),
     default="table",
     show_default=True,
+    help="The form of the tables.",
 )
 @click.option(
     "--html",

@@ -98,6 +98,12 @@ SERVER = "A server"
     SERVER, "--key-env", help="The environment variable with the key.  [default: BENCH_API_KEY]"
 )
 @option(
+    SERVER,
+    "--empty-text",
+    metavar="TEXT",
+    help="Send this in place of an empty text, which many servers refuse: ' ' is a space.",
+)
+@option(
     OUTPUT,
     "--list-sentences",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -111,6 +117,7 @@ def evaluate(
     batch: int,
     dimensions: int | None,
     key_env: str | None,
+    empty_text: str | None,
     list_sentences: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -151,7 +158,7 @@ def evaluate(
             prompt=prefix,
             prompts=dict(prompts),
             values=config.overrides,
-            server=ServerOptions(server_model, batch, dimensions, key_env),
+            server=ServerOptions(server_model, batch, dimensions, key_env, empty_text),
         )
         encoders.append(encoder)
         titled = replace(config, names=(title,) if title else ())

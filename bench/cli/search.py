@@ -59,7 +59,7 @@ from bench.show.figures import missing_library, write_figures
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a recipe value; it is the same in all trials, and is not  May be repeated.",
+    help="Change a recipe value; it is the same in all trials and is not searched. May be repeated.",
 )
 @option(
     WHAT,

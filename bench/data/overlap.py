@@ -22,7 +22,8 @@ import msgspec
 import numpy as np
 
 from bench.base.files import CacheEntry
-from bench.data.corpora import NUMBERS, Corpus
+from bench.data.corpora import Corpus
+from bench.data.corpora.columns import NUMBERS
 
 RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
 MUCH = 0.1  # share of a task's sentences from which a row that trained on them is marked

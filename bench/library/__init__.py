@@ -89,7 +89,7 @@ def evaluate(
     what ``bench evaluate`` takes: a hub name, a folder, a run, ``vectors:FILE``, a server's address. ``suites``: names, as
     ``bench suites`` lists them. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched. ``prefix`` is put before
     every sentence, or around it with "[X]"; ``prompts`` has others by task or suite. ``settings`` are recipe values of
-    a folder or hub model ({"pooling": "mean"}); ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ...}.
+    a folder or hub model ({"pooling": "mean"}); ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ..., "empty_text": ...}.
     ``plugins``: Python files with suites, or with the method of a run. ``options``: other fields of
     :class:`bench.run.config.RunConfig`: ``text``, ``device``, ``fresh``, ``offline``, ``allow_pickle``.
 
@@ -101,7 +101,8 @@ def evaluate(
         of_server = None if server is None else ServerOptions(**server)
     except TypeError:
         raise BenchError(
-            f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env"
+            f"server={dict(server or {})}: unknown keys",
+            "model, batch, dimensions, key_env, empty_text",
         ) from None
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(

@@ -148,7 +148,8 @@ class Method:
     plan's hours and memory; None: two, or its columns), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the record has this name), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
     run), ``optional`` (recipe keys that a recipe has only when they are set), ``reads`` (how the names of tensors begin that it reads
     from its backbone's checkpoint besides the encoder: a checkpoint with tensors that nothing reads is refused, except for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
-    "steps" of the training loop: it gets a corpus, and ``fit`` is called).
+    "steps" of the training loop: it gets a corpus, and ``fit`` is called) and ``several_negatives`` (where it can be trained on triplets, it
+    takes rows with any number of hard negatives as well: views of anchor, positive and each of them).
     """
 
     name: ClassVar[str]
@@ -166,6 +167,7 @@ class Method:
     optional: ClassVar[Mapping[str, Any]] = {}
     fitted: ClassVar[str | None] = None
     reads: ClassVar[tuple[str, ...]] = ()
+    several_negatives: ClassVar[bool] = False
 
     text_prompt: str | None = None  # put around every sentence, see :func:`prompted`
     backbone: Any

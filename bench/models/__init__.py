@@ -89,7 +89,7 @@ def find_model(
     }
     if server not in (None, ServerOptions()) and not text.startswith(ADDRESSES):
         raise BenchError(
-            "--model, --batch, --dimensions and --key-env are for a server; "
+            "--model, --batch, --dimensions, --key-env and --empty-text are for a server; "
             f"{text or 'an object'} is not one",
             "http://HOST:PORT/v1/embeddings --model NAME",
         )

@@ -67,10 +67,17 @@ def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> 
     )
 
 
+ENCODES = "encode takes a list of n strings and returns an array (n, d) of finite floats"
+
+
 def as_vectors(
-    returned: Any, texts: Sequence[str], who: str, dimension: int | None = None
+    returned: Any,
+    texts: Sequence[str],
+    who: str,
+    dimension: int | None = None,
+    hint: str = ENCODES,
 ) -> np.ndarray:
-    """(n, d) float32, row i for text i. ``dimension``: what d was before.
+    """(n, d) float32, row i for text i. ``dimension``: what d was before; ``hint``: what is expected of ``who``.
 
     Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
     """
@@ -82,10 +89,7 @@ def as_vectors(
     except (TypeError, ValueError):  # rows of different lengths
         problem = "vectors of different dimensions"
     if problem:
-        raise RunFailed(
-            f"{who} returned {problem}",
-            "encode takes a list of n strings and returns an array (n, d) of finite floats",
-        )
+        raise RunFailed(f"{who} returned {problem}", hint)
     return np.ascontiguousarray(array, dtype=np.float32)
 
 

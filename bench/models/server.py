@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 import urllib.parse
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 import requests
 
-from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.errors import BenchError, Interrupted, RunFailed, printable
 from bench.base.files import default_cache, lock
 from bench.method import Recipe, Value, prompted
 from bench.models.external import ExternalModel, as_vectors, external_plugin
@@ -34,6 +35,7 @@ LONGEST_WAIT = 120.0  # seconds: a Retry-After beyond this is an error
 PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses after which the same request may succeed
 SAME = 0.999  # cosine of a sentence's stored and new vector, from which it is the same model
 STORED = "the vectors received so far are stored: the same command requests only the rest"
+ANSWER = 'the answer is {"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}, with an entry of finite numbers for each text'
 EXAMPLE = (
     "http://HOST:PORT/v1/embeddings --model NAME; "
     "the key is in $BENCH_API_KEY, or in the variable of --key-env NAME"
@@ -42,12 +44,14 @@ EXAMPLE = (
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions`` and ``--key-env``."""
+    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions``, ``--key-env`` and ``--empty-text``."""
 
     model: str | None = None
     batch: int = 128
     dimensions: int | None = None
     key_env: str | None = None
+    # sent in place of an empty text; None: empty texts are sent as they are
+    empty_text: str | None = None
 
 
 def server_plugin(address: str, options: ServerOptions) -> Plugin:
@@ -65,7 +69,16 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
             f"--key-env {options.key_env}: the environment has no such variable",
             f"export {options.key_env}=...",
         )
-    values = {"address": address, "model": options.model, "dimensions": options.dimensions}
+    if options.empty_text == "":
+        raise BenchError(
+            "--empty-text '' is an empty text itself", "--empty-text ' ' sends a space"
+        )
+    values = {
+        "address": address,
+        "model": options.model,
+        "dimensions": options.dimensions,
+        "empty_text": options.empty_text,
+    }
     return external_plugin(
         ServerModel,
         options.model,
@@ -100,6 +113,8 @@ class ServerModel(ExternalModel):
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
         """Sentences, characters and requests that are still to be paid."""
+        replacement = cls.defaults.get("empty_text")
+        texts = filled(texts, replacement.value if replacement else None)
         new = VectorStore(cls.cache_folder()).missing(texts)
         return (
             f"{cls.defaults['address'].value}: {len(new):,} sentences, "
@@ -108,7 +123,8 @@ class ServerModel(ExternalModel):
         )
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        texts, folder = prompted(self.text_prompt, sentences), self.cache_folder()
+        folder = self.cache_folder()
+        texts = filled(prompted(self.text_prompt, sentences), self.recipe.get("empty_text"))
         folder.mkdir(parents=True, exist_ok=True)
         with lock(folder / ".lock"):  # else two processes would request the same sentences
             store = VectorStore(folder)
@@ -154,7 +170,7 @@ class ServerModel(ExternalModel):
             else:
                 rows = rows_of(response, len(texts)) if response.status_code == 200 else None
                 if rows is not None:
-                    return as_vectors(rows, texts, who, self.dimension)
+                    return as_vectors(rows, texts, who, self.dimension, hint=ANSWER)
                 problem = (
                     f"answered {response.status_code} without embeddings of {len(texts)} sentences "
                     f"({self._clean(response.text)})"
@@ -163,7 +179,8 @@ class ServerModel(ExternalModel):
                 wait = float(seconds) if seconds.isdigit() else wait
                 if response.status_code not in PASSING or wait > LONGEST_WAIT:
                     after = f"; Retry-After: {seconds}" if seconds else ""
-                    raise RunFailed(f"{who}: {problem}{after}", EXAMPLE)
+                    hint = why_refused(response.status_code, response.text, texts)
+                    raise RunFailed(f"{who}: {problem}{after}", hint)
             if attempt < TRIES - 1:
                 self.context.reporter.note(f"{who}: {problem}; trying again in {wait:.0f} s")
                 self._sleep(wait)
@@ -209,7 +226,49 @@ class ServerModel(ExternalModel):
             "address": self.recipe["address"],
             "model": self.recipe["model"],
             "identity": "address and name",
+            **({"empty_text": empty} if (empty := self.recipe.get("empty_text")) else {}),
         }
+
+
+def filled(texts: Sequence[str], replacement: str | None) -> list[str]:
+    """Return the texts, with ``replacement`` in place of those that are empty or only white space; None changes nothing."""
+    if replacement is None:
+        return list(texts)
+    return [text if text.strip() else replacement for text in texts]
+
+
+def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
+    """Return what to do about a request that a server refused, from its own words and from what the request held."""
+    words = " ".join(answer[:2000].lower().split())
+    if status in (401, 403, 404):
+        return EXAMPLE
+    if status == 200:
+        return f"{ANSWER}; {EXAMPLE}"
+    about_size = re.search(
+        r"batch|too many|array|number of (inputs|texts|items)|at most \d+ (inputs|texts|items)",
+        words,
+    )
+    if len(texts) > 1 and about_size:
+        limits = [int(number) for number in re.findall(r"\b\d{1,6}\b", words)]
+        allowed = [number for number in limits if 0 < number < len(texts)]
+        if allowed:
+            return f"--batch {max(allowed)} sends so many texts in one request"
+        return f"fewer texts in one request: --batch {max(1, len(texts) // 4)}"
+    if re.search(r"token|too long|length|context", words) or status == 413:
+        longest = max(texts, key=len)
+        return (
+            f"the longest text of this request has {len(longest):,} characters, and begins '{printable(longest[:40])}': "
+            "let the server cut its texts (text-embeddings-inference: --auto-truncate)"
+        )
+    empty = [i for i, text in enumerate(texts, start=1) if not text.strip()]
+    if empty:
+        return (
+            f"text {empty[0]} of the {len(texts)} is empty, which many servers refuse: --empty-text ' ' sends a space in its place, "
+            "as mteb does, and the record says so"
+        )
+    if len(texts) > 1:
+        return f"--batch 1 shows whether one text, or the number of texts, is the cause; {EXAMPLE}"
+    return f"the text begins '{printable(texts[0][:40])}'; {EXAMPLE}"
 
 
 def rows_of(response: Any, count: int) -> list[Any] | None:

@@ -21,23 +21,15 @@ from typing import Any
 from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
 from bench.backbones.folder import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
-from bench.base.files import file_sha256, write_whole
+from bench.base.files import default_cache, file_sha256, write_whole
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.same_code import code_of
+from bench.base.text import list_names
 from bench.base.user_code import plugin_code
-from bench.data.corpora import (
-    KINDS,
-    NUMBERS,
-    PREFIX,
-    Corpus,
-    HubName,
-    default_cache,
-    hub_corpus,
-    is_here,
-    name_columns,
-    open_corpus,
-)
+from bench.data.corpora import Corpus, open_corpus
+from bench.data.corpora.columns import KINDS, NUMBERS, columns_to_be
+from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import silent, site
 from bench.data.sets import (
     BY_HASH,
@@ -55,17 +47,15 @@ from bench.data.sets import (
 )
 from bench.data.sets.sts import STS_TASKS, read_sts
 from bench.method.contract import (
-    SENTENCES,
-    STEPS,
     Context,
     Method,
     Recipe,
     Reporter,
     SilentReporter,
     Value,
-    budget_of,
 )
 from bench.run.config import RunConfig, series
+from bench.run.length import length_notes
 from bench.run.plugins import Plugin, Registry, discover
 from bench.run.recipes import (
     CustomRecipe,
@@ -360,6 +350,8 @@ class _Planner:
         corpus = self._corpus(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name in SHARED_TEXT:
             notes.append(SHARED_TEXT[corpus.name])
+        if corpus is not None and corpus.unread:
+            notes.append(f"{corpus.name}: columns that are not read: {list_names(corpus.unread)}")
         absent |= isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
         dev = None
         if trained and setting != NOT_TRAINED:
@@ -384,10 +376,9 @@ class _Planner:
             notes.append(
                 f"{plugin.name} trains differently on {config.ranks} processes than on one"
             )
-        if budget := budget_of(recipe):
-            rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(budget.unit, 0)  # of a step
-            if 0 < (recipe.get("max_steps") or 0) * rows < budget.amount:
-                notes.append(f"max_steps={recipe.max_steps} ends the training before the budget")
+        if corpus is not None and setting != NOT_TRAINED:
+            requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
+            notes += length_notes(recipe, len(corpus), epochs_requested=requested)
         expect = (  # the number that the paper prints, where recipe and corpus are just those of its entry
             printed.expect
             if printed
@@ -429,7 +420,13 @@ class _Planner:
         corpus = self.corpora[name]
         if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
             corpus = corpus.only(str(recipe["corpus_column"]))
-        if corpus.kind not in needed:
+        several = corpus.kind == "n-tuples" and "triplets" in needed
+        if several and not plugin.cls.several_negatives:
+            raise BenchError(
+                f"{plugin.name} takes one hard negative a row; {corpus.name} has {len(corpus.columns) - 2}",
+                "write a row for each of them: sent0, sent1, hard_neg",
+            )
+        if corpus.kind not in needed and not several:
             raise BenchError(
                 f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; {corpus.name} has the columns {', '.join(corpus.columns)}",
                 "docs/data.md lists the columns of each kind; --set corpus_column=all, or the name of a column, uses a wider file as sentences",
@@ -591,6 +588,7 @@ class AbsentCorpus(Corpus):
 
     def __init__(self, name: str, columns: tuple[str, ...], rows: int) -> None:
         self.name, self.columns, self._facts = name, columns, ("unknown", rows)
+        self.unread = ()
 
     def only(self, column: str | None) -> AbsentCorpus:
         texts = len({*self.columns} - {*NUMBERS}) if column == "all" else 1
@@ -651,7 +649,8 @@ def _of_hub(name: str, data: DataFolder) -> Corpus:
             urls=(site("hub", wanted.repo, wanted.revision or "main", "").url,),
         )
     )
-    return AbsentCorpus(name, name_columns(wanted.columns or ("text",)), wanted.limit or 0)
+    columns = columns_to_be(name_columns(wanted.columns or ("text",)))
+    return AbsentCorpus(name, columns, wanted.limit or 0)
 
 
 def _of_recipes(file: str, data: DataFolder) -> Corpus:

@@ -38,7 +38,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from filelock import FileLock, Timeout
 
-from bench.base.errors import BenchError, Interrupted, RunFailed, UnknownName
+from bench.base.errors import BenchError, DataDamaged, Interrupted, RunFailed, UnknownName, one_line
 from bench.base.files import write_or_fail, writing
 from bench.base.paths import hidden_values, hide_paths, recorded_command, recorded_path
 from bench.base.reading import refuse_links
@@ -437,6 +437,22 @@ class JournalLock(FileLock):
         return acquired
 
 
+ANEW = f"put back a copy of the file, or begin the search anew with --name NEW; finished trials stand in {SUMMARY}"
+
+
+def check_journal(journal: Path) -> None:
+    """Raise DataDamaged if a whole line of the journal is no entry of Optuna's, naming the line; an unfinished last line is cut off later."""
+    if not journal.is_file():
+        return
+    for number, line in enumerate(journal.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            entry = None
+        if not (isinstance(entry, dict) and isinstance(entry.get("op_code"), int)):
+            raise DataDamaged(f"{journal}: line {number} is damaged", ANEW)
+
+
 class Worker:
     """One process that works on a search."""
 
@@ -472,19 +488,25 @@ class Worker:
                 )
             self.study = study
             lock: Any = JournalLock(folder / f"{JOURNAL}.lock")
-            storage = optuna.storages.JournalStorage(
-                JournalFileBackend(str(folder / JOURNAL), lock)
-            )
-            self.studies = {
-                method: optuna.create_study(
-                    storage=storage,
-                    study_name=method,
-                    direction="maximize",
-                    load_if_exists=True,
-                    pruner=pruners[study.pruner],
+            check_journal(folder / JOURNAL)
+            try:
+                storage = optuna.storages.JournalStorage(
+                    JournalFileBackend(str(folder / JOURNAL), lock)
                 )
-                for method in jobs
-            }
+                self.studies = {
+                    method: optuna.create_study(
+                        storage=storage,
+                        study_name=method,
+                        direction="maximize",
+                        load_if_exists=True,
+                        pruner=pruners[study.pruner],
+                    )
+                    for method in jobs
+                }
+            except (LookupError, TypeError, ValueError, AssertionError) as error:
+                raise DataDamaged(
+                    f"{folder / JOURNAL}: its entries do not fit together ({one_line(error)})", ANEW
+                ) from None
             self.write()
 
     def write(self) -> Search:

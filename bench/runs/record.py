@@ -231,9 +231,8 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Mapping[str, str | None] = {}  # task -> sha256
     corpus: CorpusUsed = CorpusUsed()  # without a name: nothing was trained
     backbone: BackboneUsed = BackboneUsed()
-    determines: Facts | None = (
-        None  # what the fingerprint is of, beyond the rest of the record (``bench.run.provenance``)
-    )
+    # what the fingerprint is of, beyond the rest of the record (``bench.run.plan.determinants``)
+    determines: Facts | None = None
     execution: HowExecuted = HowExecuted()
 
 

@@ -26,7 +26,7 @@ from safetensors import SafetensorError
 
 from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.base.files import file_sha256, folder_sha256, write_whole
-from bench.data.corpora import NUMBERS
+from bench.data.corpora.columns import NUMBERS
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for
 from bench.method.contract import (

@@ -31,7 +31,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     return cache(lambda name: MODELS[name](place / name))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.what or row.setting}")
 @EVERY
 def test_a_method_works_on_a_family_or_refuses_before_anything_starts(

@@ -66,7 +66,7 @@ def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **va
     return method
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("entry", "setting", "variant"),
     [

@@ -80,7 +80,7 @@ def write_every_time(
     return failed, told
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("short_check")
 @pytest.mark.parametrize("once", [False, True], ids=["full from there on", "once"])
 def test_a_run_on_a_disk_that_fails_at_any_write(run: Command, tmp_path: Path, once: bool) -> None:
@@ -135,7 +135,7 @@ def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[
     return [(code, out, err) for code, out, err, _ in said]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_user_without_rights_is_told_in_a_line_and_changes_nothing(
     tiny: str, tmp_path: Path
 ) -> None:

@@ -66,7 +66,7 @@ def test_a_column(corpus: Path, known: list[str], tmp_path: Path) -> None:
     assert overlap(path, "--suite", "check", "--column", "sent0")["tasks"][0]["exact"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_records_it_and_a_page_shows_it(corpus: Path, tiny: str, tmp_path: Path) -> None:
     what = f"run --method simcse --backbone {tiny} --suite check --device cpu --corpus"
     done = bench(*argv(what), corpus, *SMALL, "--runs", tmp_path)

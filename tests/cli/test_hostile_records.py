@@ -111,7 +111,7 @@ VERBS = {
 EITHER = pytest.mark.parametrize("together", [[], TOGETHER], ids=["apart", "together"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("columns", ["40", "200"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_that_reads_records_says_it_in_plain_characters(

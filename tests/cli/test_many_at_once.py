@@ -22,7 +22,7 @@ RUNS = int(os.environ.get("BENCH_TEST_RUNS", 8))
 PROCESSES = int(os.environ.get("BENCH_TEST_PROCESSES", 4))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_run_of_a_plan_is_done_once_whoever_begins_it(tiny: str, tmp_path: Path) -> None:
     corpus, runs = tmp_path / "text.txt", tmp_path / "runs"
     corpus.write_text("\n".join(sentences(16, seed=6)) + "\n")

@@ -23,7 +23,7 @@ SCRIPT = Path(sys.executable).parent / "bench"
 BENCH = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "bench"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_and_stopped_and_gone_on_with_is_the_same_as_undisturbed(
     tiny: str, tmp_path: Path
 ) -> None:

@@ -123,6 +123,7 @@ def trained(runs: Path) -> dict[str, torch.Tensor]:
     return load_file(file)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=10)
 def test_two_processes_end_as_one_does(command: list[str], tmp_path: Path) -> None:
     command = [*command, "--method", "simcse", "--set", "dropout=0.0", "--max-steps", "20"]
@@ -142,6 +143,7 @@ def test_two_processes_end_as_one_does(command: list[str], tmp_path: Path) -> No
             torch.testing.assert_close(tensor, wanted[name], rtol=0, atol=2e-4, msg=name)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=10)
 def test_disturbed_processes_end_bit_for_bit_as_undisturbed_ones(
     command: list[str], tmp_path: Path
@@ -164,6 +166,7 @@ def test_disturbed_processes_end_bit_for_bit_as_undisturbed_ones(
     assert all(torch.equal(tensor, wanted[name]) for name, tensor in trained(runs).items())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=10)
 def test_another_number_of_processes_goes_on_and_says_so(
     command: list[str], tmp_path: Path
@@ -181,6 +184,7 @@ def test_another_number_of_processes_goes_on_and_says_so(
     assert record.status == "finished" and record.provenance.execution.ranks == (2, 1)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=10)
 def test_a_rank_that_fails_alone_ends_all_and_says_why(command: list[str], tmp_path: Path) -> None:
     then = 'raise ValueError("this rank alone")'
@@ -192,7 +196,7 @@ def test_a_rank_that_fails_alone_ends_all_and_says_why(command: list[str], tmp_p
     assert the_record(tmp_path / "runs").status == "failed"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_failure_of_all_ranks_is_one_and_the_other_runs_go_on(
     command: list[str], tmp_path: Path
 ) -> None:

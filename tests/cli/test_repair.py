@@ -57,7 +57,7 @@ def record(runs: Path) -> dict[str, Any]:
     return json.loads((the_run(runs) / "run.json").read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @HURTS
 def test_damaged_predictions_come_again(runs: Path, command: tuple[Any, ...], hurt: Hurt) -> None:
     before, whole = record(runs), content(the_run(runs))
@@ -86,7 +86,7 @@ def test_vectors_that_were_altered_are_not_taken_for_the_checkpoints(
     assert record(runs)["scores"] == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", ["folder", "trained.safetensors", "method.json"])
 @pytest.mark.parametrize("hurt", [delete, alter])
 def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
@@ -112,7 +112,7 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
     assert changed <= {f"{the_run(runs).name}/{one}" for one in ("run.json", "curve.jsonl")}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(
     runs: Path, command: tuple[Any, ...], sts12: Path
 ) -> None:
@@ -128,7 +128,7 @@ def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights
     assert bench("verify", "--runs", runs).exit_code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_new(
     runs: Path, command: tuple[Any, ...]
 ) -> None:
@@ -157,7 +157,7 @@ def sts12(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", ["folder", "method.json"])
 def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(
     tiny: str, tmp_path: Path, part: str

@@ -20,6 +20,8 @@ from commands import bench, error_line, tree
 from forked import server
 from models import sentences
 
+from bench.base.errors import DataDamaged
+from bench.run.search import check_journal
 from bench.runs import RunsFolder
 from bench.runs.searches import Trial, best_trial, read_search
 
@@ -96,7 +98,7 @@ def off_peak(trial: Trial) -> float:
     return abs(math.log10(trial.values["learning_rate"] / PEAK))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_search(
     ask: Any, tmp_path: Path
 ) -> None:
@@ -133,7 +135,7 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_names_the_sea
     assert (search["trials"], search["seeds"], search["steps"]) == (8, [901], 18)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_command_repeats_nothing_and_more_trials_continue(
     ask: Any, tmp_path: Path
 ) -> None:
@@ -149,7 +151,7 @@ def test_the_same_command_repeats_nothing_and_more_trials_continue(
     assert trials(tmp_path, name="seeds")[1].values != trials(tmp_path)[1].values
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_methods_get_the_same_values_of_what_they_share(ask: Any, tmp_path: Path) -> None:
     space = SPACE + 'warmup_steps = {{ low = 1, high = 3, source = "made" }}\n'
     files = (tmp_path / "own" / "made.py", plugin(tmp_path / "own", "other", space=space))
@@ -160,7 +162,7 @@ def test_methods_get_the_same_values_of_what_they_share(ask: Any, tmp_path: Path
     assert {t.values["warmup_steps"] for t in other} <= {1, 2, 3}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_grid_takes_every_point_once(ask: Any, tmp_path: Path) -> None:
     more = ("--set", "weight_decay=0", "--space", "temperature=0.1,0.2")
     printed(bench(*ask("--trials", "6", "--sampler", "grid", "--json", *more)))
@@ -168,7 +170,7 @@ def test_a_grid_takes_every_point_once(ask: Any, tmp_path: Path) -> None:
     assert sorted(points) == [(rate, t) for rate in (1e-5, 2e-4, 4e-3) for t in (0.1, 0.2)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(
     ask: Any, tmp_path: Path
 ) -> None:
@@ -184,7 +186,7 @@ def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(
     assert "learning_rate" not in tomllib.loads(Path(found["recipe"]).read_text())["values"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("sampler", ["random", "grid", "tpe"])
 def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
     ask: Any, tmp_path: Path, sampler: str
@@ -208,7 +210,7 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(
     assert results(tmp_path) == results(tmp_path, "whole")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("moment", ["_end", "_remove_weights"])
 def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -239,7 +241,7 @@ def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     assert {t.state for t in trials(tmp_path)} == {"finished"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_path: Path) -> None:
     slow = plugin(tmp_path / "own", sleep=0.1)
     command = ask("--trials", "5", "--plain", files=(slow,))
@@ -255,7 +257,7 @@ def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_pa
     assert [(t.number, t.state) for t in trials(tmp_path)] == [(n, "finished") for n in range(6)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_pruned_trial_costs_no_more_than_it_ran(ask: Any, tmp_path: Path) -> None:
     done = bench(*ask("--trials", "9", "--pruner", "median", "--budget", "4steps"))
     assert done.exit_code == 0, done.output
@@ -266,7 +268,7 @@ def test_a_pruned_trial_costs_no_more_than_it_ran(ask: Any, tmp_path: Path) -> N
     assert min(map(off_peak, whole)) < min(map(off_peak, pruned))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_another_search_under_the_same_name_is_refused(
     ask: Any, tmp_path: Path, snapshot: Any
 ) -> None:
@@ -285,6 +287,43 @@ def test_another_search_under_the_same_name_is_refused(
     lines.append(error_line(bench(*ask("--trials", "1"))))
     assert [line.replace(str(tmp_path), "FOLDER") for line in lines] == snapshot
     assert tree(tmp_path / "runs") == before, "nothing was changed"
+
+
+OP = b'{"op_code": 99, "worker_id": "x"}'
+HALF = b'{"op_code": 5, "worker'
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (HALF + b"\n" + OP + b"\n", "line 1 is damaged"),
+        (OP + b"\n\n", "line 2 is damaged"),
+        (OP + b"\n\xff\xfe\x00\n", "line 2 is damaged"),
+        (b"[]\n", "line 1 is damaged"),
+        (b'{"op": 1}\n', "line 1 is damaged"),
+        (b"<html>\n", "line 1 is damaged"),
+    ],
+)
+def test_a_damaged_line_of_the_journal_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+    journal = tmp_path / "journal.log"
+    check_journal(journal)
+    journal.write_bytes(OP + b"\n" + HALF)
+    check_journal(journal)  # the end of a process that was killed, which the next one cuts off
+    journal.write_bytes(content)
+    with pytest.raises(DataDamaged) as caught:
+        check_journal(journal)
+    assert says in caught.value.message and "--name NEW" in (caught.value.hint or "")
+    assert journal.read_bytes() == content
+
+
+@pytest.mark.slow
+def test_a_search_whose_journal_is_damaged_is_one_line(ask: Any, tmp_path: Path) -> None:
+    assert bench(*ask("--trials", "1")).exit_code == 0
+    journal = next((tmp_path / "runs" / "one").glob("optuna.log"))
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:2], HALF + b"\n", *lines[3:]]))
+    said = error_line(bench(*ask("--trials", "2")))
+    assert f"{journal}: line 3 is damaged" in said
 
 
 SPACES = """

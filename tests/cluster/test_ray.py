@@ -19,7 +19,7 @@ import pytest
 from commands import bench, error_line
 from finished_runs import at_work, finished, left_behind, listed, logs, saved, states, workers
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 pytest.importorskip("ray", reason="no Ray: pip install 'sentence-bench[ray]'")
 
 HEALTH = {

@@ -16,7 +16,7 @@ from commands import bench, error_line
 from finished_runs import at_work, finished, left_behind, listed, logs, saved, states, workers
 from slurm_cluster import SlurmCluster
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(autouse=True)

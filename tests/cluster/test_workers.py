@@ -37,7 +37,7 @@ def after(option: str, words: list[str]) -> str:
     return words[words.index(option) + 1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_line_works_by_sh_from_another_folder_with_an_empty_environment(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,9 +101,32 @@ def test_a_worker_whose_plan_lacks_the_id_refuses_and_writes_nothing(
     assert not list((tmp_path / "runs").glob("*/run.json"))
 
 
-def test_options_that_do_not_go_together(
-    plan: tuple[str, ...], tmp_path: Path, snapshot: Any
+@pytest.fixture
+def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one folder for commands of Slurm: the machine's own are hidden."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def executable(file: Path, script: str) -> None:
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def test_a_machine_without_slurm_is_told_so(
+    plan: tuple[str, ...], tmp_path: Path, stand_ins: Path
 ) -> None:
+    said = error_line(bench(*plan, "--runs", tmp_path / "runs", "--on", "slurm"))
+    assert "no sbatch on this machine" in said and not (tmp_path / "runs").exists()
+
+
+def test_options_that_do_not_go_together(
+    plan: tuple[str, ...], tmp_path: Path, stand_ins: Path, snapshot: Any
+) -> None:
+    """Whatever the machine has: a stand-in for sbatch is there, and is not called."""
+    executable(stand_ins / "sbatch", "exit 1")
     given = "--on slurm --device cuda:1;--on commands --device cpu"
     given += (
         ";--on cpus=2;--on here:cpus=2;--on torchrun:memory=1G;--on ray:time=1;--on slurm:gpus=0"
@@ -116,28 +139,22 @@ def test_options_that_do_not_go_together(
     assert lines == snapshot and not (tmp_path / "runs").exists()
 
 
-def test_runs_that_slurm_has_are_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Any
-) -> None:
+def test_runs_that_slurm_has_are_listed(tmp_path: Path, stand_ins: Path, snapshot: Any) -> None:
     """A stand-in for squeue: one run works, one waits, one is gone without a trace; then squeue is silent."""
     store = RunsFolder(tmp_path / "runs")
     store.write(working := record("simcse", 1, status="interrupted", scores=()))
     ids = [working.run_id, "simcse-waits", "simcse-gone"]
     batch = jobs.new_batch(store, ids, Target(name="slurm"))
     batch.write(Plan((RunConfig(),)))
-    squeue = tmp_path / "bin" / "squeue"
-    squeue.parent.mkdir()
-    monkeypatch.setenv("PATH", f"{squeue.parent}:/usr/bin:/bin")
     name = f"bench-{batch.name}.0"
     lines = f"7_0|RUNNING|n1|None|{name}", f"7_1|PENDING||Resources|{name}", "8|PENDING|||other"
-    squeue.write_text("#!/bin/sh\nprintf '%s\\n' " + " ".join(f"'{line}'" for line in lines))
-    squeue.chmod(0o755)
+    executable(stand_ins / "squeue", "printf '%s\\n' " + " ".join(f"'{line}'" for line in lines))
     output = []
     for arguments in ((), ("simcse-waits",), ("--status", "queued", "--json")):
         done = bench("runs", *arguments, "--runs", store.path)
         assert done.exit_code == 0, done.output
         output.append(done.output)
-    squeue.write_text("#!/bin/sh\necho no controller >&2; exit 1")
+    executable(stand_ins / "squeue", "echo no controller >&2; exit 1")
     output.append(bench("runs", "--runs", store.path).output)
     text = "\n".join(output).replace(str(store.path), "RUNS").replace(batch.name, "BATCH")
     assert text == snapshot

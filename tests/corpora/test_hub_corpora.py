@@ -15,7 +15,8 @@ from commands import argv
 from hub import StandInHub
 
 from bench.base.errors import BenchError, CorpusError
-from bench.data.corpora import Corpus, HubName, hub_corpus, name_columns
+from bench.data.corpora import Corpus
+from bench.data.corpora.hub import HubName, hub_corpus, name_columns
 
 REPO = "someone/texts"
 

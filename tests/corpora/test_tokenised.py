@@ -70,7 +70,7 @@ def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, d
 
 def test_second_open_reads_neither_text_nor_tokenizer(triplets, tmp_path, monkeypatch):
     first = everything(build(triplets, tmp_path))
-    monkeypatch.setattr("bench.data.corpora.read_lines", never)
+    monkeypatch.setattr("bench.data.corpora.records.read_lines", never)
     assert everything(build(triplets, tmp_path, encode=never)) == first
 
 
@@ -167,7 +167,7 @@ print(json.dumps({"rows": len(ready), "seconds": seconds, "peak": peak}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     path = tmp_path / "big.txt"
     with path.open("w") as file:

@@ -48,7 +48,7 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
     ]()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
     assert (site / "leaderboards" / "v4" / "index.html").read_bytes() == (
         ROOT / "leaderboards/v4/index.html"
@@ -62,7 +62,7 @@ def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
     assert 'href="leaderboards/index.html"' in home and 'href="repository/CHANGES.html"' in home
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(
     site: Path, chromium: Browser, size: tuple[int, int]

@@ -18,7 +18,7 @@ from bench.conformance.methods import tiny_backbone
 from bench.export import folders, relative
 from bench.method import TorchMethod
 
-pytestmark = pytest.mark.slow  # over 60 models are written, and loaded by another process
+pytestmark = pytest.mark.nightly  # over 60 models are written, and loaded by another process
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sentence_transformers_gives_the_methods_vectors(family: str, tmp_path: Path) -> None:
     backbones = {"one": family_models.written(getattr(family_models, family), tmp_path / family)}

@@ -23,7 +23,7 @@ def backbones(
     return {"tiny": tiny, "roberta": tiny_roberta, "prefixed": prefixed, "": ""}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", FITTING, ids=lambda case: case.id)
 def test_the_example_of_the_readme_gives_the_methods_vectors(
     case: Case, backbones: dict[str, str], tmp_path: Path
@@ -56,7 +56,7 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(
     assert make(read, {"export": str(folder)}, tmp_path).encode(text).shape == output.shape
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
 def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
     case: Case, backbones: dict[str, str], tmp_path: Path

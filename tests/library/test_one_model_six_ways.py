@@ -31,7 +31,7 @@ def made(
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_model_has_one_score_whichever_way_it_comes(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +68,7 @@ def test_one_model_has_one_score_whichever_way_it_comes(
     assert ways["folder"].model["pooling"] == "mean" and ways["folder"].model["dtype"] == "fp32"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_live_model_is_known_by_its_weights_and_keeps_its_own_prompt(
     tiny: str, tmp_path: Path
 ) -> None:
@@ -99,7 +99,7 @@ def real_encoder() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_real_encoder_live_has_the_public_score_of_sts_b(shared: Path, tmp_path: Path) -> None:
     """82.03 on the MTEB leaderboard; the live object on the 1,379 pairs, through mteb's own code and through ours."""
     from sentence_transformers import SentenceTransformer

@@ -96,7 +96,7 @@ def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
     return replace(task, data=replace(pairs, **kept))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "setting"), TRAINED)
 def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path):
     values = OWN.get(name, {}) if setting == "unsupervised" else OWN_SUPERVISED.get(name, {})

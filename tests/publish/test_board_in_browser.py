@@ -9,7 +9,7 @@ from board_page import ROWS, choose, column, current, header, methods, shown_tab
 from browser import address, visit
 from playwright.sync_api import Browser, Page, expect
 
-pytestmark = pytest.mark.slow  # each of them drives a browser
+pytestmark = pytest.mark.nightly  # each of them drives a browser
 
 
 def scrolls_sideways(page: Page, *widths: int) -> list[int]:

@@ -12,7 +12,7 @@ from browser import PHONE, WIDE, address, host, under, visit
 from playwright.sync_api import Browser, Page
 from published import SUB_PATH
 
-pytestmark = pytest.mark.slow  # each of them drives a browser
+pytestmark = pytest.mark.nightly  # each of them drives a browser
 
 SERIOUS = ("serious", "critical")
 WCAG = {

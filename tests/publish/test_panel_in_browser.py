@@ -10,7 +10,7 @@ import pytest
 from board_page import column, current, shown_tables
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.slow  # each of them drives a browser
+pytestmark = pytest.mark.nightly  # each of them drives a browser
 
 
 def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:

@@ -77,6 +77,7 @@ def run_again(command: str, runs: Path) -> None:
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=10)
 @pytest.mark.usefixtures("short_check")
 def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(

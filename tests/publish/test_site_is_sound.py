@@ -27,7 +27,7 @@ def files(version: Path, kind: str) -> list[Path]:
     return sorted(version.parent.rglob(f"*.{kind}"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_page_is_valid(version: Path) -> None:
     pages = files(version, "html")
     assert len(pages) > 4
@@ -38,7 +38,7 @@ def test_every_page_is_valid(version: Path) -> None:
     } == {}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_link_leads_somewhere(version: Path) -> None:
     assert broken_links(version.parent) == []
 
@@ -56,7 +56,7 @@ def test_tables_of_data_can_be_read_and_hold_no_formula(version: Path) -> None:
         json.loads(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
     shutil.copytree(site.parent / "plans", tmp_path / "out" / "plans")
     again = publish(

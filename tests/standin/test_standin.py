@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.slow(seconds=200)
+pytestmark = [pytest.mark.nightly, pytest.mark.slow(seconds=200)]
 
 MASKS = "transformers/masking_utils.py"  # one wait a pass of the encoder, in transformers' own code
 # InferSent: the lengths of its LSTM's sequences, and a rate that follows dev scores; masked language modelling: how many tokens are

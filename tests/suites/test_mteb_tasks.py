@@ -68,7 +68,7 @@ def evaluated(made: Any, tmp_path: Path, model: Any) -> dict[str, Any]:
     return {one.task_name: one.scores["test"][0] for one in found.task_results}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("text", ["tokenised", "raw"])
 def test_every_sts_set_gives_the_number_of_our_suite(text, shared, tmp_path):
     model = Words()

@@ -119,7 +119,7 @@ PREDICTED = '"prediction": cosine_N44.sum(axis=2).argmin(axis=1)'
 # what is written, what takes its place, the check that catches it, what it has seen
 BROKEN: list[tuple[str, str, str, str]] = [
     ("    n=4,", "    n=5,", "its data is read, twice the same", "n=5, its data has 4 items"),
-    ("sha256(content)", "md5(content)", "its data is read, twice the same", "32 characters"),
+    ("table.sha256", "table.sha256[:32]", "its data is read, twice the same", "32 characters"),
     (
         "return [sentence for",
         'return [type("Told", (str,), {})(sentence) for',

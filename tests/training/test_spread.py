@@ -72,6 +72,7 @@ def check_faithful(answers: dict[str, Any]) -> None:
             assert 0.49 < found["ratio"] <= 1.0 + 1e-9, (name, found)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(seconds=30)
 def test_two_ranks_have_the_gradient_of_one_process_for_every_method(tiny, tmp_path):
     answers = answers_of(tiny, tmp_path)

@@ -22,7 +22,8 @@ import numpy as np
 
 from bench.base.errors import BenchError
 from bench.base.files import build_folder, default_cache, file_sha256, write_whole
-from bench.data.corpora import LABELS, NUMBERS, Corpus
+from bench.data.corpora import Corpus
+from bench.data.corpora.columns import LABELS, NUMBERS
 
 LAYOUT = 3
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more

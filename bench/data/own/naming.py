@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.base.errors import BenchError, DataMissing
-from bench.data.corpora import COMPRESSED, LINES, PARQUET
+from bench.data.corpora.records import COMPRESSED, LINES, PARQUET
 
 PAIRS, CLASSIFICATION, CLUSTERING = "pairs", "classification", "clustering"
 KINDS = (PAIRS, CLASSIFICATION, CLUSTERING)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import CorpusError, DataDamaged
-from bench.data.corpora import Record, format_of, read_records
+from bench.data.corpora.records import Record, format_of, read_records
 
 MOST_ROWS = 2_000_000
 """Rows of a file that are read; evaluation data is held in memory."""

@@ -131,6 +131,10 @@ def correlate_groups(
     )
 
 
+class UnusableGold(ValueError):
+    """The gold values, and no model, are why a correlation is undefined."""
+
+
 def check_sides(
     predicted: ArrayLike, gold: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -142,8 +146,10 @@ def check_sides(
         raise ValueError(f"expected two (n,) arrays of one length, got {a_N.shape} and {b_N.shape}")
     if len(a_N) < 2:
         raise ValueError(f"{len(a_N)} items: a correlation needs at least 2")
-    if not (np.isfinite(a_N).all() and np.isfinite(b_N).all()):
-        raise ValueError("NaN or infinity among the values")
+    if not np.isfinite(b_N).all():
+        raise UnusableGold("NaN or infinity among the values of the gold side")
+    if not np.isfinite(a_N).all():
+        raise ValueError("NaN or infinity among the values of the predicted side")
     return a_N, b_N
 
 
@@ -151,11 +157,14 @@ def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
     # from the values, not from centred sums: the floating-point mean of equal numbers may differ from them
     with np.errstate(over="ignore"):
         spreads = np.ptp(a_N), np.ptp(b_N)
-    for name, spread in zip(("predicted", "gold"), spreads, strict=True):
+    for name, spread, error in (
+        ("predicted", spreads[0], ValueError),
+        ("gold", spreads[1], UnusableGold),
+    ):
         if spread == 0:
-            raise ValueError(f"the {name} side is constant: correlation is undefined, not zero")
+            raise error(f"the {name} side is constant: correlation is undefined, not zero")
         if not np.isfinite(spread):
-            raise ValueError(f"the {name} side has values too far apart for a correlation")
+            raise error(f"the {name} side has values too far apart for a correlation")
     a_N, b_N = (a_N - a_N.mean()) / spreads[0], (b_N - b_N.mean()) / spreads[1]
     product, squares_a, squares_b = inner(a_N, b_N), inner(a_N, a_N), inner(b_N, b_N)
     return 100 * float(np.clip(product / np.sqrt(squares_a * squares_b), -1.0, 1.0))

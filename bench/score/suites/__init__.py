@@ -36,7 +36,7 @@ from bench.base.user_code import located, place_of_code, plugin_code
 from bench.data.own.naming import is_own_file
 from bench.data.sets import DataFolder, data_set
 from bench.runs.record import AVERAGE, REDUCED, ScoreKey
-from bench.score.metrics.correlation import pearson, spearman
+from bench.score.metrics.correlation import UnusableGold, pearson, spearman
 
 Arrays = Mapping[str, np.ndarray]
 """Of one task, by name: "prediction", "gold", "subset" ..."""
@@ -159,6 +159,12 @@ class Task:
         if not isinstance(loaded, LoadedTask):
             raise PluginFailed(
                 f"{place_of_code(self.read)}: it returned {type(loaded).__name__}, expected a LoadedTask"
+            )
+        first = next(iter(loaded.sentences), "")
+        if isinstance(first, str) and first.startswith("\ufeff"):
+            raise DataDamaged(
+                f"{self.name}: the first text begins with a byte order mark, which is no text",
+                "read the file with bench.data.sets.tables.read_table, or decode it as utf-8-sig",
             )
         return loaded
 
@@ -561,11 +567,20 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
 # --- checks of vectors, for every suite ---
 
 
+GOLD_IS_THE_CAUSE = (
+    "the gold values of the task's data are the cause, and no model: correct the data"
+)
+
+
 @contextlib.contextmanager
 def scoring(task: str, hint: str | None = None) -> Iterator[None]:
-    """A metric that is undefined, or cannot be computed, fails the run: its ValueError becomes RunFailed, with the task's name."""
+    """A metric that is undefined, or cannot be computed, fails the run: its ValueError becomes RunFailed, with the task's name.
+
+    ``hint`` is about the model; gold values that are the cause have a hint of their own."""
     try:
         yield
+    except UnusableGold as error:
+        raise RunFailed(f"{task}: {error}", GOLD_IS_THE_CAUSE) from None
     except ValueError as error:
         raise RunFailed(f"{task}: {error}", hint) from None
 
@@ -603,7 +618,7 @@ def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -
     if (vectors_ND == vectors_ND[0]).all():
         raise RunFailed(
             f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{sentences[0][:60]}'",
-            "did the training collapse? curve.jsonl in the run's folder has its losses",
+            "did the training collapse (curve.jsonl in the run's folder has its losses), or is a prefix or prompt as long as all that the model reads?",
         )
     return vectors_ND
 

@@ -37,6 +37,7 @@ from bench.score.metrics.correlation import (
     spearman,
 )
 from bench.score.suites import (
+    GOLD_IS_THE_CAUSE,
     Arrays,
     LoadedTask,
     Suite,
@@ -62,6 +63,23 @@ class LoadedPairs(LoadedTask):
     task: Task
     data: SentencePairs
     whole: SentencePairs | None = None
+
+    def __post_init__(self) -> None:
+        """Raise DataDamaged for ratings with which no correlation is defined, before anything is encoded."""
+        gold = np.asarray(self.data.gold, dtype=float)
+        if not len(gold):
+            return
+        wrong = np.flatnonzero(~np.isfinite(gold))
+        if len(wrong):
+            raise DataDamaged(
+                f"{self.task.name}: the rating of pair {wrong[0] + 1} is {gold[wrong[0]]}, expected a number ({len(wrong)} such of {len(gold)})",
+                "correct the rating, or leave the pair out",
+            )
+        if len(gold) > 1 and np.ptp(gold) == 0:
+            raise DataDamaged(
+                f"{self.task.name}: all {len(gold)} pairs have the rating {gold[0]:g}, and with equal ratings no correlation is defined",
+                GOLD_IS_THE_CAUSE,
+            )
 
     @property
     def sentences(self) -> list[str]:

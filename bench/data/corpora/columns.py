@@ -1,0 +1,350 @@
+"""The columns of training text: by which names a file may call them, and the cells of its rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.base.errors import CorpusError, printable
+from bench.base.text import plural
+from bench.data.corpora.records import Record
+
+KINDS: dict[tuple[str, ...], str] = {
+    ("sentence",): "sentences",
+    ("sent0", "sent1"): "pairs",
+    ("sent0", "sent1", "hard_neg"): "triplets",
+    ("sent0", "sent1", "hard_neg", "hard_neg_2"): "n-tuples",  # and any further hard_neg_3, ...
+    ("sent0", "sent1", "label"): "labelled",
+    ("sent0", "sent1", "score"): "graded",
+}
+"""The columns that a corpus may have, and the word with which a method says that it needs them."""
+NUMBERS = ("label", "score")  # columns that hold no text
+LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # their ids in the hub's SNLI and MNLI
+NAMES = {
+    "sentence": "sentence",
+    "text": "sentence",
+    "sent0": "sent0",
+    "anchor": "sent0",
+    "premise": "sent0",
+    "sentence1": "sent0",
+    "text1": "sent0",
+    "texta": "sent0",
+    "sent1": "sent1",
+    "positive": "sent1",
+    "hypothesis": "sent1",
+    "sentence2": "sent1",
+    "text2": "sent1",
+    "textb": "sent1",
+    "label": "label",
+    "goldlabel": "label",
+    "score": "score",
+}
+"""Names without blanks, marks and capitals -> our columns: those of sentence-transformers, SNLI, MNLI, STS-B, AnglE and CLAIF on the hub."""
+HARD_NEGATIVE = re.compile(r"(?:hard)?neg(?:ative)?(s?)(\d*)")
+"""hard_neg, negative, negatives, negative_1, neg-2, ... in the same form. A plural is a list of texts."""
+NEARLY_KNOWN = re.compile(
+    r"(sent|sentence|text|anchor|positive|pos|premise|hypothesis|label|goldlabel|score|similarity|similarityscore)s?\d*"
+)
+"""Names of which a file with one of our columns can mean nothing but training text: such a column is never ignored."""
+EXPECTED = "expected sentence, or sent0,sent1, or these two with hard_neg (or hard_neg_1, hard_neg_2, ...), label or score"
+EQUAL_NUMBERS = "give every row the same number of hard negatives, or write a row for each of them (sent0, sent1, hard_neg)"
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The column of ours that a name of a file stands for."""
+
+    column: str
+    # of a hard negative: its place among several; -1 without a number
+    place: int = 0
+    # the name is a plural: each cell is a list of texts
+    several: bool = False
+
+
+def meaning_of(name: str) -> Meaning | None:
+    """Return the column that a name stands for, or None if it is not one of ours."""
+    plain = _plain(name)
+    if plain in NAMES:
+        return Meaning(NAMES[plain])
+    negative = HARD_NEGATIVE.fullmatch(plain)
+    if negative is None:
+        return None
+    plural_s, number = negative.groups()
+    if number:
+        return Meaning("hard_neg", place=int(number))
+    return Meaning("hard_neg", place=-1, several=bool(plural_s))
+
+
+def is_nearly_known(name: str) -> bool:
+    """Return whether a name that is not one of ours is too near to one to be passed over ("scores", "positive_2")."""
+    return NEARLY_KNOWN.fullmatch(_plain(name)) is not None
+
+
+def kind_of(columns: Sequence[str]) -> str:
+    """Return "sentences", "pairs", "triplets", "n-tuples", "labelled" or "graded" for the columns of a corpus."""
+    return KINDS[tuple(columns[:4])]
+
+
+def negative_names(count: int) -> tuple[str, ...]:
+    """Return the names of so many hard negatives: hard_neg, hard_neg_2, hard_neg_3, ..."""
+    return ("hard_neg", *(f"hard_neg_{i}" for i in range(2, count + 1)))[:count]
+
+
+def our_names(names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return our name for each of a file's columns, a list of hard negatives being "negatives"; None if they make no corpus."""
+    meanings = [meaning_of(name) for name in names]
+    ours = [meaning.column for meaning in meanings if meaning is not None]
+    negatives = [
+        i for i, meaning in enumerate(meanings) if meaning and meaning.column == "hard_neg"
+    ]
+    texts = [column for column in ours if column != "hard_neg"]
+    if len(ours) < len(names) or not any(_is_of(one, texts, len(negatives)) for one in KINDS):
+        return None
+    if len(negatives) == 1 and _is_plural(names[negatives[0]]):
+        ours[negatives[0]] = "negatives"
+        return tuple(ours)
+    in_order = sorted(negatives, key=lambda i: meanings[i].place)  # type: ignore[union-attr]
+    for i, name in zip(in_order, negative_names(len(negatives)), strict=True):
+        ours[i] = name
+    return tuple(ours)
+
+
+def columns_to_be(ours: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of a corpus that is not here, in our order; "negatives" stands for two."""
+    texts = [name for name in ours if name != "negatives" and not name.startswith("hard_neg")]
+    count = len(ours) - len(texts) + ("negatives" in ours)
+    return *sorted(texts, key=list(NAMES.values()).index), *negative_names(count)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the cells of a corpus lie in the records of a file.
+
+    ``layout = find_layout("a.jsonl", {"anchor": "a", "positive": "b", "negatives": ["c", "d"], "id": 7}, exact=False)``
+    has the columns sent0, sent1, hard_neg and hard_neg_2, and leaves ("id",) unread.
+    """
+
+    # names the file in messages
+    where: str
+    # our columns, in our order
+    columns: tuple[str, ...]
+    # the file's names of them, in the same order; if ``listed`` the last one holds a list of all hard negatives
+    keys: tuple[str, ...]
+    listed: bool
+    # all names of the first record, and those of them that no column is made of
+    names: frozenset[str]
+    unread: tuple[str, ...]
+    # names without a meaning that later records have besides
+    strange: set[str] = field(default_factory=set)
+
+    def rows(self, records: Iterable[tuple[int, Record]]) -> Iterator[Row]:
+        """Yield the row of each numbered record. Raises CorpusError, naming the line."""
+        for number, record in records:
+            yield self.row(number, record)
+
+    def row(self, number: int, record: Record) -> Row:
+        """Return the cells of a record in the order of ``columns``.
+
+        A missing cell, or one with nothing but white space, is one space, as in the training scripts of SimCSE and PromCSE; of several
+        hard negatives none may be missing. A label is its word, a score its number as Python writes it. Raises CorpusError, naming the line.
+        """
+        if record.keys() != self.names:
+            self._check_names(number, record)
+        row = []
+        for column, key, value in self._cells(number, record):
+            if column == "label":
+                text = _label(self.where, number, value)
+            elif column == "score":
+                text = _score(self.where, number, value)
+            elif value is None or isinstance(value, str):
+                text = value or ""
+            else:
+                raise CorpusError(
+                    f"{self.where}: line {number}: '{key}' is {_shown(value)}, expected a string or null"
+                )
+            blank = not text or text.isspace()
+            if blank and column.startswith("hard_neg") and "hard_neg_2" in self.columns:
+                raise CorpusError(
+                    f"{self.where}: line {number}: a hard negative of '{key}' is empty, and the first row has {self._count()}",
+                    EQUAL_NUMBERS,
+                )
+            row.append(" " if blank else text)
+        return tuple(row)
+
+    def _count(self) -> int:
+        """Return how many hard negatives a row has."""
+        return len([column for column in self.columns if column.startswith("hard_neg")])
+
+    def _cells(self, number: int, record: Record) -> list[tuple[str, str, Any]]:
+        """Return (column, key, value) for each column."""
+        if not self.listed:
+            return [
+                (column, key, record[key])
+                for column, key in zip(self.columns, self.keys, strict=True)
+            ]
+        *keys, last = self.keys
+        values = [record[key] for key in keys]
+        negatives, count = record[last], self._count()
+        if not isinstance(negatives, list):
+            raise CorpusError(
+                f"{self.where}: line {number}: '{last}' is {_shown(negatives)}, expected a list of {plural(count, 'text')}, as in line 1",
+                EQUAL_NUMBERS,
+            )
+        if len(negatives) != count:
+            raise CorpusError(
+                f"{self.where}: line {number}: '{last}' has {plural(len(negatives), 'text')}, line 1 has {count}",
+                EQUAL_NUMBERS,
+            )
+        all_keys = [*keys, *(last for _ in negatives)]
+        return list(zip(self.columns, all_keys, [*values, *negatives], strict=True))
+
+    def _check_names(self, number: int, record: Record) -> None:
+        """Raise CorpusError if a record lacks a column, or has one that the first record lacks."""
+        for key in self.keys:
+            if key not in record:
+                raise CorpusError(
+                    f"{self.where}: line {number} has no '{key}', but line 1 has",
+                    "write null for a missing cell",
+                )
+        for name in record.keys() - self.names - self.strange:
+            if meaning_of(name) or is_nearly_known(name):
+                raise CorpusError(
+                    f"{self.where}: line {number} has '{name}', but line 1 has not",
+                    "give every line the same columns, with null for a missing cell, or drop the column",
+                )
+            self.strange.add(name)
+
+
+def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
+    """Return where the columns of a corpus lie in records such as the first one, ``head``.
+
+    ``exact``: the file may have no other columns. Raises CorpusError if the columns are none that a corpus has, if two mean the same, or
+    if one would be ignored that can mean nothing but training text.
+    """
+    names = list(head)
+    found: dict[str, dict[int, str]] = {}
+    others = []
+    for name in names:
+        meaning = meaning_of(name)
+        if meaning is None:
+            others.append(name)
+            continue
+        same = found.setdefault(meaning.column, {})
+        if meaning.place in same:
+            raise CorpusError(
+                f"{where}: line 1 has two columns for {meaning.column}: '{same[meaning.place]}' and '{name}'",
+                "rename or drop one of them",
+            )
+        same[meaning.place] = name
+    negatives = [name for _, name in sorted(found.pop("hard_neg", {}).items())]
+    columns = next((one for one in KINDS if _is_of(one, found, len(negatives))), None)
+    if columns is None or (others and exact):
+        _refuse(where, names)
+    for name in others:
+        if is_nearly_known(name):
+            raise CorpusError(
+                f"{where}: line 1 has the column '{name}' beside {', '.join(columns)}, and it would be ignored",
+                f"rename or drop it; {EXPECTED}",
+            )
+    texts = [column for column in columns if not column.startswith("hard_neg")]
+    keys = [found[column][0] for column in texts]
+    count, listed = _count_negatives(where, head, negatives)
+    return Layout(
+        where=where,
+        columns=(*texts, *negative_names(count)),
+        keys=(*keys, *negatives),
+        listed=listed,
+        names=frozenset(names),
+        unread=tuple(others),
+    )
+
+
+def _is_of(columns: Sequence[str], texts: Collection[str], negatives: int) -> bool:
+    """Return whether a kind of corpus has the columns ``texts`` and so many hard negatives."""
+    plain = [column for column in columns if not column.startswith("hard_neg")]
+    wanted = len(columns) - len(plain)
+    return sorted(plain) == sorted(texts) and wanted == min(negatives, 2)
+
+
+def _count_negatives(where: str, head: Record, negatives: Sequence[str]) -> tuple[int, bool]:
+    """Return how many hard negatives a row has, and whether they stand in one list. Raises CorpusError."""
+    values = [head[name] for name in negatives]
+    lists = [name for name, value in zip(negatives, values, strict=True) if isinstance(value, list)]
+    plurals = [name for name in negatives if _is_plural(name)]
+    if (lists or plurals) and len(negatives) > 1:
+        name = (lists or plurals)[0]
+        other = next(one for one in negatives if one != name)
+        raise CorpusError(
+            f"{where}: line 1 has two columns for hard_neg: '{name}', a list, and '{other}'",
+            "drop one of them",
+        )
+    if lists:
+        if not values[0]:
+            raise CorpusError(
+                f"{where}: line 1: '{lists[0]}' is an empty list, and every row has as many hard negatives as the first",
+                "drop the column to train on pairs, or the rows without hard negatives",
+            )
+        return len(values[0]), True
+    if plurals:
+        raise CorpusError(
+            f"{where}: line 1: '{plurals[0]}' is {_shown(values[0])}, expected a list of texts",
+            "a column that holds one text is hard_neg; CSV and TSV have a column for each: hard_neg_1, hard_neg_2, ...",
+        )
+    return len(negatives), False
+
+
+def _is_plural(name: str) -> bool:
+    meaning = meaning_of(name)
+    return meaning is not None and meaning.several
+
+
+def _refuse(where: str, names: Sequence[str]) -> None:
+    listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
+    hint = "rename or drop columns"
+    if any(not name.strip() or name.startswith("Unnamed: ") for name in names):
+        hint = "the column without a name is pandas' index: to_csv(..., index=False)"
+    raise CorpusError(f"{where}: line 1 has the columns {listed}; {EXPECTED}", hint)
+
+
+def _label(where: str, number: int, value: Any) -> str:
+    text = str(value).strip().lower()
+    label = {str(i): label for label, i in LABELS.items()}.get(text, text)
+    if label not in LABELS:
+        listed = ", ".join(f"{label} ({i})" for label, i in LABELS.items())
+        hint = "drop rows without a gold label; name a column of graded scores 'score'"
+        if text in [f"{i}.0" for i in LABELS.values()]:
+            hint = (
+                "pandas writes whole numbers so beside a missing one: df = df.dropna(subset=['label']).astype({'label': int}); "
+                "if they are graded scores, name the column 'score'"
+            )
+        raise CorpusError(
+            f"{where}: line {number} has the label {value!r}; expected {listed}", hint
+        )
+    return label
+
+
+def _score(where: str, number: int, value: Any) -> str:
+    with suppress(TypeError, ValueError):
+        score = float(value)
+        if math.isfinite(score):
+            return repr(score)
+    raise CorpusError(
+        f"{where}: line {number} has the score {value!r}; expected a number",
+        "drop rows without a score",
+    )
+
+
+def _plain(name: str) -> str:
+    """Return a name in small letters, without blanks, dots, hyphens and underscores."""
+    return re.sub(r"[\s._\-\ufeff]+", "", name).lower()
+
+
+def _shown(value: Any) -> str:
+    return printable(json.dumps(value, default=str, ensure_ascii=False)[:40])

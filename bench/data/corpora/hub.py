@@ -1,0 +1,221 @@
+"""Columns of a data set of the hub as training text: ``hub:owner/name@revision/path:column,column#rows``.
+
+One file of the data set after the other is fetched (resumed after a cut, checked against the hub's checksum), the requested
+columns are written as JSON lines, and the file is deleted: neither memory nor disk holds more than one of them. The result is
+stored under the requested name; its revision is the one that the data set had that first time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.base.errors import CorpusError, DataMissing
+from bench.base.files import default_cache, lock, write_whole
+from bench.base.text import list_names, plural
+from bench.data.corpora.columns import find_layout, meaning_of, our_names
+from bench.data.corpora.records import BLOCK, LINES, PARQUET, Record, format_of, read_records
+from bench.data.fetching import Say, download, repository_info, silent, site
+
+PREFIX = "hub:"
+FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
+NAME = re.compile(
+    r"hub:(?P<repo>[^/:@]+/[^/:@]+)(@(?P<revision>[^/:]+))?(/(?P<path>[^:]*))?"
+    r"(:(?P<columns>[^#]*)(#(?P<limit>0*[1-9][0-9]*))?)?"
+)
+TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
+OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")
+
+
+@dataclass(frozen=True)
+class HubName:
+    """The parts of ``hub:owner/name@revision/path:column,column#rows``."""
+
+    text: str
+    repo: str
+    revision: str | None
+    path: str  # a folder or file of the data set; "" for all of it
+    columns: tuple[str, ...]
+    limit: int | None  # the largest number of rows
+
+    @classmethod
+    def of(cls, text: str) -> HubName:
+        """Raises CorpusError if the text is not such a name."""
+        parts = NAME.fullmatch(text)
+        columns = [part.strip() for part in (parts and parts["columns"] or "").split(",")]
+        negatives = [meaning_of(column.rpartition("=")[2]) for column in columns[2:]]
+        tuples = all(one is not None and one.column == "hard_neg" for one in negatives)
+        if parts is None or (len(columns) > 3 and not tuples):
+            raise CorpusError(
+                f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text"
+            )
+        return cls(
+            text,
+            parts["repo"],
+            parts["revision"],
+            (parts["path"] or "").strip("/"),
+            tuple(filter(None, columns)),
+            int(parts["limit"]) if parts["limit"] else None,
+        )
+
+
+def hub_corpus(
+    text: str, *, offline: bool = False, say: Say = silent, cache: Path | None = None
+) -> tuple[Path, str]:
+    """The file with the rows of ``text``, made now if it is not here yet, and its name with the revision.
+
+    Raises CorpusError (no such column, several tables, not text), DataMissing (``offline``, and not here), FetchFailed or
+    DataDamaged (it could not be downloaded).
+    """
+    name = HubName.of(text)
+    folder = _folder_of(name, cache)
+    about = folder / "about.json"
+    if not about.is_file():
+        if offline:
+            raise DataMissing(
+                f"{text} is not on this machine, and nothing is fetched (--offline)",
+                f"run the same command on a machine with a network, then copy {folder} to the same path here, or below BENCH_CACHE",
+            )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with lock(folder.with_name(folder.name + ".lock")):
+            if not about.is_file():
+                _make(name, folder, say)
+    return folder / "rows.jsonl", str(json.loads(about.read_text(encoding="utf-8"))["name"])
+
+
+def is_here(text: str) -> bool:
+    """Whether the rows were fetched earlier. Raises CorpusError if the text is not a name of the hub."""
+    return (_folder_of(HubName.of(text), None) / "about.json").is_file()
+
+
+def _folder_of(name: HubName, cache: Path | None) -> Path:
+    return (
+        (cache or default_cache())
+        / "hub-corpora"
+        / f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
+    )
+
+
+def _make(name: HubName, folder: Path, say: Say) -> None:
+    """Fill ``folder``, ``about.json`` last. Each file of the data set becomes a part; parts of an interrupted try are used."""
+    earlier = folder / "revision.txt"  # of the interrupted try
+    wanted = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
+    listing = repository_info(site("hub", name.repo, wanted, ""), say)
+    revision = str(listing.sha)
+    sizes = {sibling.rfilename: sibling.size or 0 for sibling in listing.siblings or []}
+    chosen = data_files(name, list(sizes))
+    licence = getattr(listing.card_data, "license", None) or "not stated"
+    size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {plural(len(chosen), 'file')}"
+    at_most = f"at most {name.limit:,} rows, " if name.limit else ""
+    say(f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}")
+    work = folder / "parts"
+    work.mkdir(parents=True, exist_ok=True)
+    write_whole(earlier, revision.encode())
+    rows, most, parts = 0, name.limit or sys.maxsize, list[Path]()
+    for i, file in enumerate(chosen):
+        if rows >= most:
+            break
+        part, aside = work / f"{i:05d}.jsonl", work / f"{i:05d}.new"
+        if not part.is_file():
+            raw = work / f"{i:05d}.{Path(file).name}"
+            download(site("hub", name.repo, revision, file), raw, say=say)
+            with aside.open("w", encoding="utf-8") as out:
+                for row in itertools.islice(read_rows(raw, file, name), most - rows):
+                    out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            aside.replace(part)
+            raw.unlink()
+        with part.open("rb") as stream:
+            rows += sum(1 for _ in stream)
+        parts.append(part)
+    if not rows:
+        raise CorpusError(f"{name.text} has no rows", "expected one sentence in each")
+    with (folder / "rows.jsonl").open("wb") as whole:
+        for part in parts:
+            with part.open("rb") as stream:
+                shutil.copyfileobj(stream, whole, BLOCK)
+    limit = f"#{name.limit}" if name.limit else ""
+    path = f"/{name.path}" if name.path else ""
+    about = {
+        "name": f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
+        "revision": revision,
+        "files": chosen[: len(parts)],
+        "rows": rows,
+    }
+    write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def data_files(name: HubName, files: list[str]) -> list[str]:
+    """The files to read, in their order: the training split of one table. Raises CorpusError if that is not clear."""
+    readable = [
+        file
+        for file in files
+        if format_of(file) in (*LINES, PARQUET) and not Path(file).name.startswith((".", "_"))
+    ]
+    chosen = [f for f in readable if f"{f}/".startswith(f"{name.path}/" if name.path else "")]
+    if chosen != [name.path]:
+        chosen = [file for file in chosen if TRAIN.search(file)] or [
+            file for file in chosen if not OTHER_SPLIT.search(file)
+        ]
+    # text files in one folder have no columns, so each is a table unless the folder was named
+    each = any(format_of(file) == ".txt" for file in chosen) and not name.path
+    tables = {
+        (file if each else Path(file).parent, format_of(file), Path(file).suffix.lower())
+        for file in chosen
+    }
+    if len(tables) != 1:
+        places = sorted({str(Path(file).parent) if "/" in file else file for file in readable})
+        raise CorpusError(
+            f"{name.text}: expected one table of training text, and {name.repo} has {len(tables)} there",
+            f"name one, as {PREFIX}{name.repo}/FOLDER-OR-FILE:...; there is {list_names(places, 8) or 'none'}",
+        )
+    return sorted(chosen)
+
+
+def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """Our names of a data set's columns: as ``label=score`` says, by their names if all are known, else by their order.
+
+    A column with a list of hard negatives is "negatives"."""
+    renamed = [column.rpartition("=")[2] for column in columns]
+    if (ours := our_names(renamed)) is not None:
+        return ours
+    by_order = ["sent0", "sent1", *renamed[2:]]
+    if len(renamed) > 2 and (ours := our_names(by_order)) is not None:
+        return ours
+    return (("sentence",), ("sent0", "sent1"), ("sent0", "sent1", "hard_neg"))[len(columns) - 1]
+
+
+def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
+    """The rows of a file at ``path`` that its data set calls ``file``, without those that have no gold label (-1).
+
+    Raises CorpusError if it has no such columns, or if they hold no text.
+    """
+    where, ours = f"{name.text}: {file}", name_columns(name.columns)
+    theirs = [column.partition("=")[0] for column in name.columns]
+
+    def chosen(there: Sequence[str]) -> Sequence[str]:
+        if (missing := [column for column in theirs if column not in there]) or not theirs:
+            problem = f"no column '{missing[0]}'" if missing else "name the columns"
+            raise CorpusError(
+                f"{where}: {problem}; it has {' '.join(', '.join(there).split())}",
+                f"for example hub:{name.repo}:{there[0] if there else 'text'}",
+            )
+        return theirs
+
+    layout = None
+    for number, record in read_records(where, path, format_of(file), choose=chosen):
+        if layout is None:
+            chosen(list(record))
+        row = {our: record.get(their) for our, their in zip(ours, theirs, strict=True)}
+        if layout is None:
+            layout = find_layout(where, row, exact=True)
+        if row.get("label") not in (-1, "-1", "-"):
+            layout.row(number, row)
+            yield row

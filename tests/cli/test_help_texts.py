@@ -1,0 +1,68 @@
+"""Every help text of the command line is whole: sentences that end, brackets that close, one space between words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+
+from bench.cli import main
+
+
+def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+        yield f"{path} {name}", command
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for path, command in [("bench", main), *commands(main, "bench")]:
+        yield path, command.help or ""
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.hidden:
+                yield f"{path} {param.opts[0]}", param.help or ""
+
+
+UNFINISHED = re.compile(r"\b(and|or|not|is|are|the|a|an|of|that|which|as)\.?$")
+
+
+def problems(text: str) -> list[str]:
+    """What is wrong with a help text; the part in which a command is shown (after \\b) keeps its blanks."""
+    # the default stands behind two blanks, as click's own does, and so does an example
+    prose = re.split(r"(?:^|\s+)\[default: [^\]]*\]$|\s+Example: |\x08", text.strip())[0].strip()
+    if not prose and text:
+        return []
+    found = []
+    if re.search(r"\S {2,}(?=\S)", prose):
+        found.append("two spaces inside")
+    for opening, closing in ("()", "[]"):
+        if prose.count(opening) != prose.count(closing):
+            found.append(f"{opening} and {closing} do not match")
+    if not prose.endswith((".", "?", ":")):
+        found.append("no end of a sentence")
+    for sentence in re.split(r"[.;:] ", prose.removesuffix(".")):
+        if UNFINISHED.search(sentence.strip()):
+            found.append(f"half a sentence: {sentence.strip()}")
+    return found
+
+
+def test_every_help_text_is_whole() -> None:
+    found = {where: problems(text) for where, text in texts()}
+    assert len(found) > 100
+    assert {where: wrong for where, wrong in found.items() if wrong} == {}
+
+
+def test_half_a_sentence_is_found() -> None:
+    for text in (
+        "Change a value; it is the same in all trials, and is not  May be repeated.",
+        "Names of runs (those of a folder.",
+        "Names of runs",
+        "Names of runs and.",
+        "Runs of the. Others too.",
+    ):
+        assert problems(text), text

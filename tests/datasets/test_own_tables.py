@@ -1,0 +1,128 @@
+"""The reader that plugin suites get, and ratings with which no correlation is defined: named before anything is encoded."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.base.errors import DataDamaged, RunFailed
+from bench.data.sets import DataFolder
+from bench.data.sets.sts import SentencePairs
+from bench.data.sets.tables import TextTable, read_table
+from bench.score.suites import GOLD_IS_THE_CAUSE, Task
+from bench.score.suites.sts import SAME_COSINES, LoadedPairs, correlations, score_predictions
+
+
+def table(folder: Path, content: str | bytes, columns: int = 3) -> TextTable:
+    data = content if isinstance(content, bytes) else content.encode()
+    (folder / "own.tsv").write_bytes(data)
+    return read_table(DataFolder(folder), "own.tsv", columns)
+
+
+PLAIN = "a b\tc\t4.8\nd\te\t1\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PLAIN,
+        PLAIN.removesuffix("\n"),
+        PLAIN.replace("\n", "\r\n"),
+        "\ufeff" + PLAIN,
+        PLAIN.replace("a b", "a\u2028b"),
+        PLAIN.replace("a b", "a\x85b"),
+        PLAIN.replace("a b", "a\x0cb"),
+        PLAIN.replace("a b", " a  b "),
+        PLAIN.replace("1\n", " 1.0\n"),
+    ],
+)
+def test_the_same_rows_whatever_else_the_file_holds(tmp_path: Path, content: str) -> None:
+    read = table(tmp_path, content)
+    assert (read.texts(0), read.texts(1), read.numbers(2).tolist()) == (
+        ["a b", "d"],
+        ["c", "e"],
+        [4.8, 1.0],
+    )
+    assert len(read) == 2 and read.sha256 == hashlib.sha256(content.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "own.tsv is empty"),
+        (PLAIN + "\n", "line 3 has 1 cells, expected 3"),
+        (PLAIN + "x\ty\n", "line 3 has 2 cells, expected 3"),
+        (PLAIN.replace("\n", "\r"), "line 1 has a carriage return"),
+        (PLAIN.encode() + b"\xe9\tx\t1\n", "line 3 is not UTF-8"),
+        (PLAIN.replace("4.8", "nan"), "line 1: 'nan' in column 3, expected a number"),
+        (PLAIN.replace("1\n", "inf\n"), "line 2: 'inf' in column 3"),
+        (PLAIN.replace("1\n", "\n"), "line 2: '' in column 3"),
+        (PLAIN.replace("4.8", "4,8"), "line 1: '4,8' in column 3"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(
+    tmp_path: Path, content: str | bytes, says: str
+) -> None:
+    with pytest.raises(DataDamaged) as caught:
+        table(tmp_path, content).numbers(2)
+    assert says in caught.value.message and "\n" not in caught.value.message
+
+
+def own_task(read: Any, n: int) -> Task:
+    return Task(
+        suite="own",
+        name="Own",
+        protocol="own/1",
+        metric="spearman",
+        n=n,
+        read=read,
+        rescore=score_predictions,
+    )
+
+
+def pairs(*gold: float, first: str = "a") -> LoadedPairs:
+    task = own_task(lambda *_: None, len(gold))
+    texts = [first, *("x" for _ in gold[1:])]
+    same = ["Own" for _ in gold]
+    return LoadedPairs(
+        task, SentencePairs("Own", texts, texts, np.array(gold), same, "test", None, "0" * 64)
+    )
+
+
+def test_ratings_that_rank_nothing_are_refused_and_no_model_is_blamed() -> None:
+    for gold, says in (
+        ((3, 3, 3), "all 3 pairs have the rating 3"),
+        ((1, np.nan, 2), "the rating of pair 2 is nan"),
+        ((1, 2, np.inf), "the rating of pair 3 is inf"),
+    ):
+        with pytest.raises(DataDamaged) as caught:
+            pairs(*gold)
+        assert says in caught.value.message and "training" not in (caught.value.hint or "")
+
+
+def test_the_hint_of_a_correlation_names_the_side_that_is_the_cause() -> None:
+    names = np.array(["Own"] * 3)
+    for prediction, gold, hint in (
+        ([1.0, 2, 3], [3.0, 3, 3], GOLD_IS_THE_CAUSE),
+        ([1.0, 2, 3], [3.0, np.nan, 3], GOLD_IS_THE_CAUSE),
+        ([1.0, 1, 1], [1.0, 2, 3], SAME_COSINES),
+        ([1.0, np.nan, 1], [1.0, 2, 3], SAME_COSINES),
+    ):
+        stored = {"prediction": np.array(prediction), "gold": np.array(gold), "subset": names}
+        with pytest.raises(RunFailed) as caught:
+            correlations(stored, "Own")
+        assert caught.value.hint == hint
+
+
+def test_a_byte_order_mark_that_a_plugin_left_in_a_text_is_refused(tmp_path: Path) -> None:
+    def read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+        return pairs(1, 2, first="\ufeffa")
+
+    task = own_task(read, 2)
+    with pytest.raises(DataDamaged, match="begins with a byte order mark") as caught:
+        task.load(DataFolder(tmp_path))
+    assert "read_table" in (caught.value.hint or "")

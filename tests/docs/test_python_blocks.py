@@ -1,0 +1,58 @@
+"""The Python blocks of every page run: what they import and call exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from made_runs import made_run
+
+ROOT = Path(__file__).resolve().parents[2]
+MADE_BY_A_TOOL = ROOT / "docs" / "reference"
+BLOCKS = {
+    f"{page.relative_to(ROOT)}:{i}": block
+    for page in sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+    if not page.is_relative_to(MADE_BY_A_TOOL)
+    for i, block in enumerate(
+        re.findall(r"^```(?:python|py)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    )
+}
+ONLY_IMPORTS = {
+    "README.md:0": "its model is the reader's",
+    "docs/suites.md:0": "its model and its data are the reader's",
+    "docs/evaluate.md:0": "it encodes for half a minute; the notebook has the same cells, and a test runs it",
+}
+"""Block -> why only its imports are run."""
+OWN_TEST = {
+    "docs/add-a-suite.md:2": "it imports the file of the block before: tests/docs/test_add_a_suite.py"
+}
+
+
+def imports_of(code: str) -> str:
+    tree = ast.parse(code)
+    return "\n".join(
+        ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
+def test_no_exception_names_a_block_that_is_gone() -> None:
+    assert {*ONLY_IMPORTS, *OWN_TEST} <= BLOCKS.keys() and len(BLOCKS) > 8
+
+
+@pytest.mark.parametrize("name", [name for name in BLOCKS if name not in OWN_TEST])
+def test_a_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder with the run that docs/architecture.md reads."""
+    code = imports_of(BLOCKS[name]) if name in ONLY_IMPORTS else BLOCKS[name]
+    if "mteb" in code:
+        pytest.importorskip("mteb", reason="no mteb: pip install 'sentence-bench[mteb]'")
+    if "RunsFolder" in code:
+        made_run(tmp_path / "runs", "promcse", 42, noise=0.5)
+    monkeypatch.chdir(tmp_path)
+    module = types.ModuleType("a_block")
+    monkeypatch.setitem(sys.modules, "a_block", module)  # a dataclass looks its module up
+    exec(compile(code, name, "exec", dont_inherit=True), module.__dict__)
+    assert len(vars(module)) > 5
