@@ -31,7 +31,7 @@ from bench.backbones.folder import (
     convert_pickles,
     has_transformer,
     is_whole,
-    read_config,
+    read_transformer_config,
     readable_model,
     take_trained,
     tensor_names,
@@ -105,9 +105,7 @@ class Reference:
 
     def config(self) -> dict[str, Any]:
         """The model's config with BERT's names for its sizes; empty if the files are not here yet, or without a transformer."""
-        if self.path is None or not has_transformer(self.path):
-            return {}
-        return read_config(transformer_folder(self.path))
+        return {} if self.path is None else read_transformer_config(self.path)
 
     def sizes(self) -> Mapping[str, Any]:
         """The config; for a well-known model that is not here yet only its sizes."""
@@ -319,6 +317,22 @@ def load(
         reference.trained,
         tuple(unused),
         tokenized.note,
+    )
+
+
+def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
+    """A backbone whose encoder and tokenizer the caller loads: of a sentence-transformers folder without a transformer."""
+    from bench.backbones.model import Backbone
+
+    reference = fetch(reference, offline=offline)
+    assert reference.path is not None
+    return Backbone(
+        name=reference.name,
+        revision=reference.revision,
+        family="",
+        encoder=None,
+        tokenizer=None,
+        path=reference.path,
     )
 
 

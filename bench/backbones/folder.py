@@ -69,7 +69,9 @@ def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
     check_pointers({path, *module_folders(path)})
     check_no_adapter(folder)
     if not has_transformer(path):
-        if (path / "modules.json").is_file():  # such as word vectors: sentence-transformers reads them
+        if (
+            path / "modules.json"
+        ).is_file():  # such as word vectors: sentence-transformers reads them
             return path
         raise NotAModel(
             f"{path} is not a model folder: it has no config.json",
@@ -425,6 +427,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     with readable(file):
         config = dict(json.loads(file.read_text(encoding="utf-8")))
     return {alias: config[key] for key, alias in ALIASES.items() if key in config} | config
+
+
+def read_transformer_config(path: Path) -> dict[str, Any]:
+    """The config of the transformer in a model folder; empty without one. Raises NotAModel if it is damaged."""
+    if not has_transformer(path):
+        return {}
+    return read_config(transformer_folder(path))
 
 
 def family_of(folder: Path | None) -> Family | None:

@@ -72,6 +72,8 @@ class Backbone:
         count = sum(p.numel() for p in self.encoder.parameters())
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
+        if not self.family:  # no transformer: its own library has read it
+            line = f"{self.name} at {self.revision[:12]}: {count:,} weights"
         if heads:
             line += f"; not used: {', '.join(heads)}"
         if self.note:

@@ -6,7 +6,10 @@ their table of position embeddings has a row for padding, as the table of word e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from bench.base.errors import BenchError
 
 TABLES = ("position_embeddings", "position_embedding", "embed_positions", "wpe")
 """How the learned table of positions is named in transformers' models."""
@@ -49,3 +52,35 @@ def _table(encoder: Any) -> Any:
             if hasattr(table, "num_embeddings"):
                 return table
     return None
+
+
+FROM_PADDING = {
+    "camembert",
+    "data2vec-text",
+    "longformer",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xmod",
+}
+"""Model types that number positions from padding_idx + 1, for a config whose encoder is not loaded yet."""
+
+
+def check_max_length(max_length: int | None, config: Mapping[str, Any], name: str) -> None:
+    """Raises BenchError for a longest text that is longer than the positions of which a config speaks."""
+    positions = config.get("max_position_embeddings")
+    if config.get("model_type") == "gpt2":
+        positions = config.get("n_positions", positions)
+    if config.get("position_biased_input") is False:  # DeBERTa: distances alone count
+        return
+    if max_length is None or not isinstance(positions, int) or positions < 1:
+        return
+    if config.get("model_type") in FROM_PADDING:
+        positions -= int(config.get("pad_token_id") or 0) + 1
+    if max_length > positions:
+        raise BenchError(
+            f"max_length={max_length}: {name} has {positions} positions",
+            f"--set max_length={positions}, or less",
+        )

@@ -59,7 +59,9 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     if example is None:
         return ReadTokenizer(tokenizer)
     if said := declared_difference(tokenizer, folder):
-        return ReadTokenizer(tokenizer, f"{said} in tokenizer_config.json, which {FILE} contradicts")
+        return ReadTokenizer(
+            tokenizer, f"{said} in tokenizer_config.json, which {FILE} contradicts"
+        )
     kind = type(tokenizer).__name__
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
     if difference_from_file(tokenizer, folder) is not None:
