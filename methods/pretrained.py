@@ -60,6 +60,10 @@ class PromptTooLong(BenchError):
     """A prompt that leaves no room for a sentence."""
 
 
+class NoTransformer(BenchError):
+    """A sentence-transformers folder that has word vectors, a router or the like in the place of a transformer."""
+
+
 class Pretrained(TorchMethod):
     name = "pretrained"
     settings = ("none",)
@@ -169,6 +173,8 @@ class Pretrained(TorchMethod):
     def _choose_path(self) -> None:
         """Compare bench's own path with the library's, and take the library's if they differ."""
         try:
+            if self.encoder is getattr(self, "whole", None):
+                raise NoTransformer(f"it begins with a {type(self.whole[0]).__name__}")
             self.before, self.after = self.backbone.special_tokens()
             self._check_prompts()
             self.library = self._difference()
@@ -177,7 +183,7 @@ class Pretrained(TorchMethod):
         except (
             Exception
         ) as error:  # this path cannot do what the library may: a model without token ids, or without a fast tokenizer
-            self.library = f"no vectors ({type(error).__name__}: {' '.join(str(error).split())[:80]})"
+            self.library = f"no vectors ({' '.join(str(error).split())[:80] or type(error).__name__})"
         if self.library and self.pooling is not None and not self._cut_by_library:
             self._take_library_ids()
         if self.library:
