@@ -10,7 +10,7 @@ around a text: those of the class stay.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ PROBE = (
     "http://example.org/a_b-c?d=1&e=2 #tag @name",
     "",
 )
+VOCABULARY_WORDS = 40
+"""How many words of a vocabulary the texts hold that are made of it."""
 DECLARED = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -54,7 +56,17 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     """The tokenizer of a folder with the ids of its tokenizer.json. Raises NotAModel if transformers cannot give them."""
     import transformers
 
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        kind = type(tokenizer).__name__
+    except Exception as error:  # such as a class that cannot read this kind of vocabulary
+        if not (folder / FILE).is_file() or "trust_remote_code" in str(error):
+            raise
+        tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+        kind = str(read_settings(folder / "tokenizer_config.json").get("tokenizer_class"))
+        if difference_from_file(tokenizer, folder) is None:
+            note = f"tokenised as {FILE} says, which transformers' {kind} cannot read"
+            return ReadTokenizer(tokenizer, note)
     example = difference_from_file(tokenizer, folder)
     if example is None:
         return ReadTokenizer(tokenizer)
@@ -62,7 +74,6 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
         return ReadTokenizer(
             tokenizer, f"{said} in tokenizer_config.json, which {FILE} contradicts"
         )
-    kind = type(tokenizer).__name__
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
     if difference_from_file(tokenizer, folder) is not None:
         raise NotAModel(
@@ -74,9 +85,7 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     )
 
 
-def difference_from_file(
-    tokenizer: Any, folder: Path, texts: Sequence[str] = PROBE, *, lower: bool = False
-) -> str | None:
+def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> str | None:
     """The first text of which a tokenizer gives other ids than the folder's tokenizer.json; None if there is none, or no file.
 
     ``lower``: the tokenizer is to lower-case a text that the file would not. Raises NotAModel for a damaged file.
@@ -87,7 +96,7 @@ def difference_from_file(
     stored = _read_file(file)
     wanted = _encoder(stored)
     kinds = (False,) if stored.post_processor is None else (False, True)
-    for text in texts:
+    for text in probe_texts(stored):
         given = text.lower() if lower else text
         for special in kinds:
             if _ids(tokenizer, text, special) != wanted(given, special):
@@ -106,12 +115,21 @@ def declared_difference(tokenizer: Any, folder: Path) -> str:
     stored = _from_text(json.dumps(content))
     wanted = _encoder(stored)
     kinds = (False,) if ends or stored.post_processor is None else (False, True)
-    for text in PROBE:
+    for text in probe_texts(stored):
         for special in kinds:
             if _ids(tokenizer, text, special) != wanted(text, special):
                 return ""
     keys = [key for key in DECLARED if settings.get(key) is not None] + ends
     return "tokenised with " + ", ".join(f"{key}={json.dumps(settings[key])}" for key in keys)
+
+
+def probe_texts(stored: Any) -> list[str]:
+    """Texts whose ids show how a tokenizer reads: fixed ones, and some that are made of its own vocabulary, whatever its language."""
+    added = {token.content for token in stored.get_added_tokens_decoder().values()}
+    words = [word for word in sorted(stored.get_vocab()) if word not in added]
+    step = max(1, len(words) // VOCABULARY_WORDS)
+    line = " ".join(words[::step])
+    return [*PROBE, line, line.upper(), line.title()]
 
 
 def _declare(step: Any, declared: dict[str, Any]) -> None:

@@ -59,10 +59,6 @@ def truncate(model: Any) -> None:
     model.truncate_dim = 5
 
 
-def cut_the_beginning(model: Any) -> None:
-    model.tokenizer.truncation_side = "left"
-
-
 def with_instruction(model: Any) -> None:
     model.prompts = {"query": "query: "}
     model.default_prompt_name = "query"
@@ -85,7 +81,6 @@ FOLDERS: dict[str, tuple[Callable[[Any], None], dict[str, Any], bool]] = {
     "added tokens": (with_added_tokens, {}, True),
     "prompt that is not pooled": (with_instruction, {}, True),
     "short": (lambda model: None, {"max_seq_length": 9}, True),
-    "the end is kept": (cut_the_beginning, {"max_seq_length": 9}, False),
     "arguments of the processor": (
         lambda model: None,
         {"processing_kwargs": {"text": {"max_length": 7}}},
@@ -110,6 +105,14 @@ def test_the_vectors_are_those_of_encode(kind: str, bert: Path, tmp_path: Path) 
     said = [line for line in lines if "by sentence-transformers itself" in line]
     assert len(said) == (0 if own_path else 1)
     assert ("encoded_by" in method.about()) is not own_path
+
+
+def test_a_text_that_is_cut_at_its_beginning(bert: Path, tmp_path: Path) -> None:
+    folder = st_folder(tmp_path / "model", bert, max_seq_length=9)
+    edit_json(folder / "tokenizer_config.json", truncation_side="left")
+    method, lines = loaded(folder, tmp_path)
+    np.testing.assert_allclose(method.encode(TEXTS), theirs(folder), rtol=0, atol=2e-5)
+    assert "other token ids" in lines[0]
 
 
 @pytest.fixture(scope="module")
