@@ -72,14 +72,15 @@ def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
     """The harness's path after loading, step by step as `bench.run.execute` takes it."""
     from bench.methods.pretrained import Pretrained
 
-    from bench.backbones import load, resolve
+    from bench.backbones import resolve
     from bench.method import Context
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
 
     method = Pretrained()
     method.context = Context(folder=Path(tempfile.gettempdir()))
-    method.build(load(resolve(folder)), merge(Pretrained, None, "", {}, trained=False))
+    recipe = merge(Pretrained, None, "", {}, trained=False)
+    method.build(Pretrained.read_backbone(resolve(folder), recipe, method.context), recipe)
     method.requires_grad_(False).eval()
 
     def run() -> Scores:

@@ -1,18 +1,24 @@
 """Any finished encoder, nothing trained.
 
-A sentence-transformers folder or hub name is loaded by that library and keeps its own pooling, normalisation and maximum
-length. Any other checkpoint is pooled as ``--set pooling=`` says: a pooler's name, ``last`` for the last token (a decoder's), or
+A sentence-transformers folder or hub name is loaded by that library and keeps its own pooling, normalisation, maximum length and
+dimension. Any other checkpoint is pooled as ``--set pooling=`` says: a pooler's name, ``last`` for the last token (a decoder's), or
 ``mlp`` for the stored head on CLS (what SimCSE's supervised checkpoints are scored with; unsupervised ones are scored with ``cls``).
+
+When a model is loaded, some texts are encoded by its own library and here (:mod:`bench.methods.library_path`): if the vectors differ by
+more than rounding, the library encodes all texts, and a line and the record say so.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from bench.methods.library_path import difference_of_vectors, first_other_ids, long_text, shorten, texts_to_encode
 from bench.methods.pooling import POOLERS, masked_mean, portable_of
 from torch import Tensor
 
@@ -21,18 +27,41 @@ from bench.method import (
     Affine,
     Backbone,
     BenchError,
+    Context,
     Features,
     Ids,
+    Interrupted,
     Portable,
     Recipe,
     TorchMethod,
     Value,
     check_choice,
+    check_max_length,
+    check_one_vector,
+    has_transformer,
+    load_sentence_transformer,
+    load_without_encoder,
     prompted,
+    read_transformer_config,
+    unused_prompts,
 )
+
+if TYPE_CHECKING:
+    from bench.backbones import Reference
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+UNLIMITED = 1 << 30  # tokens: no text is longer
+BLOCK = 1024  # sentences that a library encodes at once: the user may stop between two blocks
+LIBRARY_BATCH = 32  # the library's own default
+
+
+class PromptTooLong(BenchError):
+    """A prompt that leaves no room for a sentence."""
+
+
+class NoTransformer(BenchError):
+    """A sentence-transformers folder that has word vectors, a router or the like in the place of a transformer."""
 
 
 class Pretrained(TorchMethod):
@@ -57,11 +86,13 @@ class Pretrained(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if recipe.pooling not in {None, *POOLINGS}:
             raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}")
-        if recipe.pooling is None and backbone is not None and not (backbone / "modules.json").exists():
-            raise BenchError(
-                f"{backbone} is a plain transformers checkpoint: it does not say how to pool",
-                "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, last (decoders), ...",
-            )
+        if recipe.pooling is None and backbone is not None:
+            if not (backbone / "modules.json").exists():
+                raise BenchError(
+                    f"{backbone} is a plain transformers checkpoint: it does not say how to pool",
+                    "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, last (decoders), ...",
+                )
+            check_one_vector(backbone, str(backbone))
         for key, choices in (("padding", ("left", "right")), ("dtype", DTYPES)):
             if key in recipe:
                 check_choice(recipe, key, choices)
@@ -69,39 +100,258 @@ class Pretrained(TorchMethod):
             raise BenchError("padding=left is for a plain checkpoint; this folder says itself how it pads", "leave padding out")
         if recipe.get("padding") == "left" and recipe.pooling not in ("last", "mean", "avg"):
             raise BenchError(f"padding=left with pooling={recipe.pooling}", "--set pooling=last or mean")
+        if backbone is not None:
+            check_max_length(recipe.max_length, read_transformer_config(backbone), str(backbone))
+
+    @classmethod
+    def read_backbone(cls, reference: Reference, recipe: Recipe, context: Context) -> Any:
+        if recipe.pooling is None and reference.trained is not None:
+            raise BenchError(
+                f"{reference.name} is a run: its encoder was trained further, and it does not say how to pool",
+                f"bench evaluate {reference.name} scores the run itself; or --set pooling=",
+            )
+        if recipe.pooling is None and reference.path is not None and not has_transformer(reference.path):
+            return load_without_encoder(reference, offline=context.offline)
+        return super().read_backbone(reference, recipe, context)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
-        super().build(backbone, recipe)
         self.check(recipe, backbone.path)
+        self.backbone, self.recipe = backbone, recipe
         self.text_prompt = recipe.get("prompt")
         self.pooling: str | None = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
+        self.dtype = recipe.get("dtype", "fp32")
+        self.own_prompts: dict[str, str] = {}
+        self.library = ""  # what bench's own path gives, if the model's library encodes instead; "" if bench does
+        self._cut_by_library = False  # rows of ids are transformers' own, with special tokens and cut
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
-        elif self.pooling == "mlp":
-            self.encoder = _with_pooling_layer(backbone)
+        else:
+            self.encoder = backbone.encoder
+            if self.pooling == "mlp":
+                self.encoder = _with_pooling_layer(backbone)
         backbone.encoder = self.encoder  # one copy of the weights
-        if getattr(self.encoder.config, "use_cache", False):
+        self._takes_positions = "position_ids" in signature(self.encoder.forward).parameters
+        if getattr(getattr(self.encoder, "config", None), "use_cache", False):
             self.encoder.config.use_cache = False  # of keys and values, which only generating needs
-        self.to(DTYPES[recipe.get("dtype", "fp32")])
+        self.to(DTYPES[self.dtype])
+        self.to(self.context.device).eval()
+        with torch.inference_mode():
+            self._choose_path()
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
-        from sentence_transformers import SentenceTransformer
-
         # float32 also where the weights are stored in half precision, unless another is asked for: what is published is computed in it
-        number = DTYPES[self.recipe.get("dtype", "fp32")]
-        self.whole = SentenceTransformer(str(backbone.path), device="cpu", local_files_only=True, model_kwargs={"dtype": number})
-        self.encoder = self.whole[0].model
-        self.limit = self.recipe.max_length or self.whole.max_seq_length or backbone.max_tokens
+        loaded = load_sentence_transformer(backbone, DTYPES[self.dtype], self.recipe.max_length)
+        self.whole, self.limit = loaded.model, loaded.limit
+        self.encoder = self.whole if loaded.transformer is None else loaded.transformer
+        backbone.tokenizer = getattr(self.whole[0], "tokenizer", None)
+        backbone.note = loaded.token_note
+        for line in loaded.notes:
+            self.context.reporter.note(line)
         if self.text_prompt is None:
             self.text_prompt = self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""
+        if not {"prompt", "prompts"} & self.recipe.keys():
+            self._mention_prompts()
+
+    def _mention_prompts(self) -> None:
+        """One line about the prompts that the folder names and that are not used."""
+        self.own_prompts = unused_prompts(self.whole, self.text_prompt or "")
+        if self.own_prompts:
+            named = ", ".join(f"{name} ({shorten(text)})" for name, text in self.own_prompts.items())
+            self.context.reporter.note(
+                f"{self.backbone.name} names prompts that are not used: {named}; --prefix TEXT or --prompt TASK TEXT uses one"
+            )
 
     @property
     def longest(self) -> int:
         """Tokens of a text, special ones included; longer ones are cut."""
-        return int(self.limit if self.pooling is None else self.recipe.max_length or self.backbone.max_tokens)
+        if self.pooling is None:
+            return UNLIMITED if self.limit is None else int(self.limit)
+        return int(self.recipe.max_length or self.backbone.max_tokens)
+
+    # which path is taken
+
+    def _choose_path(self) -> None:
+        """Compare bench's own path with the library's, and take the library's if they differ."""
+        try:
+            if self.encoder is getattr(self, "whole", None):
+                raise NoTransformer(f"it begins with a {type(self.whole[0]).__name__}")
+            self.before, self.after = self.backbone.special_tokens()
+            self._check_prompts()
+            self.library = self._difference()
+        except PromptTooLong:
+            raise
+        except (
+            Exception
+        ) as error:  # this path cannot do what the library may: a model without token ids, or without a fast tokenizer
+            self.library = f"no vectors ({' '.join(str(error).split())[:80] or type(error).__name__})"
+        if self.library and self.pooling is not None and not self._cut_by_library:
+            self._take_library_ids()
+        if self.library:
+            self._check_library()
+            self.context.reporter.note(
+                f"{self.backbone.name} is encoded by {self._library_name} itself, which is slower: bench's own path gives {self.library}"
+            )
+
+    def _take_library_ids(self) -> None:
+        """For a plain checkpoint: the ids of transformers' own call of the tokenizer, and then all as before, if that suffices."""
+        reason, ends = self.library, (self.before, self.after)
+        self._cut_by_library, self.before, self.after = True, [], []
+        try:
+            self.library = self._difference()
+        except Exception:  # the reason is known already
+            self.library = reason
+        if self.library:
+            self._cut_by_library, (self.before, self.after) = False, ends
+            return
+        self.backbone.note = f"tokenised and cut by transformers' own tokenizer, bench's own way gives {reason}"
+
+    @property
+    def _library_name(self) -> str:
+        return "transformers" if self.pooling is not None else "sentence-transformers"
+
+    def _check_prompts(self) -> None:
+        """Raises PromptTooLong if a prompt leaves no room for a sentence."""
+        for prompt in self._prompts():
+            ids = super().token_ids([prompt.replace(PLACE, "")])[0]
+            room = self.longest - len(self.before) - len(self.after)
+            if len(ids) >= room:
+                raise PromptTooLong(
+                    f"the prompt {shorten(prompt)} has {len(ids)} tokens, and {self.backbone.name} takes {room}: nothing of a sentence is read",
+                    "give a shorter one, or a larger --set max_length= if the model has the positions",
+                )
+
+    def _check_library(self) -> None:
+        """Raises BenchError if the library cannot encode either."""
+        try:
+            self.dimension = self._by_library(texts_to_encode()).shape[1]
+        except Exception as error:  # the library raises what it likes
+            line = " ".join(str(error).split())[:200]
+            raise BenchError(
+                f"{self.backbone.name} cannot be encoded by its own library: {line}",
+                "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md",
+            ) from error
+
+    def _difference(self) -> str:
+        """What bench's own path gives other than the library; "" if nothing."""
+        for prompt in self._prompts():
+            before, self.text_prompt = self.text_prompt, prompt
+            try:
+                difference = self._difference_with_prompt()
+            finally:
+                self.text_prompt = before
+            if difference:
+                return difference
+        return ""
+
+    def _prompts(self) -> list[str]:
+        by_task = json.loads(self.recipe.get("prompts") or "{}")
+        return list(dict.fromkeys([self.text_prompt or "", *by_task.values()]))
+
+    def _difference_with_prompt(self) -> str:
+        texts = texts_to_encode()
+        if PLACE in (self.text_prompt or ""):  # of a text that is too long, bench cuts the sentence and the library the template
+            texts = [text for text in texts if len(self._own_ids(text)) < self.longest]
+            all_texts = list(texts)
+        else:
+            all_texts = [*texts, long_text(None if self.longest == UNLIMITED else self.longest)]
+        other = first_other_ids(self._own_ids, self._library_ids, all_texts)
+        if other is not None:
+            return f"other token ids, the first for {shorten(other)}"
+        ours, theirs = self._by_bench(texts), self._by_library(texts)
+        self.dimension = theirs.shape[1]
+        return difference_of_vectors(ours, theirs, texts, self.dtype)
+
+    def _own_ids(self, text: str) -> list[int]:
+        return _unpadded(self.assemble(self.token_ids([text])))
+
+    def _library_ids(self, text: str) -> list[int]:
+        if self.pooling is None:
+            given, prompt = self._prompt_for_library([text])
+            return _unpadded(self.whole.preprocess(given, prompt=prompt))
+        return self._ids_by_transformers([text])[0]
+
+    def _ids_by_transformers(self, texts: Sequence[str]) -> list[list[int]]:
+        """The rows of a plain checkpoint's tokenizer, special tokens included, cut as it cuts."""
+        given = prompted(self.text_prompt, texts)
+        if not given:
+            return []
+        ids: list[list[int]] = self.backbone.tokenizer(given, truncation=True, max_length=self.longest, verbose=False)[
+            "input_ids"
+        ]
+        return ids
+
+    # the library's path
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        if not self.library:
+            return super().encode(sentences)
+        distinct = sorted(set(sentences), key=lambda sentence: (-len(sentence), sentence))
+        parts = [np.zeros((0, 0), dtype=np.float32)] if not distinct else []
+        for start in range(0, len(distinct), BLOCK):
+            if self.context.should_stop():
+                raise Interrupted(
+                    f"stopped after encoding {start} of {len(distinct)} sentences; the same command encodes them again"
+                )
+            block = distinct[start : start + BLOCK]
+            with torch.inference_mode():
+                parts.append(self._by_library(block))
+            self.context.reporter.advance(start + len(block), total=len(distinct))
+        vectors = np.concatenate(parts)
+        row_of = {sentence: row for row, sentence in enumerate(distinct)}
+        return vectors[[row_of[sentence] for sentence in sentences]]
+
+    def _by_library(self, texts: list[str]) -> np.ndarray:
+        """(n, d) float32, as the model's own library encodes."""
+        if self.pooling is None:
+            return self._by_sentence_transformers(texts)
+        rows = [self._embedded(self._features([self._library_ids(text)])) for text in texts]
+        return np.concatenate(rows)
+
+    def _by_sentence_transformers(self, texts: list[str]) -> np.ndarray:
+        encode: Callable[..., Any] = self.whole.encode
+        given, prompt = self._prompt_for_library(texts)
+        blank = [row for row, text in enumerate(given) if not text.strip()]
+        words = [row for row, text in enumerate(given) if text.strip()]
+        vectors: dict[int, Any] = {}
+        options = {"prompt": prompt, "show_progress_bar": False}
+        if words:
+            encoded = encode([given[row] for row in words], batch_size=LIBRARY_BATCH, **options)
+            vectors |= zip(words, encoded, strict=True)
+        if blank:  # beside a word: alone, a text without a token makes a batch without a column
+            encoded = encode([*[given[row] for row in blank], "a"], batch_size=len(blank) + 1, **options)
+            vectors |= zip(blank, encoded[:-1], strict=True)
+        return np.stack([np.asarray(vectors[row], dtype=np.float32) for row in range(len(given))])
+
+    def _prompt_for_library(self, texts: list[str]) -> tuple[list[str], str]:
+        """What sentence-transformers gets: the texts, and the prompt that it puts before them; a template is filled first."""
+        if self.text_prompt and PLACE in self.text_prompt:
+            return prompted(self.text_prompt, texts), ""
+        return texts, self.text_prompt or ""
+
+    # bench's own path
+
+    def _by_bench(self, texts: list[str]) -> np.ndarray:
+        """(n, d) float32, in one batch."""
+        return self._embedded(self.assemble(self.token_ids(texts)))
+
+    def _embedded(self, features: Features) -> np.ndarray:
+        device = next(self.parameters()).device
+        vectors = self.embed({key: value.to(device) for key, value in features.items()})
+        return vectors.float().cpu().numpy()
+
+    def _features(self, ids: Sequence[Ids]) -> Features:
+        """Features of whole rows, special tokens included."""
+        before, after = self.before, self.after
+        self.before, self.after = [], []
+        try:
+            return _with_a_column(super().assemble(ids, UNLIMITED), self.pad_id)
+        finally:
+            self.before, self.after = before, after
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """With the prompt around every sentence. Of a sentence that is too long its own end is cut, not what the template says after it."""
+        if self._cut_by_library:
+            return self._ids_by_transformers(sentences)
         ids = super().token_ids(prompted(self.text_prompt, sentences))
         if self.text_prompt and not self.text_prompt.endswith(PLACE) and PLACE in self.text_prompt:
             room = self.longest - len(self.before) - len(self.after)
@@ -119,16 +369,28 @@ class Pretrained(TorchMethod):
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         if self.pooling is None:
-            return super().assemble(ids, self.limit)
-        features = super().assemble(ids, max_length or self.recipe.max_length)
-        return on_the_left(features) if self.recipe.get("padding") == "left" else features
+            return _with_a_column(super().assemble(ids, self.longest), self.pad_id)
+        features = _with_a_column(super().assemble(ids, max_length or self.longest), self.pad_id)
+        if self.recipe.get("padding") != "left":
+            return features
+        features = on_the_left(features, self.backbone.first_position)
+        if not self._takes_positions:  # it counts by the mask, or has only distances
+            del features["position_ids"]
+        return features
 
     def embed(self, features: Features) -> Tensor:
+        vectors = self._pooled(features)
+        if self.pooling is None:
+            return vectors
+        is_text = features["attention_mask"].any(1, keepdim=True)  # a text without a token has the zero vector
+        return torch.where(is_text, vectors, torch.zeros_like(vectors))
+
+    def _pooled(self, features: Features) -> Tensor:
         if self.pooling is None:
             before = self.text_prompt if self.text_prompt and PLACE not in self.text_prompt else ""
             prompt = {"prompt_length": len(self.before) + len(super().token_ids([before])[0])} if before else {}
             embedded: Tensor = self.whole({**features, **prompt})["sentence_embedding"]
-            return embedded
+            return embedded[:, : self.whole.truncate_dim]
         if self.pooling == "mlp":
             head: Tensor = self.encoder(**features).pooler_output
             return head
@@ -138,6 +400,8 @@ class Pretrained(TorchMethod):
         states = self.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[self.pooling](states, features["attention_mask"])
 
+    # what is said of it
+
     def about(self) -> dict[str, Any]:
         """What the record says of it."""
         parts = [type(part).__name__ for part in self.whole] if self.pooling is None else []
@@ -146,15 +410,23 @@ class Pretrained(TorchMethod):
             part: Any = self.whole[parts.index("Pooling")]
             mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
             pooling = mode if isinstance(mode, str) else "+".join(mode)
-        return {
+        facts: dict[str, Any] = {
             "pooling": pooling,
             "modules": parts,
-            "dtype": self.recipe.get("dtype", "fp32"),
-            "max_tokens": self.longest,
+            "dtype": self.dtype,
+            "max_tokens": None if self.longest == UNLIMITED else self.longest,
             "prompt": self.text_prompt or "",
             "prompts": json.loads(self.recipe.get("prompts") or "{}"),
             "padding": self.recipe.get("padding", "right"),
         }
+        if self.library:
+            facts["encoded_by"] = self._library_name
+            facts["own_path_gives"] = self.library
+        if self.backbone.note:
+            facts["token_ids"] = self.backbone.note
+        if self.own_prompts:
+            facts["unused_prompts"] = self.own_prompts
+        return facts
 
     def portable(self) -> Portable:
         if "prompt" in self.recipe or "prompts" in self.recipe or self.pooling == "last":
@@ -169,8 +441,24 @@ class Pretrained(TorchMethod):
 
     def write(self, folder: Path) -> None:
         """The sentence-transformers model as it is, in float32 and with this maximum length."""
-        self.whole.max_seq_length = self.limit
         self.whole.save(str(folder), create_model_card=False)
+
+
+def _unpadded(features: Any) -> list[int]:
+    """The token ids of a single text."""
+    ids, mask = features["input_ids"][0], features["attention_mask"][0]
+    return [int(token) for token in ids[mask.bool()]]
+
+
+def _with_a_column(features: Features, pad_id: int) -> Features:
+    """Features with at least one column, which is padding if no text has a token."""
+    ids = features["input_ids"]
+    if ids.shape[1]:
+        return features
+    return {
+        "input_ids": torch.full((len(ids), 1), pad_id, dtype=ids.dtype),
+        "attention_mask": torch.zeros((len(ids), 1), dtype=ids.dtype),
+    }
 
 
 def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
@@ -179,13 +467,14 @@ def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
     return states_nTH[torch.arange(len(mask_nT), device=mask_nT.device), (mask_nT * positions).argmax(1)]
 
 
-def on_the_left(features: Features) -> Features:
+def on_the_left(features: Features, first_position: int = 0) -> Features:
     """Features that are padded on the right, padded on the left: with the same positions for the same tokens."""
     mask = features["attention_mask"]
     padding = mask.shape[1] - mask.sum(1, keepdim=True)
     order = (torch.arange(mask.shape[1])[None] - padding) % mask.shape[1]
     moved = {key: value.gather(1, order) for key, value in features.items()}
-    return moved | {"position_ids": (moved["attention_mask"].cumsum(1) - 1).clamp(min=0)}
+    positions = first_position + (moved["attention_mask"].cumsum(1) - 1).clamp(min=0)
+    return moved | {"position_ids": positions}
 
 
 def _with_pooling_layer(backbone: Backbone) -> Any:

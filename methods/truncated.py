@@ -6,12 +6,13 @@ Everything else is as in ``pretrained``. It says how much of a model survives th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from bench.methods.pretrained import Pretrained
-from torch import Tensor
 
-from bench.method import Backbone, BenchError, Features, Portable, Recipe, Value
+from bench.method import Backbone, BenchError, Portable, Recipe, Value
 
 
 class Truncated(Pretrained):
@@ -28,12 +29,14 @@ class Truncated(Pretrained):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        if recipe.size > backbone.hidden_size:
-            hidden = backbone.hidden_size
-            raise BenchError(f"size={recipe.size}: vectors of {backbone.name} have {hidden} coordinates", f"--set size={hidden}")
+        if recipe.size > self.dimension:
+            raise BenchError(
+                f"size={recipe.size}: vectors of {backbone.name} have {self.dimension} coordinates",
+                f"--set size={self.dimension}",
+            )
 
-    def embed(self, features: Features) -> Tensor:
-        return super().embed(features)[:, : self.recipe.size]
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return super().encode(sentences)[:, : self.recipe.size]
 
     def portable(self) -> Portable:
         raise BenchError("an export has the whole vectors", "export the run itself, and cut its vectors where they are read")

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from bench.backbones import load, resolve
+from bench.backbones import resolve
 from bench.method import Context, Method, Recipe, Value, seed_for
 from bench.method.torch_method import Batch, Loss, TorchMethod
 from bench.run.plan import learns
@@ -46,8 +46,7 @@ def built(
     )
     method = cls()
     method.context = context or Context(seed=seed, folder=folder)
-    reference = resolve(backbone)
-    loaded = load(reference, dropout=recipe.get("dropout"), reads=cls.reads)
+    loaded = cls.read_backbone(resolve(backbone), recipe, method.context)
     torch.manual_seed(seed_for(seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, TorchMethod):

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import distributions
 from importlib.resources import files
 from pathlib import Path
@@ -29,8 +30,9 @@ from bench.backbones.folder import (
     card_title,
     checkpoint_names,
     convert_pickles,
+    has_transformer,
     is_whole,
-    read_config,
+    read_transformer_config,
     readable_model,
     take_trained,
     tensor_names,
@@ -39,6 +41,9 @@ from bench.backbones.folder import (
     weights_hash,
     without_base,
 )
+from bench.backbones.load_failures import damaged_weights, explain_failure
+from bench.backbones.refusals import check_no_own_code, module_types
+from bench.backbones.tokenizer import read_tokenizer
 from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
 from bench.base.paths import find_path
 from bench.base.places import recall_place
@@ -103,8 +108,8 @@ class Reference:
         )[:60]
 
     def config(self) -> dict[str, Any]:
-        """The model's config with BERT's names for its sizes; empty where the files are not here yet."""
-        return read_config(transformer_folder(self.path)) if self.path is not None else {}
+        """The model's config with BERT's names for its sizes; empty if the files are not here yet, or without a transformer."""
+        return {} if self.path is None else read_transformer_config(self.path)
 
     def sizes(self) -> Mapping[str, Any]:
         """The config; for a well-known model that is not here yet only its sizes."""
@@ -127,7 +132,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     if name and (path / "run.json").is_file():
         return run_folder(path)
     if name and path.is_dir():
-        folder = readable_model(path, allow_pickle=allow_pickle)
+        folder = readable_model(path, allow_pickle=allow_pickle, name=name)
         return Reference(name, weights_hash(folder), folder, title=card_title(path))
     if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise NotAModel(
@@ -143,6 +148,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     ):
         raise UnknownName("backbone", name, KNOWN)
     if cached := in_cache(name):
+        check_no_own_code(transformer_folder(cached), name)
         return Reference(name, cached.name, cached, hub=True)
     pickled = in_cache(name, PICKLES)
     twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
@@ -228,7 +234,7 @@ def fetch(
     return replace(
         reference,
         revision=reference.revision if reference.trained else snapshot.name,
-        path=readable_model(snapshot, allow_pickle=allow_pickle),
+        path=readable_model(snapshot, allow_pickle=allow_pickle, name=name),
         hub=True,
     )
 
@@ -255,6 +261,11 @@ def load(
     reference = fetch(reference, offline=offline)
     assert reference.path is not None
     name, folder = reference.name, transformer_folder(reference.path)
+    if not has_transformer(reference.path):
+        raise NotAModel(
+            f"{name} has no transformer: its first module is {module_types(reference.path)[0]}",
+            "bench evaluate scores it as it is; to train, or to pool it otherwise, give a transformers checkpoint",
+        )
     vocabularies = [file for file in VOCABULARIES if (folder / file).exists()]
     if not vocabularies:  # transformers would make up an empty one
         raise NotAModel(
@@ -268,30 +279,30 @@ def load(
             "pip install 'sentence-bench[sentencepiece]'",
         )
     quiet()
+    if damaged := damaged_weights(folder):
+        raise damaged
+    read: Any = None
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
         for key in DROPOUTS:
             if dropout is not None and hasattr(config, key):
                 setattr(config, key, dropout)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenized = read_tokenizer(folder, name)
+        tokenizer = tokenized.tokenizer
         options: dict[str, Any] = {
             "config": config,
             "dtype": {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[dtype],
             "output_loading_info": True,
             "trust_remote_code": False,
         }
-        read = transformers.AutoModel.from_pretrained
+        read = partial(_encoder_class(config).from_pretrained, folder)
         try:
-            encoder, info = read(folder, add_pooling_layer=False, **options)
+            encoder, info = read(add_pooling_layer=False, **options)
         except TypeError:  # families without a pooling layer do not know the argument
-            encoder, info = read(folder, **options)
+            encoder, info = read(**options)
     except Exception as error:  # transformers raises many kinds for a damaged folder
-        if "trust_remote_code" in str(error):
-            raise NotAModel(
-                f"{name} needs code from its own repository, which bench does not run",
-                "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md",
-            ) from None
-        raise NotAModel(f"{name} cannot be loaded as an encoder: {one_line(error)}") from None
+        again = None if read is None else partial(read, **options)
+        raise explain_failure(name, folder, error, again) from None
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
         raise NotAModel(
             f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
@@ -323,7 +334,32 @@ def load(
         folder,
         reference.trained,
         tuple(unused),
+        tokenized.note,
     )
+
+
+def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
+    """A backbone whose encoder and tokenizer the caller loads: of a sentence-transformers folder without a transformer."""
+    from bench.backbones.model import Backbone
+
+    reference = fetch(reference, offline=offline)
+    assert reference.path is not None
+    return Backbone(
+        name=reference.name,
+        revision=reference.revision,
+        family="",
+        encoder=None,
+        tokenizer=None,
+        path=reference.path,
+    )
+
+
+def _encoder_class(config: Any) -> Any:
+    """transformers' class of the encoder: of T5 and its relatives the one without a decoder, which nothing uses."""
+    import transformers
+
+    name = type(config).__name__.removesuffix("Config") + "EncoderModel"
+    return getattr(transformers, name, transformers.AutoModel)
 
 
 SENTENCEPIECE = ("sentencepiece", "protobuf")

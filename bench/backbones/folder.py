@@ -15,6 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bench.backbones.refusals import (
+    check_no_adapter,
+    check_no_own_code,
+    check_pointers,
+    read_settings,
+)
 from bench.base.errors import BenchError, NotAModel
 from bench.base.files import build_folder, default_cache, files_sha256
 
@@ -54,20 +60,27 @@ def card_title(path: Path) -> str:
     return ""
 
 
-def readable_model(path: Path, *, allow_pickle: bool) -> Path:
-    """The folder, or its safetensors twin where the weights are a pickle and a conversion is allowed or already done.
+def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
+    """The folder, or its safetensors twin if the weights are a pickle and a conversion is allowed or already done.
 
-    Raises NotAModel where it holds no model that can be read.
+    Raises NotAModel if it holds no model that can be read.
     """
     folder = transformer_folder(path)
-    if not (folder / "config.json").exists():
+    check_pointers({path, *module_folders(path)})
+    check_no_adapter(folder)
+    if not has_transformer(path):
+        if (
+            path / "modules.json"
+        ).is_file():  # such as word vectors: sentence-transformers reads them
+            return path
         raise NotAModel(
             f"{path} is not a model folder: it has no config.json",
             "give a folder that save_pretrained wrote",
         )
-    if any((folder / name).exists() for name in WEIGHTS):
+    check_no_own_code(folder, name or str(path))
+    if any((folder / file).exists() for file in WEIGHTS):
         return path
-    if not any((folder / name).is_file() for name in PICKLES):
+    if not any((folder / file).is_file() for file in PICKLES):
         raise NotAModel(f"{path} has no model.safetensors", "save the model with save_pretrained")
     if (twin := convert_pickles(folder, make=allow_pickle)) is None:
         raise NotAModel(
@@ -77,12 +90,21 @@ def readable_model(path: Path, *, allow_pickle: bool) -> Path:
     return twin
 
 
+def has_transformer(path: Path) -> bool:
+    """Is there a transformer in a model folder? A sentence-transformers folder may have word vectors or a router instead."""
+    folder = transformer_folder(path)
+    file = folder / "config.json"
+    if not (path / "modules.json").is_file():
+        return file.exists()
+    return "model_type" in read_settings(file)
+
+
 def transformer_folder(path: Path) -> Path:
     """The folder of the transformer inside a sentence-transformers folder; the folder itself for any other."""
-    return next(iter(_modules(path)), path)
+    return next(iter(module_folders(path)), path)
 
 
-def _modules(path: Path) -> list[Path]:
+def module_folders(path: Path) -> list[Path]:
     """The folders of the modules of a sentence-transformers folder, in order; none for any other. Raises NotAModel."""
     file = path / "modules.json"
     if not file.exists():
@@ -92,6 +114,16 @@ def _modules(path: Path) -> list[Path]:
         if not modules:
             raise ValueError("it names no module")
     return modules
+
+
+def routed_folders(path: Path) -> list[Path]:
+    """The folders of the modules behind the routers of a sentence-transformers folder; none without a router."""
+    found: list[Path] = []
+    for folder in module_folders(path):
+        types = read_settings(folder / "router_config.json").get("types")
+        if isinstance(types, dict):
+            found += [folder / str(inner) for inner in types]
+    return found
 
 
 @contextlib.contextmanager
@@ -111,7 +143,7 @@ def weights_hash(path: Path) -> str:
     """
     files = [
         file
-        for folder in {path, *_modules(path)}
+        for folder in {path, *module_folders(path), *routed_folders(path)}
         if folder.is_dir()
         for file in folder.iterdir()
         if file.is_file()
@@ -122,17 +154,29 @@ def weights_hash(path: Path) -> str:
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
-    """Whether a model folder has its config, all parts of its weights and a vocabulary: an interrupted download has not."""
+    """Has a model folder its config, all parts of its weights and a vocabulary? An interrupted download has not."""
     with contextlib.suppress(NotAModel):
+        if not has_transformer(folder):
+            return _has_modules(folder)
         inner = transformer_folder(folder)
         vocabularies = [at / file for at in (inner, folder) for file in VOCABULARIES]
         return any(f.exists() for f in vocabularies) and all(
-            f.exists() for f in [inner / "config.json", *_parts(inner, weights)]
+            f.exists() for f in [inner / "config.json", *weight_files(inner, weights)]
         )
     return False
 
 
-def _parts(folder: Path, weights: Sequence[str]) -> list[Path]:
+def _has_modules(folder: Path) -> bool:
+    """Are the files of a sentence-transformers folder without a transformer here, as far as its settings name them?"""
+    if not (folder / "modules.json").is_file():
+        return False
+    routed = routed_folders(folder)
+    if routed:
+        return all(inner.is_dir() and any(inner.iterdir()) for inner in routed)
+    return any((module_folders(folder)[0] / file).is_file() for file in WEIGHTS)
+
+
+def weight_files(folder: Path, weights: Sequence[str] = WEIGHTS) -> list[Path]:
     """The files that hold the weights: a single one, or those that the index names. Raises NotAModel."""
     single, index = (folder / name for name in weights)
     if not index.is_file():
@@ -218,7 +262,7 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
 @cache
 def _content(folder: Path) -> str:
     """sha256 over everything that the twin is made from."""
-    return files_sha256([*_parts(folder, PICKLES), *_settings(folder)], folder)
+    return files_sha256([*weight_files(folder, PICKLES), *_settings(folder)], folder)
 
 
 def _settings(folder: Path) -> list[Path]:
@@ -234,7 +278,7 @@ def _convert(folder: Path, to: Path) -> None:
     save_file(
         {
             name: tensor.clone().contiguous()
-            for file in _parts(folder, PICKLES)
+            for file in weight_files(folder, PICKLES)
             for name, tensor in _pickled_tensors(file).items()
         },
         to / WEIGHTS[0],
@@ -383,6 +427,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     with readable(file):
         config = dict(json.loads(file.read_text(encoding="utf-8")))
     return {alias: config[key] for key, alias in ALIASES.items() if key in config} | config
+
+
+def read_transformer_config(path: Path) -> dict[str, Any]:
+    """The config of the transformer in a model folder; empty without one. Raises NotAModel if it is damaged."""
+    if not has_transformer(path):
+        return {}
+    return read_config(transformer_folder(path))
 
 
 def family_of(folder: Path | None) -> Family | None:

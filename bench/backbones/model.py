@@ -17,13 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.folder import (
-    FAMILIES,
     check_mlm_head,
     tensor_names,
     tensors_of,
     title,
     without_base,
 )
+from bench.backbones.positions import first_position, longest_text
 from bench.base.errors import BenchError, NotAModel
 
 TOKENIZING = threading.Lock()
@@ -46,6 +46,7 @@ class Backbone:
     )
     trained: Path | None = None  # the checkpoint of the run that fine-tuned it
     unused: tuple[str, ...] = ()  # tensors of the checkpoint's heads, which are not read
+    note: str = ""  # about its token ids, if they are not plainly those of tokenizer.json
 
     @property
     def hidden_size(self) -> int:
@@ -57,28 +58,27 @@ class Backbone:
         return int(self.encoder.get_input_embeddings().embedding_dim)
 
     @property
-    def has_offset(self) -> bool:
-        return self.family in FAMILIES and FAMILIES[self.family].offset
-
-    @property
     def first_position(self) -> int:
         """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""
-        return int(self.encoder.config.pad_token_id) + 1 if self.has_offset else 0
+        return first_position(self.encoder)
 
     @property
     def max_tokens(self) -> int:
         """How many positions a sentence may fill, special tokens included."""
-        positions = int(getattr(self.encoder.config, "max_position_embeddings", 512))
-        return positions - 2 if self.has_offset else positions
+        return longest_text(self.encoder)
 
     def report(self) -> str:
-        """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
+        """One line: which weights were loaded, which tensors of the checkpoint the encoder has no place for, and how it is tokenised."""
         count = sum(p.numel() for p in self.encoder.parameters())
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
-        return (
-            f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-            + (f"; not used: {', '.join(heads)}" if heads else "")
-        )
+        line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
+        if not self.family:  # no transformer: its own library has read it
+            line = f"{self.name} at {self.revision[:12]}: {count:,} weights"
+        if heads:
+            line += f"; not used: {', '.join(heads)}"
+        if self.note:
+            line += f"; {self.note}"
+        return line
 
     @property
     def mask_id(self) -> int:

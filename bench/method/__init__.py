@@ -39,9 +39,19 @@ from bench.method.contract import (
 from bench.method.contract import SilentReporter as SilentReporter
 
 if TYPE_CHECKING:
-    from bench.backbones import load_backbone
-    from bench.backbones.folder import check_layers, check_mlm_head, check_placed, check_prefix
+    from bench.backbones import load_backbone, load_without_encoder
+    from bench.backbones.folder import (
+        check_layers,
+        check_mlm_head,
+        check_placed,
+        check_prefix,
+        has_transformer,
+        read_transformer_config,
+    )
     from bench.backbones.model import Backbone
+    from bench.backbones.positions import check_max_length
+    from bench.backbones.refusals import check_one_vector
+    from bench.backbones.sentence_transformer import load_sentence_transformer, unused_prompts
     from bench.method.torch_method import (
         Batch,
         Features,
@@ -79,27 +89,44 @@ __all__ = [
     "adamw",
     "check_choice",
     "check_layers",
+    "check_max_length",
     "check_mlm_head",
+    "check_one_vector",
     "check_placed",
     "check_positive",
     "check_prefix",
     "constant",
+    "has_transformer",
     "join",
     "load_backbone",
+    "load_sentence_transformer",
+    "load_without_encoder",
     "pad",
     "prompted",
     "read_json",
+    "read_transformer_config",
     "rng_for",
     "seed_for",
     "task_prompt",
+    "unused_prompts",
     "widened",
     "write_json",
 ]
 
 LAZY = {
     "bench.backbones.model": ("Backbone",),
-    "bench.backbones": ("load_backbone",),
-    "bench.backbones.folder": ("check_layers", "check_mlm_head", "check_placed", "check_prefix"),
+    "bench.backbones": ("load_backbone", "load_without_encoder"),
+    "bench.backbones.folder": (
+        "check_layers",
+        "check_mlm_head",
+        "check_placed",
+        "check_prefix",
+        "has_transformer",
+        "read_transformer_config",
+    ),
+    "bench.backbones.positions": ("check_max_length",),
+    "bench.backbones.refusals": ("check_one_vector",),
+    "bench.backbones.sentence_transformer": ("load_sentence_transformer", "unused_prompts"),
     "bench.method.torch_method": (
         "Batch",
         "Features",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
+    from bench.backbones import Reference
     from bench.method.ranks import Alone
 
 SETTINGS = ("unsupervised", "supervised", "none")
@@ -193,6 +194,20 @@ class Method:
     def own_revision(cls, recipe: Recipe) -> str:
         """What names the vectors of a method with an ``own_backbone``: the sha256 of its file."""
         return "unknown"
+
+    @classmethod
+    def read_backbone(cls, reference: Reference, recipe: Recipe, context: Context) -> Any:
+        """The backbone in memory, as :meth:`build` gets it. Raises NotAModel if it is not available."""
+        from bench.backbones import load
+
+        dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
+        return load(
+            reference,
+            dropout=recipe.get("dropout"),
+            offline=context.offline,
+            dtype=dtype,
+            reads=cls.reads,
+        )
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
         """Create what is needed to encode and train. Called once, after ``context`` is set; touches nothing global."""

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from bench.backbones import Reference, load
+from bench.backbones import Reference
 from bench.backbones.model import Backbone
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.paths import recorded_path
@@ -625,15 +625,7 @@ def build_method(
     method = cls()
     method.context = context
     loaded = (
-        backbone
-        if cls.own_backbone is not None
-        else load(
-            backbone,
-            dropout=recipe.get("dropout"),
-            offline=context.offline,
-            dtype=recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32",
-            reads=cls.reads,
-        )
+        backbone if cls.own_backbone is not None else cls.read_backbone(backbone, recipe, context)
     )
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)

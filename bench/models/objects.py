@@ -19,6 +19,7 @@ from bench.run.plugins import Plugin
 from bench.runs.record import public_name
 
 BLOCK = 2048  # sentences handed over at once: the user may stop between two blocks, and sees the progress
+UNLIMITED = 1_000_000  # tokens: no model reads so many
 PROBE = (
     "A man is playing a guitar.",
     "A woman is slicing an onion.",
@@ -168,6 +169,10 @@ def _content(model: Any) -> str:
         model.default_prompt_name,
         model.max_seq_length,
     ]
+    if (
+        model.truncate_dim is not None
+    ):  # else an object that is not cut keeps the identity that it had
+        settings.append(model.truncate_dim)
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     return digest.hexdigest()
 
@@ -184,8 +189,15 @@ def _facts_of(model: Any) -> dict[str, Any]:
         "modules": [type(part).__name__ for part in model],
         "pooling": mode if mode is None or isinstance(mode, str) else "+".join(mode),
         "dtype": short.get(dtype, dtype),
-        "max_tokens": model.max_seq_length,
+        "max_tokens": _longest_text(model.max_seq_length),
         "own_prompt": model.prompts.get(model.default_prompt_name or "", "") or "",
         "loaded_from": public_name(source) if source else None,
         "loaded_revision": getattr(config, "_commit_hash", None),
     }
+
+
+def _longest_text(tokens: float | None) -> int | None:
+    """Tokens of the longest text; None if nothing limits them: word vectors say infinity, some tokenizers 1e30."""
+    if tokens is None or not tokens < UNLIMITED:
+        return None
+    return int(tokens)

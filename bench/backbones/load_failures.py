@@ -1,0 +1,71 @@
+"""Why transformers could not load a folder: its own words, or what is wrong with the files if those say too little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.backbones.folder import WEIGHTS, weight_files
+from bench.backbones.refusals import SCORE_THE_OBJECT
+from bench.base.errors import NotAModel, one_line
+
+OTHER_SIZES = "ignore_mismatched_sizes"  # in transformers' message about weights of other shapes
+
+
+def explain_failure(
+    name: str, folder: Path, error: Exception, read_again: Callable[..., Any] | None = None
+) -> NotAModel:
+    """What to tell the user about a folder that could not be loaded.
+
+    ``read_again`` loads it with more options, as transformers' from_pretrained does.
+    """
+    if isinstance(error, NotAModel):
+        return error
+    if "trust_remote_code" in str(error):
+        return NotAModel(
+            f"{name} needs code from its own repository, which bench does not run", SCORE_THE_OBJECT
+        )
+    if damaged := damaged_weights(folder):
+        return damaged
+    if OTHER_SIZES in str(error) and read_again is not None:
+        return _other_sizes(name, read_again)
+    return NotAModel(f"{name} cannot be loaded as an encoder: {one_line(error)}")
+
+
+def damaged_weights(folder: Path) -> NotAModel | None:
+    """The first file of weights in a folder that is missing or cannot be read; None if all are sound."""
+    from safetensors import SafetensorError, safe_open
+
+    if not any((folder / file).exists() for file in WEIGHTS):
+        return None
+    for file in weight_files(folder):
+        if not file.is_file():
+            return NotAModel(
+                f"{file} is missing, which {WEIGHTS[1]} names", "download the model again"
+            )
+        try:
+            with safe_open(file, "pt") as tensors:
+                list(tensors.keys())
+        except (OSError, SafetensorError) as error:
+            size = file.stat().st_size
+            return NotAModel(
+                f"{file} is damaged or cut off ({size:,} bytes): {one_line(error)[:120]}",
+                "download the model again, or save it with save_pretrained",
+            )
+    return None
+
+
+def _other_sizes(name: str, read_again: Callable[..., Any]) -> NotAModel:
+    _, info = read_again(ignore_mismatched_sizes=True, output_loading_info=True)
+    different = sorted(info["mismatched_keys"], key=str)
+    if not different:
+        return NotAModel(f"{name}: its weights have other shapes than its config.json says")
+    tensor, stored, wanted = different[0]
+    more = ""
+    if len(different) > 1:
+        more = f" (and {len(different) - 1} more)"
+    return NotAModel(
+        f"{name}: {tensor} has shape {tuple(stored)} in its weights, and {tuple(wanted)} by its config.json{more}",
+        "take the config.json that belongs to these weights",
+    )

@@ -1,0 +1,86 @@
+"""Positions of an encoder: the first one's number, and how many a text may fill, read from the encoder itself.
+
+RoBERTa and its relatives (XLM-R, MPNet, Longformer, data2vec-text, XLM-R-XL, X-MOD ...) number a text's positions from padding_idx + 1:
+their table of position embeddings has a row for padding, as the table of word embeddings has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.base.errors import BenchError
+
+TABLES = ("position_embeddings", "position_embedding", "embed_positions", "wpe")
+"""How the learned table of positions is named in transformers' models."""
+WITHOUT_POSITIONS = 512
+"""Tokens of a text if the model has no positions that end (T5, XLNet, BLOOM): what their makers trained most of them with."""
+
+
+def first_position(encoder: Any) -> int:
+    """The position id of a text's first token."""
+    table = _table(encoder)
+    padding = getattr(table, "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1
+
+
+def table_length(encoder: Any) -> int | None:
+    """How many tokens of a text have a row in the table of positions; None without a table: positions are computed."""
+    table = _table(encoder)
+    if table is None:
+        return None
+    skipped = getattr(table, "offset", first_position(encoder))  # OPT and BART skip two rows
+    return int(table.num_embeddings) - int(skipped)
+
+
+def longest_text(encoder: Any) -> int:
+    """How many tokens of a text are read unless a recipe says otherwise, special tokens included."""
+    named = named_positions(encoder) or WITHOUT_POSITIONS
+    return min(named - first_position(encoder), table_length(encoder) or named)
+
+
+def named_positions(encoder: Any) -> int | None:
+    """The positions that the config names; None if it names none (XLNet writes -1)."""
+    named = getattr(getattr(encoder, "config", None), "max_position_embeddings", None)
+    return named if isinstance(named, int) and named > 0 else None
+
+
+def _table(encoder: Any) -> Any:
+    for module in encoder.modules():
+        for name in TABLES:
+            table = getattr(module, name, None)
+            if hasattr(table, "num_embeddings"):
+                return table
+    return None
+
+
+FROM_PADDING = {
+    "camembert",
+    "data2vec-text",
+    "longformer",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xmod",
+}
+"""Model types that number positions from padding_idx + 1, for a config whose encoder is not loaded yet."""
+
+
+def check_max_length(max_length: int | None, config: Mapping[str, Any], name: str) -> None:
+    """Raises BenchError for a longest text that is longer than the positions of which a config speaks."""
+    positions = config.get("max_position_embeddings")
+    if config.get("model_type") == "gpt2":
+        positions = config.get("n_positions", positions)
+    if config.get("position_biased_input") is False:  # DeBERTa: distances alone count
+        return
+    if max_length is None or not isinstance(positions, int) or positions < 1:
+        return
+    if config.get("model_type") in FROM_PADDING:
+        positions -= int(config.get("pad_token_id") or 0) + 1
+    if max_length > positions:
+        raise BenchError(
+            f"max_length={max_length}: {name} has {positions} positions",
+            f"--set max_length={positions}, or less",
+        )

@@ -1,0 +1,148 @@
+"""Reasons to refuse a model folder that are seen without loading anything: one true line for each.
+
+A Git LFS pointer in the place of a file, an adapter without its model, code of the folder's own, and a sentence-transformers folder
+whose model is of another kind than one vector a text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from bench.base.errors import NotAModel
+
+POINTER = b"version https://git-lfs.github.com/spec/"
+POINTER_BYTES = 1024  # a pointer is smaller: three short lines
+ADAPTER = "adapter_config.json"
+LIBRARY = "sentence_transformers."
+"""How the types of modules begin that sentence-transformers brings itself."""
+SETTINGS_OF_LIBRARY = "config_sentence_transformers.json"
+ONE_VECTOR = "SentenceTransformer"
+SCORE_THE_OBJECT = (
+    "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md"
+)
+OTHER_KINDS = {
+    "SparseEncoder": "it makes sparse vectors; in Python, bench.evaluate scores a function that returns SparseEncoder(...).encode(texts).to_dense()",
+    "MultiVectorEncoder": "it makes a vector for every token, and bench scores one vector a text",
+    "CrossEncoder": "it scores pairs of texts, and bench scores one vector a text",
+}
+"""Why a model of another kind than a SentenceTransformer is not scored."""
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """The JSON object in a file of settings; empty if there is no such file. Raises NotAModel for a damaged one."""
+    if not file.is_file():
+        return {}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise NotAModel(f"{file} is damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise NotAModel(f"{file} is damaged: expected an object, found {type(content).__name__}")
+    return content
+
+
+def check_pointers(folders: Iterable[Path]) -> None:
+    """Raises NotAModel if a file of these folders is a Git LFS pointer: a line about the file instead of the file."""
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        for file in sorted(folder.iterdir()):
+            if file.is_file() and _is_pointer(file):
+                raise NotAModel(
+                    f"{file} is a Git LFS pointer, not the file itself",
+                    "git lfs install && git lfs pull in the repository, or download the model again",
+                )
+
+
+def _is_pointer(file: Path) -> bool:
+    if file.stat().st_size >= POINTER_BYTES:
+        return False
+    try:
+        return file.read_bytes().startswith(POINTER)
+    except OSError:
+        return False
+
+
+def check_no_adapter(folder: Path) -> None:
+    """Raises NotAModel if a folder holds an adapter (PEFT), which changes a model that is elsewhere."""
+    file = folder / ADAPTER
+    if not file.is_file():
+        return
+    settings = read_settings(file)
+    kind = str(settings.get("peft_type") or "PEFT")
+    base = str(settings.get("base_model_name_or_path") or "another model")
+    raise NotAModel(
+        f"{folder} is an adapter ({kind}) of {base}, not a whole model",
+        "merge it first: PeftModel.from_pretrained(model, FOLDER).merge_and_unload().save_pretrained(NEW), "
+        "and save the tokenizer there too",
+    )
+
+
+def check_no_own_code(folder: Path, name: str) -> None:
+    """Raises NotAModel if a model, or its tokenizer, is code of the folder itself (``auto_map``).
+
+    transformers loads such a folder without its code, and without a word, if it knows the model type: another model.
+    """
+    for file in ("config.json", "tokenizer_config.json"):
+        settings = read_settings(folder / file)
+        named = _classes_of(settings.get("auto_map"))
+        if named:
+            hint = SCORE_THE_OBJECT
+            if settings.get("model_type"):
+                hint += f"; or remove auto_map from {file} if transformers' own {settings['model_type']} is meant"
+            raise NotAModel(
+                f"{name} needs code from its own repository, which bench does not run: auto_map in {file} names {named[0]}",
+                hint,
+            )
+
+
+def _classes_of(auto_map: Any) -> list[str]:
+    """The classes that an auto_map names: of the model first, else whatever there is."""
+    if isinstance(auto_map, str):
+        return [auto_map]
+    if isinstance(auto_map, list):
+        return [str(one) for one in auto_map if one]
+    if not isinstance(auto_map, dict):
+        return []
+    named: list[str] = []
+    for key in sorted(auto_map, key=lambda key: key != "AutoModel"):
+        named += _classes_of(auto_map[key])
+    return named
+
+
+def check_one_vector(path: Path, name: str) -> None:
+    """Raises NotAModel if a sentence-transformers folder makes anything but one vector a text, or needs code of its own.
+
+    sentence-transformers itself would put mean pooling in the place of what the folder says.
+    """
+    kind = str(read_settings(path / SETTINGS_OF_LIBRARY).get("model_type") or ONE_VECTOR)
+    if kind != ONE_VECTOR:
+        why = OTHER_KINDS.get(kind, "bench scores one vector a text")
+        raise NotAModel(
+            f"{name} is a {kind} of sentence-transformers: {why}", "give a SentenceTransformer"
+        )
+    for module in module_types(path):
+        if not module.startswith(LIBRARY):
+            raise NotAModel(
+                f"{name} needs code from its own repository, which bench does not run: modules.json names {module}",
+                SCORE_THE_OBJECT,
+            )
+
+
+def module_types(path: Path) -> list[str]:
+    """The types of the modules of a sentence-transformers folder, in order, those inside a router too. Raises NotAModel."""
+    try:
+        modules = json.loads((path / "modules.json").read_text(encoding="utf-8"))
+        found = [(str(module["type"]), path / str(module["path"])) for module in modules]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise NotAModel(f"{path / 'modules.json'} is damaged: {error}") from None
+    types: list[str] = []
+    for name, folder in found:
+        types.append(name)
+        routed = read_settings(folder / "router_config.json").get("types")
+        if name.endswith(".Router") and isinstance(routed, dict):
+            types += [str(inner) for inner in routed.values()]
+    return types

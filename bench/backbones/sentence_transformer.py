@@ -1,0 +1,109 @@
+"""A sentence-transformers folder, loaded by that library: the model, how long a text may be, and what there is to say about it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.backbones.folder import transformer_folder
+from bench.backbones.load_failures import explain_failure
+from bench.backbones.model import Backbone
+from bench.backbones.positions import table_length
+from bench.backbones.tokenizer import FILE, difference_from_file
+from bench.base.errors import BenchError
+
+UNLIMITED = 1_000_000
+"""A tokenizer that says nothing about the longest text says 1e30; no model reads a text of so many tokens."""
+
+
+@dataclass
+class LoadedSentenceTransformer:
+    """A SentenceTransformer as its library loads it."""
+
+    model: Any
+    # the transformer in it; None if its first module is another one, such as word vectors
+    transformer: Any
+    # tokens of a text, special ones included; None if nothing limits them
+    limit: int | None
+    # about its token ids, for the line that reports the model; "" if they are those of tokenizer.json
+    token_note: str
+    # lines for the user
+    notes: tuple[str, ...]
+
+
+def load_sentence_transformer(
+    backbone: Backbone, dtype: Any, max_length: int | None = None
+) -> LoadedSentenceTransformer:
+    """The model of a sentence-transformers folder, on the CPU. ``max_length`` replaces the folder's own longest text.
+
+    Raises NotAModel if the library cannot load it, BenchError for a ``max_length`` that it cannot keep.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        model = SentenceTransformer(
+            str(backbone.path),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": dtype},
+        )
+    except Exception as error:  # the library raises many kinds for a damaged folder
+        raise explain_failure(backbone.name, transformer_folder(backbone.path), error) from None
+    transformer = getattr(model[0], "model", None)
+    notes: list[str] = []
+    limit = _limit(model)
+    if max_length is not None:
+        _set_limit(model, max_length, backbone.name)
+        limit = max_length
+    positions = None if transformer is None else table_length(transformer)
+    if positions is not None and (limit is None or limit > positions):
+        if max_length is not None:
+            raise BenchError(
+                f"max_length={max_length}: {backbone.name} has {positions} positions",
+                f"--set max_length={positions}, or less",
+            )
+        notes.append(
+            f"{backbone.name} asks for {limit} tokens a text and has {positions} positions: longer texts are cut to {positions} tokens"
+        )
+        _set_limit(model, positions, backbone.name)
+        limit = positions
+    return LoadedSentenceTransformer(
+        model, transformer, limit, _token_note(model, backbone.path), tuple(notes)
+    )
+
+
+def _limit(model: Any) -> int | None:
+    limit = model.max_seq_length
+    if limit is None or not limit < UNLIMITED:
+        return None
+    return int(limit)
+
+
+def _set_limit(model: Any, limit: int, name: str) -> None:
+    with contextlib.suppress(AttributeError):  # the length of word vectors cannot be set
+        model.max_seq_length = limit
+    if model.max_seq_length != limit:
+        kind = type(model[0]).__name__
+        raise BenchError(
+            f"max_length={limit}: {name} begins with a {kind}, which has no longest text to set",
+            "leave max_length out",
+        )
+
+
+def _token_note(model: Any, path: Path) -> str:
+    tokenizer = getattr(model[0], "tokenizer", None)
+    if not hasattr(tokenizer, "backend_tokenizer"):
+        return ""
+    lower = bool(getattr(model[0], "do_lower_case", False))
+    if difference_from_file(tokenizer, transformer_folder(path), lower=lower) is None:
+        return ""
+    kind = type(tokenizer).__name__
+    return f"tokenised by {kind}, as sentence-transformers does, which gives other ids than {FILE}"
+
+
+def unused_prompts(model: Any, used: str) -> dict[str, str]:
+    """The prompts that a folder names and that are not put before the sentences: name -> text."""
+    return {name: text for name, text in model.prompts.items() if text and text != used}

@@ -1,0 +1,175 @@
+"""The tokenizer of a model folder, and whether its ids are those of the folder's tokenizer.json.
+
+transformers 5 builds the class that tokenizer_config.json names, or the one of the model type if it names none, and takes from
+tokenizer.json the vocabulary only: normalisation, splitting and special tokens are those of the class. If the class is missing or of
+another kind, the ids are other ones than the model was trained with. So both are compared, and the file wins, unless
+tokenizer_config.json itself says in so many words what differs. A file without a post-processor says nothing about the special tokens
+around a text: those of the class stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.backbones.refusals import read_settings
+from bench.base.errors import NotAModel, one_line
+
+FILE = "tokenizer.json"
+PROBE = (
+    "A man is playing the Guitar.",
+    "Two DOGS run; it's 42 % colder, isn't it?",
+    "naïve café, Ünïcode façade — “quoted” ‘words’ … and a dash",
+    'He said: "no." (Twice!)',
+    "中文句子 and русский текст, ελληνικά",
+    "  spaces,\ttabs\nand lines  ",
+    "unbelievably overcomplicated internationalisation \U0001f600",
+    "http://example.org/a_b-c?d=1&e=2 #tag @name",
+    "",
+)
+VOCABULARY_WORDS = 40
+"""How many words of a vocabulary the texts hold that are made of it."""
+DECLARED = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+    "add_prefix_space": "add_prefix_space",
+}
+"""Key of tokenizer_config.json -> the key that it stands for in a step of tokenizer.json."""
+ENDS = ("add_bos_token", "add_eos_token")
+"""Keys of tokenizer_config.json that say which special tokens stand around a text."""
+Encode = Callable[[str, bool], list[int]]
+
+
+@dataclass(frozen=True)
+class ReadTokenizer:
+    """A tokenizer, and what is to be said about its ids: "" if tokenizer.json gives the same, or is not there."""
+
+    tokenizer: Any
+    note: str = ""
+
+
+def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
+    """The tokenizer of a folder with the ids of its tokenizer.json. Raises NotAModel if transformers cannot give them."""
+    import transformers
+
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        kind = type(tokenizer).__name__
+    except Exception as error:  # such as a class that cannot read this kind of vocabulary
+        if not (folder / FILE).is_file() or "trust_remote_code" in str(error):
+            raise
+        tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+        kind = str(read_settings(folder / "tokenizer_config.json").get("tokenizer_class"))
+        if difference_from_file(tokenizer, folder) is None:
+            note = f"tokenised as {FILE} says, which transformers' {kind} cannot read"
+            return ReadTokenizer(tokenizer, note)
+    example = difference_from_file(tokenizer, folder)
+    if example is None:
+        return ReadTokenizer(tokenizer)
+    if said := declared_difference(tokenizer, folder):
+        return ReadTokenizer(
+            tokenizer, f"{said} in tokenizer_config.json, which {FILE} contradicts"
+        )
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+    if difference_from_file(tokenizer, folder) is not None:
+        raise NotAModel(
+            f"{name}: transformers' {kind} gives other token ids than its {FILE}, the first for {example!r}",
+            "save the tokenizer again with the transformers that is installed, or correct tokenizer_class in tokenizer_config.json",
+        )
+    return ReadTokenizer(
+        tokenizer, f"tokenised as {FILE} says, not by transformers' {kind}, which gives other ids"
+    )
+
+
+def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> str | None:
+    """The first text of which a tokenizer gives other ids than the folder's tokenizer.json; None if there is none, or no file.
+
+    ``lower``: the tokenizer is to lower-case a text that the file would not. Raises NotAModel for a damaged file.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        return None
+    stored = _read_file(file)
+    wanted = _encoder(stored)
+    kinds = (False,) if stored.post_processor is None else (False, True)
+    for text in probe_texts(stored):
+        given = text.lower() if lower else text
+        for special in kinds:
+            if _ids(tokenizer, text, special) != wanted(given, special):
+                return text
+    return None
+
+
+def declared_difference(tokenizer: Any, folder: Path) -> str:
+    """What tokenizer_config.json says that explains every difference from tokenizer.json; "" if nothing does."""
+    settings = read_settings(folder / "tokenizer_config.json")
+    declared = {DECLARED[key]: settings[key] for key in DECLARED if settings.get(key) is not None}
+    ends = [key for key in ENDS if settings.get(key) is not None]
+    content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    for part in ("normalizer", "pre_tokenizer"):
+        _declare(content.get(part), declared)
+    stored = _from_text(json.dumps(content))
+    wanted = _encoder(stored)
+    kinds = (False,) if ends or stored.post_processor is None else (False, True)
+    for text in probe_texts(stored):
+        for special in kinds:
+            if _ids(tokenizer, text, special) != wanted(text, special):
+                return ""
+    keys = [key for key in DECLARED if settings.get(key) is not None] + ends
+    return "tokenised with " + ", ".join(f"{key}={json.dumps(settings[key])}" for key in keys)
+
+
+def probe_texts(stored: Any) -> list[str]:
+    """Texts whose ids show how a tokenizer reads: fixed ones, and some that are made of its own vocabulary, whatever its language."""
+    added = {token.content for token in stored.get_added_tokens_decoder().values()}
+    words = [word for word in sorted(stored.get_vocab()) if word not in added]
+    step = max(1, len(words) // VOCABULARY_WORDS)
+    line = " ".join(words[::step])
+    return [*PROBE, line, line.upper(), line.title()]
+
+
+def _declare(step: Any, declared: dict[str, Any]) -> None:
+    """Write declared values into a step of tokenizer.json, and into those inside it."""
+    if isinstance(step, list):
+        for inner in step:
+            _declare(inner, declared)
+    elif isinstance(step, dict):
+        for key in declared.keys() & step.keys():
+            step[key] = declared[key]
+        for inner in step.values():
+            _declare(inner, declared)
+
+
+def _ids(tokenizer: Any, text: str, special: bool) -> list[int]:
+    ids: list[int] = tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
+    return ids
+
+
+def _read_file(file: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the reader raises Exception itself
+        raise NotAModel(f"{file} is damaged: {one_line(error)[:160]}") from None
+
+
+def _from_text(content: str) -> Any:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(content)
+
+
+def _encoder(tokenizer: Any) -> Encode:
+    tokenizer.no_truncation()  # which the file may ask for
+    tokenizer.no_padding()
+
+    def encode(text: str, special: bool) -> list[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=special).ids
+        return ids
+
+    return encode

@@ -1,0 +1,305 @@
+"""A finished encoder gets the vectors that sentence-transformers' own ``encode`` gives, or is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from bench.methods.pretrained import Pretrained
+from models import built, sentences
+from st_folders import bert_folder, edit_json, spread, st_folder, word_tokenizer
+
+from bench.backbones import resolve
+from bench.backbones.folder import weights_hash
+from bench.base.errors import BenchError, NotAModel
+from bench.method import Context
+from bench.method.contract import SilentReporter
+
+TEXTS = [*sentences(9, seed=9), "The Guitar WOMAN “reads” , café", "man woman " * 60, "a", "", " "]
+CHAT = "{% for m in messages %}<s>{{ m['role'] }} {{ m['content'] }}</s>{% endfor %}"
+
+
+class Lines(SilentReporter):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def loaded(folder: Path, place: Path, **values: Any) -> tuple[Any, list[str]]:
+    """The method on a folder, and the lines that it said."""
+    reporter = Lines()
+    context = Context(folder=place, reporter=reporter)
+    return built(Pretrained, str(folder), place, context=context, **values), reporter.lines
+
+
+def theirs(folder: Path, texts: list[str] = TEXTS, **options: Any) -> np.ndarray:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    return np.asarray(model.encode(texts, batch_size=32, show_progress_bar=False, **options))
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bert_folder(tmp_path_factory.mktemp("bert") / "bert")
+
+
+def truncate(model: Any) -> None:
+    model.truncate_dim = 5
+
+
+def with_instruction(model: Any) -> None:
+    model.prompts = {"query": "query: "}
+    model.default_prompt_name = "query"
+    model[1].include_prompt = False
+
+
+def with_added_tokens(model: Any) -> None:
+    from tokenizers import AddedToken
+
+    model.tokenizer.add_tokens([AddedToken("WOMAN"), AddedToken("“reads”", lstrip=True)])
+    model[0].model.resize_token_embeddings(len(model.tokenizer))
+    spread(model[0].model)
+
+
+# name -> (change of the model before it is saved, options of its Transformer module, does bench's own path suffice?)
+FOLDERS: dict[str, tuple[Callable[[Any], None], dict[str, Any], bool]] = {
+    "as it is": (lambda model: None, {}, True),
+    "first numbers": (truncate, {}, True),
+    "lower case": (lambda model: None, {"do_lower_case": True}, True),
+    "added tokens": (with_added_tokens, {}, True),
+    "prompt that is not pooled": (with_instruction, {}, True),
+    "short": (lambda model: None, {"max_seq_length": 9}, True),
+    "arguments of the processor": (
+        lambda model: None,
+        {"processing_kwargs": {"text": {"max_length": 7}}},
+        False,
+    ),
+    "no special tokens": (
+        lambda model: None,
+        {"processing_kwargs": {"text": {"add_special_tokens": False}}},
+        False,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_the_vectors_are_those_of_encode(kind: str, bert: Path, tmp_path: Path) -> None:
+    change, options, own_path = FOLDERS[kind]
+    folder = st_folder(tmp_path / "model", bert, change=change, **options)
+    method, lines = loaded(folder, tmp_path)
+    np.testing.assert_allclose(method.encode(TEXTS), theirs(folder), rtol=0, atol=2e-5)
+    assert (method.library == "") is own_path, method.library
+    said = [line for line in lines if "by sentence-transformers itself" in line]
+    assert len(said) == (0 if own_path else 1)
+    assert ("encoded_by" in method.about()) is not own_path
+
+
+def test_a_text_that_is_cut_at_its_beginning(bert: Path, tmp_path: Path) -> None:
+    folder = st_folder(tmp_path / "model", bert, max_seq_length=9)
+    edit_json(folder / "tokenizer_config.json", truncation_side="left")
+    method, lines = loaded(folder, tmp_path)
+    np.testing.assert_allclose(method.encode(TEXTS), theirs(folder), rtol=0, atol=2e-5)
+    assert "other token ids" in lines[0]
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose tokenizer has a chat template: each text is a user's message."""
+    place = tmp_path_factory.mktemp("chat")
+    tokenizer = word_tokenizer()
+    tokenizer.chat_template = CHAT
+    return st_folder(place / "model", bert_folder(place / "bert", tokenizer))
+
+
+def test_a_chat_template(chat: Path, tmp_path: Path) -> None:
+    method, lines = loaded(chat, tmp_path)
+    np.testing.assert_allclose(method.encode(TEXTS), theirs(chat), rtol=0, atol=2e-5)
+    assert "other token ids" in lines[0] and method.about()["own_path_gives"] == method.library
+
+
+def test_a_pooling_over_the_last_token_and_left_padding(bert: Path, tmp_path: Path) -> None:
+    def change(model: Any) -> None:
+        model.tokenizer.padding_side = "left"
+
+    folder = st_folder(tmp_path / "model", bert, pooling="lasttoken", change=change)
+    method, _ = loaded(folder, tmp_path)
+    np.testing.assert_allclose(method.encode(TEXTS), theirs(folder), rtol=0, atol=2e-5)
+
+
+def test_word_vectors(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    torch.manual_seed(0)
+    module = StaticEmbedding(word_tokenizer().backend_tokenizer, embedding_dim=6)
+    SentenceTransformer(modules=[module], device="cpu").save(str(tmp_path / "model"))
+    method, lines = loaded(tmp_path / "model", tmp_path)
+    np.testing.assert_allclose(method.encode(TEXTS), theirs(tmp_path / "model"), rtol=0, atol=1e-6)
+    assert "it begins with a StaticEmbedding" in lines[0]
+    assert method.about()["max_tokens"] is None
+    with pytest.raises(BenchError, match="StaticEmbedding, which has no longest text"):
+        loaded(tmp_path / "model", tmp_path, max_length=9)
+    with pytest.raises(
+        NotAModel, match="has no transformer: its first module is .*StaticEmbedding"
+    ):
+        loaded(tmp_path / "model", tmp_path, pooling="mean")
+
+
+def router(folder: Path, *, default: str | None) -> Path:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Router, StaticEmbedding
+
+    torch.manual_seed(0)
+    backend = word_tokenizer().backend_tokenizer
+    routes = {task: [StaticEmbedding(backend, embedding_dim=6)] for task in ("query", "document")}
+    modules = [Router(routes, default_route=default, allow_empty_key=default is not None)]
+    SentenceTransformer(modules=modules, device="cpu").save(str(folder))
+    return folder
+
+
+def test_a_router_with_a_default_route(tmp_path: Path) -> None:
+    folder = router(tmp_path / "model", default="document")
+    method, _ = loaded(folder, tmp_path)
+    np.testing.assert_allclose(method.encode(TEXTS), theirs(folder), rtol=0, atol=1e-6)
+
+
+def test_a_router_without_a_default_route_is_refused(tmp_path: Path) -> None:
+    folder = router(tmp_path / "model", default=None)
+    with pytest.raises(BenchError, match="cannot be encoded by its own library: .*route"):
+        loaded(folder, tmp_path)
+
+
+def test_two_routers_with_other_weights_have_other_revisions(tmp_path: Path) -> None:
+    one, two = router(tmp_path / "one", default="query"), tmp_path / "two"
+    shutil.copytree(one, two)
+    assert resolve(str(one)).revision == resolve(str(two)).revision
+    weights = next(two.glob("query_*/model.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    weights_hash.cache_clear()
+    assert resolve(str(one)).revision != resolve(str(two)).revision
+
+
+def test_a_folder_without_an_end_of_texts_and_a_decoder_with_an_empty_text(tmp_path: Path) -> None:
+    from transformers import BloomConfig, BloomModel
+
+    tokenizer = word_tokenizer(ends=False)
+    config = BloomConfig(vocab_size=len(tokenizer), hidden_size=16, n_layer=2, n_head=2)
+    spread(BloomModel(config)).save_pretrained(tmp_path / "bloom")
+    tokenizer.save_pretrained(tmp_path / "bloom")
+    folder = st_folder(tmp_path / "model", tmp_path / "bloom")
+    method, _ = loaded(folder, tmp_path)
+    found = method.encode(TEXTS)
+    np.testing.assert_allclose(found, theirs(folder), rtol=0, atol=2e-5)
+    assert method.about()["max_tokens"] is None
+    assert not found[TEXTS.index("")].any() and not method.encode([""]).any()
+    for pooling in ("mean", "last"):
+        plain, _ = loaded(tmp_path / "bloom", tmp_path, pooling=pooling)
+        assert not plain.encode(["", "a man"])[0].any()
+
+
+def test_t5(tmp_path: Path) -> None:
+    from transformers import T5Config, T5EncoderModel, T5ForConditionalGeneration
+
+    tokenizer = word_tokenizer()
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
+    config = T5Config(vocab_size=len(tokenizer), pad_token_id=0, decoder_start_token_id=0, **sizes)
+    whole = spread(T5ForConditionalGeneration(config))
+    whole.save_pretrained(tmp_path / "whole")
+    encoder = T5EncoderModel.from_pretrained(tmp_path / "whole")
+    encoder.save_pretrained(tmp_path / "encoder")
+    for name in ("whole", "encoder"):
+        tokenizer.save_pretrained(tmp_path / name)
+        folder = st_folder(tmp_path / f"st-{name}", tmp_path / name)
+        method, _ = loaded(folder, tmp_path)
+        expected = theirs(folder)
+        np.testing.assert_allclose(method.encode(TEXTS), expected, rtol=0, atol=2e-5)
+        plain, _ = loaded(tmp_path / name, tmp_path, pooling="mean")
+        np.testing.assert_allclose(plain.encode(TEXTS), expected, rtol=0, atol=2e-5)
+
+
+def test_more_tokens_asked_for_than_there_are_positions(bert: Path, tmp_path: Path) -> None:
+    folder = st_folder(tmp_path / "model", bert, max_seq_length=100)
+    method, lines = loaded(folder, tmp_path)
+    assert lines == [
+        f"{folder} asks for 100 tokens a text and has 64 positions: longer texts are cut to 64 tokens"
+    ]
+    assert np.isfinite(method.encode(["man " * 300])).all()
+
+
+def test_prompts_that_are_not_used_are_mentioned(bert: Path, tmp_path: Path) -> None:
+    def change(model: Any) -> None:
+        model.prompts = {"STS": "Represent: ", "query": "query: "}
+
+    folder = st_folder(tmp_path / "model", bert, change=change)
+    method, lines = loaded(folder, tmp_path)
+    assert len(lines) == 1 and "query ('query: '), STS ('Represent: ')" in lines[0]
+    assert method.about()["unused_prompts"] == {"STS": "Represent: ", "query": "query: "}
+    _, lines = loaded(folder, tmp_path, prompt="query: ")
+    assert lines == []
+
+
+@pytest.mark.parametrize("prompt", ["query: ", 'The “ [X] ” means in one word " ', "query: [X]"])
+def test_a_prompt_given_to_a_chat_model_goes_where_its_library_puts_it(
+    prompt: str, chat: Path, tmp_path: Path
+) -> None:
+    method, _ = loaded(chat, tmp_path, prompt=prompt)
+    texts = [text for text in TEXTS if len(text) < 100]
+    if "[X]" in prompt:
+        expected = theirs(chat, [prompt.replace("[X]", text) for text in texts])
+    else:
+        expected = theirs(chat, texts, prompt=prompt)
+    np.testing.assert_allclose(method.encode(texts), expected, rtol=0, atol=2e-5)
+
+
+def test_a_prompt_longer_than_the_model(bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match=r"has 80 tokens, and .* takes 62: nothing of a sentence"):
+        loaded(bert, tmp_path, pooling="mean", prompt="man " * 80)
+
+
+def test_kinds_that_make_other_things_than_one_vector(bert: Path, tmp_path: Path) -> None:
+    folder = st_folder(tmp_path / "model", bert)
+    recipe = SimpleNamespace(pooling=None, max_length=None)
+    for kind, why in {
+        "SparseEncoder": "sparse vectors",
+        "MultiVectorEncoder": "every token",
+        "CrossEncoder": "pairs of texts",
+        "SomethingNew": "one vector a text",
+    }.items():
+        edit_json(folder / "config_sentence_transformers.json", model_type=kind)
+        with pytest.raises(NotAModel, match=f"is a {kind} of sentence-transformers: .*{why}"):
+            Pretrained.check(_recipe(recipe), folder)
+
+
+def test_code_of_the_folder_is_named(bert: Path, tmp_path: Path) -> None:
+    folder = st_folder(tmp_path / "model", bert)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["type"] = "mine.Mine"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(NotAModel, match="needs code from its own repository.*mine.Mine"):
+        Pretrained.check(_recipe(SimpleNamespace(pooling=None, max_length=None)), folder)
+
+
+def _recipe(values: Any) -> Any:
+    from bench.method import Recipe, Value
+
+    return Recipe({key: Value(value, "test") for key, value in vars(values).items()})
+
+
+def test_a_run_on_a_sentence_transformers_folder_does_not_say_how_to_pool(tmp_path: Path) -> None:
+    reference = SimpleNamespace(name="runs/one", trained=tmp_path, path=tmp_path)
+    recipe = _recipe(SimpleNamespace(pooling=None, max_length=None))
+    with pytest.raises(BenchError, match="it does not say how to pool"):
+        Pretrained.read_backbone(reference, recipe, Context())  # type: ignore[arg-type]

@@ -1,0 +1,152 @@
+"""A plain transformers checkpoint: the vectors of transformers, one text at a time and nothing padded, whatever its family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from bench.methods.pretrained import Pretrained
+from models import built, sentences
+from st_folders import bert_folder, edit_json, spread, word_tokenizer
+
+from bench.backbones import load, resolve
+from bench.base.errors import BenchError, NotAModel
+
+TEXTS = [*sentences(7, seed=9), "The Guitar WOMAN “reads” , café", "man woman " * 60, "a", ""]
+SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+WIDTH: dict[str, Any] = {"intermediate_size": 32}
+POSITIONS: dict[str, Any] = {"max_position_embeddings": 34, "pad_token_id": 1, "type_vocab_size": 1}
+FROM_PADDING = {
+    "data2vec-text",
+    "longformer",
+    "roberta-prelayernorm",
+    "xlm-roberta-xl",
+    "roberta",
+    "mpnet",
+}
+# model type -> sizes
+FAMILIES: dict[str, dict[str, Any]] = {
+    "roberta": SIZES | WIDTH | POSITIONS,
+    "mpnet": SIZES | WIDTH | {"max_position_embeddings": 34, "pad_token_id": 1},
+    "data2vec-text": SIZES | WIDTH | POSITIONS,
+    "longformer": SIZES | WIDTH | POSITIONS | {"attention_window": 8},
+    "roberta-prelayernorm": SIZES | WIDTH | POSITIONS,
+    "xlm-roberta-xl": SIZES | WIDTH | POSITIONS,
+    "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
+    "bloom": {"hidden_size": 16, "n_layer": 2, "n_head": 2},
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 34},
+    "opt": SIZES | {"ffn_dim": 32, "word_embed_proj_dim": 16, "max_position_embeddings": 32},
+    "fnet": {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 32,
+    },
+}
+
+
+def checkpoint(folder: Path, kind: str) -> Path:
+    """A random checkpoint of a family, whose tokenizer pads with id 1 as RoBERTa's does."""
+    from transformers import AutoConfig, AutoModel
+
+    tokenizer = word_tokenizer(ends=kind not in ("bloom", "gpt2"))
+    config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), **FAMILIES[kind])
+    spread(AutoModel.from_config(config)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def one_by_one(folder: Path, texts: list[str], longest: int) -> np.ndarray:
+    """The mean of each text's states, by transformers alone."""
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = (
+        AutoModel.from_pretrained(folder).eval(),
+        AutoTokenizer.from_pretrained(folder),
+    )
+    rows = []
+    for text in texts:
+        ids = tokenizer(text, truncation=True, max_length=longest)["input_ids"]
+        if not ids:
+            rows.append(np.zeros(16, dtype=np.float32))
+            continue
+        with torch.no_grad():
+            states = model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+        rows.append(states.mean(0).numpy())
+    return np.stack(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_the_vectors_are_those_of_transformers(kind: str, tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "model", kind)
+    longest = load(resolve(str(folder))).max_tokens
+    assert longest == (512 if kind in ("xlnet", "bloom") else 34 if kind == "gpt2" else 32)
+    expected = one_by_one(folder, TEXTS, longest)
+    for padding in ("right", "left"):
+        method = built(Pretrained, str(folder), tmp_path, pooling="mean", padding=padding)
+        np.testing.assert_allclose(method.encode(TEXTS), expected, rtol=0, atol=5e-5)
+
+
+def test_a_model_in_which_padding_counts_is_encoded_one_text_at_a_time(tmp_path: Path) -> None:
+    method = built(
+        Pretrained, str(checkpoint(tmp_path / "model", "fnet")), tmp_path, pooling="mean"
+    )
+    assert "other vectors" in method.library
+    assert method.about()["encoded_by"] == "transformers"
+
+
+def test_a_text_that_is_cut_at_its_beginning(tmp_path: Path) -> None:
+    folder = bert_folder(tmp_path / "model")
+    edit_json(folder / "tokenizer_config.json", truncation_side="left")
+    method = built(Pretrained, str(folder), tmp_path, pooling="mean")
+    expected = one_by_one(folder, TEXTS, 64)
+    np.testing.assert_allclose(method.encode(TEXTS), expected, rtol=0, atol=2e-5)
+    assert "cut by transformers' own tokenizer" in method.backbone.report()
+
+
+@pytest.mark.parametrize(
+    ("kind", "longest"), [("roberta", 32), ("gpt2", 34), ("data2vec-text", 32)]
+)
+def test_more_tokens_than_positions_are_refused_before_anything_is_loaded(
+    kind: str, longest: int, tmp_path: Path
+) -> None:
+    from bench.method import Recipe, Value
+
+    folder = checkpoint(tmp_path / "model", kind)
+    for asked, works in ((longest, True), (longest + 1, False)):
+        values = {"pooling": "mean", "max_length": asked}
+        recipe = Recipe({key: Value(value, "test") for key, value in values.items()})
+        if works:
+            Pretrained.check(recipe, folder)
+            continue
+        with pytest.raises(BenchError, match=f"max_length={asked}: .* has {longest} positions"):
+            Pretrained.check(recipe, folder)
+
+
+def test_more_tokens_than_a_model_without_positions_was_trained_with(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "model", "bloom")
+    texts = ["man woman " * 400]
+    method = built(Pretrained, str(folder), tmp_path, pooling="mean", max_length=2000)
+    expected = one_by_one(folder, texts, 2000)
+    np.testing.assert_allclose(method.encode(texts), expected, rtol=0, atol=5e-5)
+
+
+def test_code_of_the_folder_is_named_also_for_a_known_model_type(tmp_path: Path) -> None:
+    folder = bert_folder(tmp_path / "model")
+    edit_json(folder / "config.json", auto_map={"AutoConfig": "c.C", "AutoModel": "m.Model"})
+    with pytest.raises(
+        NotAModel, match="needs code from its own.*config.json names m.Model"
+    ) as caught:
+        resolve(str(folder))
+    assert (
+        "remove auto_map from config.json if transformers' own bert is meant" in caught.value.hint
+    )
+    edit_json(folder / "config.json", auto_map=None)
+    resolve(str(folder))
+    edit_json(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["t.Slow", None]})
+    with pytest.raises(NotAModel, match=r"tokenizer_config.json names t.Slow"):
+        resolve(str(folder))
