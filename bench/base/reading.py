@@ -135,9 +135,9 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _open_handle(path: Path, inside: Path) -> int:
     """An open file, found from ``inside`` one part of the path after the other. Raises OSError."""
-    below, above = os.fspath(path), os.fspath(inside).rstrip(os.sep) + os.sep
-    if below.startswith(above):  # ten times as fast, for the files of thousands of runs
-        parts = tuple(below[len(above) :].split(os.sep))
+    name, start = os.fspath(path), os.fspath(inside).rstrip(os.sep) + os.sep
+    if name.startswith(start):  # ten times as fast, for the files of thousands of runs
+        parts = tuple(name[len(start) :].split(os.sep))
     else:
         parts = path.relative_to(inside).parts
     if ".." in parts:

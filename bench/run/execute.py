@@ -684,8 +684,11 @@ def score(
     record = with_provenance(record, corpus=with_overlap(record, run, reporter, should_stop))
     if about := method.about():
         vectors.of(None, ())  # from the disk, where a process was killed after the last score
-        place = "builtin" if run.backbone.name == "builtin" else "folder"
-        origin = "hub" if run.backbone.hub else "run" if run.backbone.trained else place
+        origin = "builtin" if run.backbone.name == "builtin" else "folder"
+        if run.backbone.trained:
+            origin = "run"
+        if run.backbone.hub:
+            origin = "hub"
         record = with_provenance(
             record,
             backbone=replace(

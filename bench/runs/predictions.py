@@ -73,7 +73,7 @@ class Predicted:
             return f"predictions of shape {shape} for {len(seeds)} seeds and {items} items"
         if len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1):
             return f"the seeds {seeds} are not those of different runs of one method"
-        shapes: tuple[tuple[str, object, tuple[tuple[int, ...], ...]], ...] = (
+        shapes: tuple[tuple[str, Any, tuple[tuple[int, ...], ...]], ...] = (
             ("fold_N", self.fold_N, ((items,),)),
             ("query_N", self.query_N, ((items,),)),
             ("shared_NK", self.shared_NK, ((items, 1), (items, 2))),

@@ -152,7 +152,7 @@ class _Ranks:
     def _by_group(self, part_SN: Floats, place_SN: NDArray[np.intp]) -> Floats:
         """(S, G) sums, in the order of the items."""
         sums = np.bincount(place_SN.ravel(), part_SN.ravel(), self.groups * len(place_SN))
-        return sums.reshape(-1, self.groups)
+        return np.asarray(sums, dtype=np.float64).reshape(-1, self.groups)
 
 
 def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:
@@ -632,12 +632,12 @@ def column(
     moved = []
     here = []
     many = sum(map(len, values)) > MANY
-    for answer, own in zip(answers, values, strict=True):
+    for of_method, own in zip(answers, values, strict=True):
         units = 1 if many else len(own)
-        here += [answer is not None] * units
-        if answer is None:
+        here += [of_method is not None] * units
+        if of_method is None:
             continue
-        moved_SN = np.concatenate([one.moved_SN for _, one in answer], axis=1) / len(answer)
+        moved_SN = np.concatenate([one.moved_SN for _, one in of_method], axis=1) / len(of_method)
         moved.append(moved_SN.mean(axis=0, keepdims=True) if many else moved_SN)
     covariance = np.full((2, len(here), len(here)), np.nan)
     covariance[:, np.outer(here, here)] = items.covariance(np.concatenate(moved)).reshape(2, -1)
