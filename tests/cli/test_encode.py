@@ -31,15 +31,16 @@ def expected(run: Path) -> np.ndarray:
     """What the method itself says of TEXT, its weights put in by hand."""
     from safetensors.torch import load_file
 
-    from bench.backbones import load, resolve
+    from bench.backbones import load, resolve_recorded
     from bench.method import Context, Recipe, Value
     from bench.run.plugins import discover
 
     record = json.loads((run / "run.json").read_text())
+    revision = record["provenance"]["backbone"]["revision"]
     method = discover()["simcse"].cls()
     method.context = Context()
     method.build(
-        load(resolve(record["backbone"])),
+        load(resolve_recorded(record["backbone"], revision, run.parent)),
         Recipe({k: Value(v["value"], "") for k, v in record["recipe"].items()}),
     )
     method.load_state_dict(load_file(run / "checkpoint" / "trained.safetensors"), strict=False)
