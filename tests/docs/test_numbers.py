@@ -82,7 +82,9 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     }
     rows = table("methods.md", "measured")
     tested = {method for method, of in found.items() if of and of["verdict"]}
-    assert {method for method, _, _ in rows} == tested and "`pcl` has two seeds" in page_of_methods()
+    assert {
+        method for method, _, _ in rows
+    } == tested and "`pcl` has two seeds" in page_of_methods()
     for method, difference, verdict in rows:
         of = found[method]
         shown = f"{of['difference']:+.2f} [{of['ci_low']:+.2f}, {of['ci_high']:+.2f}]"
