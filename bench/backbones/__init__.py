@@ -44,7 +44,7 @@ from bench.backbones.folder import (
 from bench.backbones.load_failures import damaged_weights, explain_failure
 from bench.backbones.refusals import check_no_own_code, module_types
 from bench.backbones.tokenizer import read_tokenizer
-from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
+from bench.base.errors import FetchFailed, NotAModel, UnknownName
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file

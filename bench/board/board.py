@@ -696,4 +696,8 @@ def answer(tables: Sequence[Table]) -> str:
         if text and len(table.rows) > 1:
             return text
         of_one_row = of_one_row or text
-    return of_one_row or "No method has a score on every task yet."
+    if of_one_row:
+        return of_one_row
+    if tables and all(table.sender for table in tables):
+        return "All of these runs were submitted; the publisher has none here."
+    return "No method has a score on every task yet."

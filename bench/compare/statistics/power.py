@@ -67,18 +67,17 @@ def power(planned: Planned, seeds: int, base_seeds: int, *, base_again: bool = F
             drawn = float(chdtri(base_seeds - 1, 1 - base_share_D[d])) / (base_seeds - 1)
             variance_M[planned.base] = base_variance * drawn
         moderated_M, moderated_freedom_M = seed_variances(variance_M, freedom_M)
-        parts = [(moderated_M[-1] / seeds, moderated_freedom_M[-1])]
+        parts = [(moderated_M[-1:] / seeds, float(moderated_freedom_M[-1]))]
         if planned.base is not None:
-            parts.append(
-                (moderated_M[planned.base] / base_seeds, moderated_freedom_M[planned.base])
-            )
-        of_seeds = sum(part for part, _ in parts)
+            of_base = moderated_M[[planned.base]] / base_seeds
+            parts.append((of_base, float(moderated_freedom_M[planned.base])))
+        of_seeds = sum((part for part, _ in parts), np.zeros(1))
         seeds_freedom = min(float(satterthwaite(parts)[0]), float(freedom_M.sum()))
-        freedom = float(
-            satterthwaite([(planned.items, planned.items_freedom), (of_seeds, seeds_freedom)])[0]
+        freedom = satterthwaite(
+            [(np.array([planned.items]), planned.items_freedom), (of_seeds, seeds_freedom)]
         )
-        half = float(student_quantile(1 - planned.critical / 2, np.array(freedom)))
-        half *= math.sqrt(planned.items + of_seeds)
+        half = float(student_quantile(1 - planned.critical / 2, freedom)[0])
+        half *= math.sqrt(planned.items + float(of_seeds[0]))
         if error > 0:
             found_D[d] = ndtr((planned.size - half) / error)
         else:

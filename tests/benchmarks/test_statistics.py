@@ -1,0 +1,64 @@
+"""benchmarks/statistics.py: its worlds are those of docs/statistics.md, and give the numbers printed there."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    """Under another name: "statistics" is a module of Python's own."""
+    spec = importlib.util.spec_from_file_location(
+        "simulated_worlds", ROOT / "benchmarks" / "statistics.py"
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def printed() -> dict[str, tuple[str, str, str]]:
+    (table,) = re.findall(r"<!-- table: worlds -->\n(.*?)<!-- end", PAGE, flags=re.DOTALL)
+    lines = [line.strip("|").split("|") for line in table.strip().splitlines()[2:]]
+    return {
+        name.strip(): (now.strip(), old.strip(), said.strip()) for name, now, old, said in lines
+    }
+
+
+@pytest.mark.slow
+def test_the_worlds_of_the_page(script: ModuleType) -> None:
+    worlds = {one.name: one for one in script.worlds_where_nothing_differs()}
+    rows = printed()
+    assert rows.keys() <= worlds.keys() and len(rows) > 25
+    for name, (_, before, review) in rows.items():
+        said = worlds[name].before
+        assert review == ("" if said is None else f"{said:.3f}")
+        assert said is None or float(before) == pytest.approx(said, abs=0.015)
+    for name in ("three 3-seed rows 4x", "all 3 seeds, baseline 3x"):
+        now, before, _ = rows[name]
+        for value, rule in ((now, script.Rule()), (before, script.BEFORE)):
+            found = script.share_wrong(worlds[name], 1000, rule)
+            assert found == pytest.approx(float(value), abs=0.035), name
+        assert float(now) < 0.6 * float(before)
+
+
+@pytest.mark.slow
+def test_the_fourth_seed_helps_as_the_page_says(script: ModuleType) -> None:
+    gains = {one.name: one for one in script.worlds_with_a_gain()}
+    found = [
+        script.share_found(gains[f"v4 as found, a new row of {n} seeds, +2"], 1000, script.Rule())
+        for n in (3, 4)
+    ]
+    rows = re.findall(r"^\| ([34]) \| [\d. ]*\| (0\.\d\d) \|", PAGE, flags=re.MULTILINE)
+    assert [float(value) for _, value in rows] == pytest.approx(found, abs=0.05)
+    assert found[1] > found[0] + 0.1
