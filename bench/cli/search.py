@@ -19,7 +19,7 @@ from bench.cli.planning import checked, pending_grid, plan_runs, reporting
 from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
-from bench.run.plan import check_names
+from bench.run.plan import BUILT_IN_DEV, STSB_DEV, check_names
 from bench.run.search import (
     Job,
     Worker,
