@@ -90,6 +90,42 @@ def test_the_wheel_works_in_an_empty_environment(built: Path) -> None:
     assert f"bench {wheel.name.split('-')[1]} works with Python 3." in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("from_wheel", [True, False])
+def test_a_users_folder_methods_hides_nothing(
+    built: Path, from_wheel: bool, tmp_path: Path
+) -> None:
+    """``python -m bench`` looks in the working directory first; of the wheel, and of the clone that is installed for development."""
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "__init__.py").write_text("raise SystemExit('the wrong folder')")
+    (tmp_path / "mine.py").write_text(
+        "from bench.methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
+    )
+    environment = dict(os.environ)
+    if from_wheel:
+        (wheel,) = built.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(tmp_path / "site")
+        environment["PYTHONPATH"] = str(tmp_path / "site")
+    code = "import bench.methods.simcse as one; print(one.__file__)"
+    for command in (
+        ["-c", code],
+        ["-m", "bench", "methods", "mine", "--plugin", "mine.py", "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, *command],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        if command[0] == "-c":
+            assert Path(done.stdout.strip()).is_relative_to(tmp_path / "site") is from_wheel
+        else:
+            assert '"mine"' in done.stdout
+
+
 def test_the_version_costs_nothing_and_is_a_version() -> None:
     from packaging.version import Version
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from commands import bench
 
-from bench.base.files import file_sha256
+from bench.base.imported_code import hash_file
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
 from bench.score import suites
@@ -106,7 +106,7 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
         stored = read_arrays(store.predictions_path(name, "Odd", None))
         assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
         made_by = record.provenance.execution.suites["odd"]
-        assert made_by.sha256 == file_sha256(Path("odd.py"))
+        assert made_by.sha256 == hash_file(Path("odd.py"))
     again = bench(*run)
     assert "nothing repeated" in again.stdout + again.stderr
     said = " ".join(bench(*verify).stdout.split())

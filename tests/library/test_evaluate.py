@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from commands import bench as command
 
 import bench
 from bench.base.errors import BenchError, UnknownName
+from bench.models.objects import PROBE
 
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 
@@ -74,9 +76,50 @@ def test_the_same_object_again_is_not_encoded_again_and_another_is_another_run(
             return bag(some)
 
     again = bench.evaluate(Counting(), name="words", runs=runs, **CHECK)
-    assert again.run_id == result.run_id and len(texts) < 100
+    assert again.run_id == result.run_id and len(texts) < 1200, (
+        "a sample, to see that it is the same"
+    )
     other = bench.evaluate(lambda some: bag(some, 24), name="words", runs=runs, **CHECK)
     assert other.run_id != result.run_id and other.model["kind"] == "function"
+
+
+@pytest.mark.parametrize("changed", ["long", "digits", "tiny"])
+def test_a_changed_object_gets_scores_of_its_own(changed: str, tmp_path: Path) -> None:
+    """Although it answers the fixed sentences as before, or with vectors as short."""
+
+    def first(some: list[str]) -> np.ndarray:
+        return bag(some) * (1e-6 if changed == "tiny" else 1.0)
+
+    def second(some: list[str]) -> np.ndarray:
+        if changed == "tiny":
+            return 1e-6 * bag([text[::-1] for text in some])
+        texts = {
+            "long": [
+                " ".join(text.split()[:12]) if len(text.split()) < 27 else text for text in some
+            ],
+            "digits": [
+                "a number" if any(map(str.isdigit, text)) and text not in PROBE else text
+                for text in some
+            ],
+        }[changed]
+        return bag([text if text in PROBE else new for text, new in zip(some, texts, strict=True)])
+
+    results = [
+        bench.evaluate(encode, name="mine", runs=tmp_path, **CHECK)
+        for encode in (first, second, first, second)
+    ]
+    values = [result["captions"].value for result in results]
+    assert values[0] == values[2] != values[1] == values[3]
+    assert [result.run_id for result in results[:2]] == [result.run_id for result in results[2:]]
+    fresh = bench.evaluate(second, name="mine", runs=tmp_path / "fresh", **CHECK)
+    assert values[1] == fresh["captions"].value
+
+
+def test_an_object_whose_vectors_are_gone_is_said_to_be_unchecked(tmp_path: Path) -> None:
+    done = bench.evaluate(bag, name="mine", runs=tmp_path, **CHECK)
+    shutil.rmtree(done.folder / "vectors")
+    with pytest.warns(UserWarning, match="fresh=True scores it again"):
+        assert bench.evaluate(bag, name="mine", runs=tmp_path, **CHECK).run_id == done.run_id
 
 
 def test_tensors_lists_and_half_precision_are_vectors_too(result: Any, tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""What is scored never decides what is trained: the dev set of a run does not depend on its suites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.data.sets import DataFolder
+from bench.run.config import RunConfig
+from bench.run.plan import PlannedRun, make
+from bench.run.plugins import discover
+
+
+def planned(data: DataFolder, *suites: str, **values: object) -> PlannedRun:
+    (run,) = make(
+        RunConfig(**{"methods": ("simcse",), "corpus": "builtin", "suites": suites, **values}),  # type: ignore[arg-type]
+        discover(),
+        data,
+    )
+    return run
+
+
+def test_another_suite_is_scored_by_the_same_run(shared: Path) -> None:
+    data = DataFolder(shared / "data")
+    runs = [
+        planned(data, *suites)
+        for suites in (("check",), ("check", "fewshot"), ("sts",), ("sts", "check"), ("geometry",))
+    ]
+    assert len({run.run_id for run in runs}) == 1
+    assert runs[0].recipe["select_on"] == "captions dev"
+
+
+def test_without_stsb_the_dev_set_is_the_packages_and_with_it_the_recipes(
+    shared: Path, tmp_path: Path, tiny: str
+) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("".join(f"sentence number {i}\n" for i in range(40)))
+    given = {"backbones": (tiny,), "corpus": str(corpus)}
+    here = planned(DataFolder(None), "check", **given)
+    assert (
+        here.recipe["select_on"] == "captions dev"
+        and "STS-B" in here.recipe.values_with_source()["select_on"].source
+    )
+    data = DataFolder(shared / "data")
+    runs = [planned(data, *suites, **given) for suites in (("check",), ("sts",))]
+    assert [run.recipe["select_on"] for run in runs] == ["STS-B dev"] * 2
+    assert len({run.run_id for run in runs}) == 1
+
+
+def test_a_method_that_selects_nothing_keeps_that() -> None:
+    run = planned(DataFolder(None), "check", methods=("mirror-bert",))
+    assert run.recipe["select_on"] == "last" and run.dev is None

@@ -1,0 +1,81 @@
+"""``methods/same_numbers.toml``: it is of today's code, and v4's records are of that code."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import same_numbers
+
+from bench import methods
+from bench.base.installed_code import hash_of_method
+from bench.base.same_code import code_of
+from bench.runs import RunsFolder
+
+TABLE = tomllib.loads(Path(methods.__file__).with_name("same_numbers.toml").read_text("utf-8"))
+
+
+def test_the_table_is_of_todays_code() -> None:
+    """After a change in methods/: python tools/same_numbers.py."""
+    folder = Path(methods.__file__).parent
+    today = {
+        module: same_numbers.hash_of(module, folder)
+        for module in same_numbers.modules_with_methods()
+    }
+    assert {module: entry["code"] for module, entry in TABLE.items()} == today
+
+
+def test_earlier_code_stands_for_todays_and_unknown_code_for_itself() -> None:
+    entry = TABLE["simcse"]
+    assert {code_of(sha256) for sha256 in (entry["code"], *entry["earlier"])} == {entry["code"]}
+    assert code_of("0" * 64) == "0" * 64 and code_of(None) is None
+    every = [sha256 for one in TABLE.values() for sha256 in (one["code"], *one["earlier"])]
+    assert len(every) == len(set(every)), "a hash stands for one code"
+
+
+@pytest.mark.slow
+def test_every_record_of_v4_is_of_the_code_that_is_here() -> None:
+    runs = Path(__file__).resolve().parents[2] / "leaderboards" / "v4" / "runs"
+    records, _ = RunsFolder(runs).records()
+    assert len(records) == 191
+    for record in records:
+        made_by = record.provenance.plugin
+        assert code_of(made_by.sha256) == hash_of_method(record.method, made_by.package), (
+            record.run_id
+        )
+
+
+def test_the_tool_keeps_a_hash_if_the_numbers_are_equal_and_refuses_if_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = {name: dict(entry) for name, entry in TABLE.items()}
+    table["simcse"] = {"code": "1" * 64, "earlier": ["2" * 64]}
+    losses = {"simcse, unsupervised": [1.5, 1.25], "simcse+mlm, unsupervised": [2.0]}
+    other = losses | {"simcse+mlm, unsupervised": [2.0000001]}
+    monkeypatch.setattr(same_numbers, "tree_at", lambda commit, place: place)
+    for before, words, earlier in (
+        (losses, ((), ()), ["2" * 64, "1" * 64]),
+        (other, ((), ()), None),
+        ({}, ((), ()), None),
+        (other, (("simcse",), ()), []),
+        (other, ((), ("simcse",)), ["2" * 64, "1" * 64]),
+    ):
+        found = {True: losses, False: before}
+        monkeypatch.setattr(
+            same_numbers,
+            "numbers",
+            lambda tree, names, found=found: found[tree == same_numbers.ROOT],
+        )
+        changed = {name: dict(entry) for name, entry in table.items()}
+        problems = same_numbers.bring_up_to_date(changed, *words)
+        if earlier is None:
+            (problem,) = problems
+            assert "simcse" in problem and changed == table
+            continue
+        assert problems == []
+        assert changed["simcse"] == {"code": TABLE["simcse"]["code"], "earlier": earlier}
+        assert changed["promcse"] == TABLE["promcse"]
+    monkeypatch.setattr(same_numbers, "FILE", tmp_path / "table.toml")
+    same_numbers.write_table(TABLE)
+    assert same_numbers.read_table() == TABLE
