@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench.methods.pooling import POOLERS, masked_mean, portable_of
+from bench.methods.padding import check_left_padding, on_the_left
+from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -83,6 +84,8 @@ class Pretrained(TorchMethod):
         if getattr(self.encoder.config, "use_cache", False):
             self.encoder.config.use_cache = False  # of keys and values, which only generating needs
         self.to(DTYPES[recipe.get("dtype", "fp32")])
+        if recipe.get("padding") == "left":
+            check_left_padding(self)
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
         from sentence_transformers import SentenceTransformer
@@ -121,7 +124,9 @@ class Pretrained(TorchMethod):
         if self.pooling is None:
             return super().assemble(ids, self.limit)
         features = super().assemble(ids, max_length or self.recipe.max_length)
-        return on_the_left(features) if self.recipe.get("padding") == "left" else features
+        if self.recipe.get("padding") == "left":
+            return on_the_left(features, self.backbone.first_position)
+        return features
 
     def embed(self, features: Features) -> Tensor:
         if self.pooling is None:
@@ -171,21 +176,6 @@ class Pretrained(TorchMethod):
         """The sentence-transformers model as it is, in float32 and with this maximum length."""
         self.whole.max_seq_length = self.limit
         self.whole.save(str(folder), create_model_card=False)
-
-
-def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """(n, H): the state of each row's last token whose mask is 1, on whichever side it is padded."""
-    positions = torch.arange(1, mask_nT.shape[1] + 1, device=mask_nT.device)
-    return states_nTH[torch.arange(len(mask_nT), device=mask_nT.device), (mask_nT * positions).argmax(1)]
-
-
-def on_the_left(features: Features) -> Features:
-    """Features that are padded on the right, padded on the left: with the same positions for the same tokens."""
-    mask = features["attention_mask"]
-    padding = mask.shape[1] - mask.sum(1, keepdim=True)
-    order = (torch.arange(mask.shape[1])[None] - padding) % mask.shape[1]
-    moved = {key: value.gather(1, order) for key, value in features.items()}
-    return moved | {"position_ids": (moved["attention_mask"].cumsum(1) - 1).clamp(min=0)}
 
 
 def _with_pooling_layer(backbone: Backbone) -> Any:

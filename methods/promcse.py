@@ -39,6 +39,7 @@ from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Porta
 class PromCSE(TorchMethod):
     name = "promcse"
     settings = ("unsupervised", "supervised")
+    first_token = True
     variants = {
         "eh": {"eh": True},
         "mlm": {"mlm": True},

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bench.backbones.direction import reads_ahead
 from bench.backbones.folder import (
     FAMILIES,
     check_mlm_head,
@@ -31,7 +32,7 @@ TOKENIZING = threading.Lock()
 PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> ", "", "x" * 3000]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Backbone:
     """A pretrained encoder, ready to use, with what is needed to name it again."""
 
@@ -56,20 +57,42 @@ class Backbone:
         """The width of word embeddings: the hidden size, except for small ELECTRA models."""
         return int(self.encoder.get_input_embeddings().embedding_dim)
 
+    @cached_property
+    def reads_ahead(self) -> bool:
+        """Whether the first token's state depends on the tokens behind it; False for a causal model."""
+        return reads_ahead(self.encoder)
+
     @property
-    def has_offset(self) -> bool:
-        return self.family in FAMILIES and FAMILIES[self.family].offset
+    def padding_position(self) -> int | None:
+        """The position id of padding, after which those of a sentence begin, as in RoBERTa and its kin; None for all others.
+
+        It is read off the table of positions: one with a row for padding.
+        """
+        embeddings = getattr(self.encoder, "embeddings", None)
+        table = getattr(embeddings, "position_embeddings", None)
+        if table is not None:
+            return getattr(table, "padding_idx", None)
+        if self.family in FAMILIES and FAMILIES[self.family].offset:
+            return int(self.encoder.config.pad_token_id)
+        return None
 
     @property
     def first_position(self) -> int:
         """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""
-        return int(self.encoder.config.pad_token_id) + 1 if self.has_offset else 0
+        if self.padding_position is not None:
+            return self.padding_position + 1
+        embeddings = getattr(self.encoder, "embeddings", None)
+        numbered = getattr(embeddings, "position_ids", None)
+        return 0 if numbered is None else int(numbered.flatten()[0])  # 2 for Nystromformer
 
     @property
     def max_tokens(self) -> int:
         """How many positions a sentence may fill, special tokens included."""
-        positions = int(getattr(self.encoder.config, "max_position_embeddings", 512))
-        return positions - 2 if self.has_offset else positions
+        config = self.encoder.config
+        positions = getattr(config, "max_position_embeddings", None)
+        if positions is None:  # MPT's name for it; T5 has no limit, and was trained with 512
+            positions = getattr(config, "max_seq_len", 512)
+        return int(positions) - (self.first_position if self.padding_position is not None else 0)
 
     def report(self) -> str:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
@@ -106,6 +129,13 @@ class Backbone:
         texts = list(sentences)
         with TOKENIZING:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
+
+    def encodings(self, texts: Sequence[str]) -> list[Any]:
+        """Each text's ids with special tokens, not cut, and the characters (``offsets``) that each token holds."""
+        if not texts:
+            return []
+        with TOKENIZING:
+            return list(self.tokenizer(list(texts), verbose=False).encodings)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
         return (

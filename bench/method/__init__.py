@@ -40,6 +40,7 @@ from bench.method.contract import SilentReporter as SilentReporter
 
 if TYPE_CHECKING:
     from bench.backbones import load_backbone
+    from bench.backbones.direction import check_not_causal
     from bench.backbones.folder import check_layers, check_mlm_head, check_placed, check_prefix
     from bench.backbones.model import Backbone
     from bench.method.torch_method import (
@@ -80,6 +81,7 @@ __all__ = [
     "check_choice",
     "check_layers",
     "check_mlm_head",
+    "check_not_causal",
     "check_placed",
     "check_positive",
     "check_prefix",
@@ -99,6 +101,7 @@ __all__ = [
 LAZY = {
     "bench.backbones.model": ("Backbone",),
     "bench.backbones": ("load_backbone",),
+    "bench.backbones.direction": ("check_not_causal",),
     "bench.backbones.folder": ("check_layers", "check_mlm_head", "check_placed", "check_prefix"),
     "bench.method.torch_method": (
         "Batch",
