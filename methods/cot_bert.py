@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.losses import cosine_matrix
 from bench.methods.filled import keeps_pieces
+from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import Head
 from bench.methods.promptbert import ENDINGS
 from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, template_ids, wrap

@@ -146,7 +146,7 @@ class DCPCSE(TorchMethod):
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         if isinstance(self.prompt, TemplatePrompt):
-            return template_ids(self.prompt.template, sentences, self.backbone)
+            return template_ids(self.prompt.template, sentences, self.backbone, whole_template=True)
         return super().token_ids(sentences)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:

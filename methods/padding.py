@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+
 from bench.method import BenchError, Features, TorchMethod
 
 CLOSE = 1e-4  # of the largest number: the two sides differ by rounding, of half precision by more

@@ -110,11 +110,14 @@ def check_template(text: str, template: Template, backbone: Backbone) -> None:
         )
 
 
-def template_ids(template: Template, texts: Sequence[str], backbone: Backbone) -> list[list[int]]:
+def template_ids(
+    template: Template, texts: Sequence[str], backbone: Backbone, *, whole_template: bool = False
+) -> list[list[int]]:
     """What :func:`wrap` reads of each text: its ids, or the packed row of the filled template."""
     if template.filling is None:
         return backbone.ids(texts)
-    return [row.packed() for row in fill(texts, [template.filling] * len(texts), backbone)]
+    rows = filled_rows(texts, [template] * len(texts), backbone, None, whole_template=whole_template)
+    return [row.packed() for row in rows]
 
 
 def wrap(
@@ -178,9 +181,7 @@ def wrap_filled(
     whole_template: bool,
 ) -> Features:
     """:func:`wrap` for templates whose text is filled and tokenised once."""
-    rows = filled_rows(cells, templates, backbone, longest)
-    if whole_template:
-        rows = [unmelted(row, cell, t, backbone) for row, cell, t in zip(rows, cells, templates, strict=True)]
+    rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape
     sentence, prompt, slot = (torch.zeros(n, T, dtype=torch.int64) for _ in range(3))
@@ -208,34 +209,37 @@ def wrap_filled(
 
 
 def filled_rows(
-    cells: Sequence[Ids | str], templates: Sequence[Template], backbone: Backbone, longest: int | None
+    cells: Sequence[Ids | str],
+    templates: Sequence[Template],
+    backbone: Backbone,
+    longest: int | None,
+    *,
+    whole_template: bool,
 ) -> list[FilledRow]:
     """The rows of texts, of packed rows, or of plain ids, which are read back as text."""
-    packed: dict[int, FilledRow] = {}
+    rows: dict[int, FilledRow] = {}
     texts: dict[int, str] = {}
     for number, cell in enumerate(cells):
         if isinstance(cell, str):
             texts[number] = cell
         elif len(cell) and cell[0] == PACKED:
-            packed[number] = FilledRow.unpacked(cell)
+            rows[number] = FilledRow.unpacked(cell)
         else:
             texts[number] = backbone.tokenizer.decode([int(token) for token in cell])
-    fillings = [templates[number].filling for number in texts]
-    made = fill(list(texts.values()), [one for one in fillings if one is not None], backbone, longest)
-    rows = packed | dict(zip(texts, made, strict=True))
+    fillings = [one.filling for one in templates if one.filling is not None]
+    made = fill(list(texts.values()), [fillings[number] for number in texts], backbone, longest)
+    for (number, text), row in zip(texts.items(), made, strict=True):
+        rows[number] = unmelted(row, text, templates[number], backbone) if whole_template else row
     return [rows[number] for number in range(len(cells))]
 
 
-def unmelted(row: FilledRow, cell: Ids | str, template: Template, backbone: Backbone) -> FilledRow:
+def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) -> FilledRow:
     """The row if every token of its template stands in it; else the sentence between the template's tokens, which learned vectors
     replace one by one."""
     before, after = list(template.before), list(template.after)
     if row.ids[: row.start] == before and row.ids[row.stop :] == after:
         return row
-    sentence = backbone.tokenizer.decode(row.ids[row.start : row.stop])
-    if isinstance(cell, str):
-        sentence = cell
-    inner = backbone.ids([sentence])[0][: max(0, row.stop - row.start)]
+    inner = backbone.ids([text])[0][: row.stop - row.start]
     start, stop = len(before), len(before) + len(inner)
     return FilledRow([*before, *inner, *after], start, stop, template.mask + len(inner))
 

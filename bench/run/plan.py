@@ -53,7 +53,7 @@ from bench.data.sets import (
     sources_of,
 )
 from bench.data.sets.sts import STS_TASKS, read_sts
-from bench.method.checks import check_direction, check_last_batch
+from bench.method.checks import check_direction, check_last_batch, check_noise
 from bench.method.contract import (
     SENTENCES,
     STEPS,
