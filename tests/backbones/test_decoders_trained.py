@@ -94,8 +94,12 @@ def test_the_direction_is_measured_whatever_a_config_says(folder: str, tiny: str
 
 
 @pytest.mark.parametrize("kind", ["deep", "layer-shared", "input-layer"])
-def test_a_prompt_on_a_decoder_is_one_line_before_anything_is_loaded(folder: str, kind: str) -> None:
-    with pytest.raises(BenchError, match="a prompt does not work on (llama|qwen2), which is causal"):
+def test_a_prompt_on_a_decoder_is_one_line_before_anything_is_loaded(
+    folder: str, kind: str
+) -> None:
+    with pytest.raises(
+        BenchError, match="a prompt does not work on (llama|qwen2), which is causal"
+    ):
         check_prompt(kind, 4, None, Path(folder))
 
 
@@ -117,7 +121,9 @@ def test_an_empty_text_of_a_decoder_trains_and_is_scored(tmp_path: Path) -> None
     assert not vectors[0].any() and vectors[1].any()
     assert not method.encode([""]).any()
     method.train()
-    features = method.assemble(method.token_ids(["", *sentences(3), "", "a man plays the guitar " * 9]))
+    features = method.assemble(
+        method.token_ids(["", *sentences(3), "", "a man plays the guitar " * 9])
+    )
     method.vectors(features, with_head=False).square().sum().backward()
     gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
     assert gradients and all(bool(one.isfinite().all()) for one in gradients)
