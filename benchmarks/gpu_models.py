@@ -206,7 +206,15 @@ def random_backbone(name: str, place: Place) -> Any:
 
     encoder = random_encoder(name, place)
     folder = config_folder(name, place)
-    return Backbone(name, "random", SHAPES[name]["family"], encoder, tokenizer(), folder, folder)  # type: ignore[arg-type]
+    return Backbone(
+        name=name,
+        revision="random",
+        family=str(SHAPES[name]["family"]),
+        encoder=encoder,
+        tokenizer=tokenizer(),
+        path=folder,
+        weights=folder,
+    )
 
 
 def config_folder(name: str, place: Place) -> Path:
@@ -342,6 +350,7 @@ MODELS = (
 )  # recipe keys that name another model
 VALUES = {
     "flow": {"learning_rate": 2e-4},
+    "guided-simcse": {"guide": "builtin"},
     "pretrained": {"pooling": "cls"},
     "truncated": {"pooling": "cls", "size": 16},
     "whitening": {"components": 16},
@@ -349,7 +358,8 @@ VALUES = {
     "infersent": {"lstm_size": 64, "classifier_size": 32},
 }
 """What the tiny backbone needs: it has 32 numbers, and does not say how to pool. The flow's first updates have no bias correction and are three
-times as large as others': at its own rate rounding would be, too. InferSent's own 2,048 would take minutes of the CPU that it is compared with."""
+times as large as others': at its own rate rounding would be, too. InferSent's own 2,048 would take minutes of the CPU that it is compared with. To the tiny backbone as a guide all sentences are alike,
+so that every negative would be left out and the loss be exactly 0."""
 
 
 def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:

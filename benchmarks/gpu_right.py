@@ -139,7 +139,14 @@ def _flat(p: Tensor) -> Tensor:
 
 
 def apart(one: Steps, other: Steps) -> tuple[float, float]:
-    """(of losses, of gradients) the difference over all steps, as ``BOUNDS`` has it; infinity for what is no number."""
+    """(of losses, of gradients) the difference over all steps, as ``BOUNDS`` has it; infinity for what is no number.
+
+    Raises ValueError if every loss of the first is 0: then there is nothing to compare.
+    """
+    if not np.any(one.losses):
+        raise ValueError(
+            "every loss is exactly 0, so that nothing is compared: give the case other values"
+        )
     losses = float(
         np.abs(np.array(one.losses) - np.array(other.losses)).max() / np.abs(one.losses).max()
     )
@@ -344,6 +351,9 @@ def chunked(place: Place) -> Outcome:
                     )
                 )
             (loss, slices), (wanted, kept) = found
+            if not kept.any():
+                problems.append(f"{case}: no gradient, so that nothing is compared")
+                continue
             off = float((slices - kept).norm() / kept.norm())
             worst, count = max(worst, off), count + 1
             if not (abs(loss - wanted) <= 1e-4 * abs(wanted) and off <= BOUNDS["fp32"][1]):

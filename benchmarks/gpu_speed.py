@@ -161,7 +161,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
         plugin=Plugin(name, case.cls, "checkout", "", ""),
         variant="",
         setting=case.setting,
-        backbone=Reference(model, "random", config_folder(model, place)),
+        backbone=Reference(name=model, revision="random", path=config_folder(model, place)),
         seed=1,
         recipe=recipe,
         corpus=open_corpus("builtin"),

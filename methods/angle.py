@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from bench.methods.cosent import CoSENT, in_order, pair_cosines, unit
 from bench.methods.losses import cosine_matrix
-from bench.methods.pooling import POOLERS, masked_mean, pooled, portable_of
+from bench.methods.pooling import POOLERS, first_token, masked_mean, pooled, portable_of
 from bench.methods.prefixes import check_prefixes
 from bench.methods.travels import FOLDER
 from torch import Tensor
@@ -114,7 +114,8 @@ class AnglE(CoSENT):
         if self.recipe.pooler_at_test != BOTH:
             return pooled(self, features, self.recipe.pooler_at_test)
         states = self.hidden(features)
-        return (states[:, 0] + masked_mean(states, features["attention_mask"])) / 2
+        mask = features["attention_mask"]
+        return (first_token(states, mask) + masked_mean(states, mask)) / 2
 
     def portable(self) -> Portable:
         if self.recipe.pooler_at_test != BOTH:

@@ -24,7 +24,7 @@ import torch
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, check_text, only, portable_template, wrap
+from bench.methods.templates import Template, at_mask, check_text, only, portable_template, template_ids, wrap
 from torch import Tensor, nn
 
 from bench.method import (
@@ -171,9 +171,14 @@ class ConPVP(TorchMethod):
         self.positive, self.negative = (
             [Template.of(text, backbone) for text in of_kind[recipe.templates]] for of_kind in (POSITIVE, NEGATIVE)
         )
+        if self.anchor.filling is not None:
+            self.trains_on = "text"
         if self.anchor.slots:
             self.prompt = nn.Parameter(torch.rand(self.anchor.slots, backbone.embedding_size))  # t (P, H), uniform in [0, 1)
         self.head = Head(backbone.hidden_size)
+
+    def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        return template_ids(self.anchor, sentences, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return wrap(ids, [self.anchor] * len(ids), self.backbone, max_length)

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from bench.methods.filled import keeps_pieces
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import Head
 from bench.methods.promptbert import ENDINGS
-from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, wrap
+from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, template_ids, wrap
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -100,6 +101,8 @@ class CoTBERT(TorchMethod):
         # before the sentence, its first word has one at test alone
         self.scored = two_stage(recipe.anchor.rstrip(" "), backbone)
         self.blank = " " if recipe.anchor.partition("{s}")[0].endswith(" ") else ""
+        if self.scored.filling is not None:  # the text itself is filled in
+            self.trains_on, self.blank = "text", ""
         self.stop = "." if recipe.append_full_stop_at_test else ""
         self.head = Head(backbone.hidden_size)
         self.at_dev = False
@@ -107,7 +110,8 @@ class CoTBERT(TorchMethod):
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """What is scored: the ids that a sentence has inside the filled template."""
         stop = "" if self.at_dev else self.stop
-        return super().token_ids([self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop) for s in sentences])
+        texts = [self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop) for s in sentences]
+        return template_ids(self.scored, texts, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return wrap(ids, [self.scored] * len(ids), self.backbone, max_length)
@@ -157,17 +161,27 @@ class CoTBERT(TorchMethod):
 
 def two_stage(text: str, backbone: Backbone) -> Template:
     """A template whose LAST mask stands for the sentence. Raises BenchError where it leaves the sentence no room."""
+    if not keeps_pieces(backbone):
+        made = Template.filled(text, backbone)
+        check_two_stage(text, made, backbone)
+        return made
     first, _, last = text.partition("{s}")
     opening, closing = backbone.special_tokens()
     before = (*opening, *backbone.ids([first.rstrip(" ")])[0])
     after = (*backbone.ids([last.replace("{m}", str(backbone.tokenizer.mask_token))])[0], *closing)
-    if len(before) + len(after) >= backbone.max_tokens or backbone.mask_id not in after:
+    specials = len(opening), len(closing)
+    check_two_stage(text, Template(before, after, 0, 0, specials), backbone)
+    mask = len(before) + len(after) - 1 - after[::-1].index(backbone.mask_id)
+    return Template(before, after, mask, 0, specials)
+
+
+def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
+    """Raises BenchError for a template that leaves the sentence no room, or has no mask behind it."""
+    if len(template) >= backbone.max_tokens or backbone.mask_id not in template.after:
         raise BenchError(
-            f"the template {text} has {len(before) + len(after)} tokens, and {backbone.name} takes {backbone.max_tokens}",
+            f"the template {text} has {len(template)} tokens, and {backbone.name} takes {backbone.max_tokens}",
             "take a shorter one, with a mask behind the sentence",
         )
-    mask = len(before) + len(after) - 1 - after[::-1].index(backbone.mask_id)
-    return Template(before, after, mask, 0, (len(opening), len(closing)))
 
 
 def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: int) -> Features:

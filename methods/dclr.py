@@ -38,6 +38,7 @@ CODE = "DCLR simcse/models.py"
 class DCLR(TorchMethod):
     name = "dclr"
     settings = ("unsupervised",)
+    first_token = True
     by_dropout = ("unsupervised",)
     summary = "SimCSE without the negatives that a finished model finds too similar, and with noise vectors as further ones"
     paper = "Zhou, Zhang, Zhao, Wen: Debiased Contrastive Learning of Unsupervised Sentence Representations, ACL 2022, arXiv 2205.00656"
@@ -92,6 +93,11 @@ class DCLR(TorchMethod):
         if teacher.tokenizer.get_vocab() != backbone.tokenizer.get_vocab():
             raise BenchError(
                 f"{teacher.name} and {backbone.name} have different vocabularies", "take a teacher of the same family"
+            )
+        if not teacher.reads_ahead:
+            raise BenchError(
+                f"{teacher.name} is causal: its first token, by which a teacher judges, sees none of the others",
+                "take a teacher that reads both ways",
             )
         self.teacher = FrozenCopy(teacher.encoder, dropout=True)  # in training mode, as the authors have it: two views of it too
         if not recipe.faithful:

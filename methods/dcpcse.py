@@ -24,7 +24,7 @@ from bench.methods.losses import info_nce
 from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
 from bench.methods.pooling import Head
 from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
-from bench.methods.templates import Template, at_mask, portable_template, wrap
+from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 from torch import Tensor, nn
 
 from bench.method import (
@@ -59,7 +59,7 @@ class TemplatePrompt(nn.Module):
     def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
         """The sentence is cut as it would be without a template, which comes on top: 32 + 8 tokens."""
         longest = None if max_length is None else max_length - sum(self.template.specials)
-        return wrap(ids, [self.template] * len(ids), method.backbone, longest)
+        return wrap(ids, [self.template] * len(ids), method.backbone, longest, whole_template=True)
 
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
@@ -130,14 +130,25 @@ class DCPCSE(TorchMethod):
             raise BenchError("mlm and shallow do not go together: the template is no text to be guessed", "choose one of them")
         check_guessing(recipe, backbone)
 
+    @classmethod
+    def reads_first_token(cls, recipe: Recipe) -> bool:
+        return not recipe.shallow  # which reads the mask
+
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.encoder.requires_grad_(False)
         deep = ("deep", recipe.prompt_length, recipe.prefix_dropout)
         self.prompt = TemplatePrompt(backbone) if recipe.shallow else prompt_for(backbone, *deep)
+        if isinstance(self.prompt, TemplatePrompt) and self.prompt.template.filling is not None:
+            self.trains_on = "text"
         self.head = Head(backbone.hidden_size)
         if recipe.mlm:
             self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
+
+    def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        if isinstance(self.prompt, TemplatePrompt):
+            return template_ids(self.prompt.template, sentences, self.backbone, whole_template=True)
+        return super().token_ids(sentences)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return self.prompt.assemble(self, ids, max_length)

@@ -51,6 +51,7 @@ ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repos
 class DiffCSE(TorchMethod):
     name = "diffcse"
     settings = ("unsupervised",)
+    first_token = True
     summary = "SimCSE, and a discriminator that finds edited tokens with the help of the sentence's vector"
     by_dropout = ("unsupervised",)
     paper = "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, NAACL 2022, arXiv 2204.10298"

@@ -31,6 +31,7 @@ from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, Torc
 class ESimCSE(TorchMethod):
     name = "esimcse"
     settings = ("unsupervised",)
+    first_token = True
     summary = "SimCSE with repeated word pieces in the second view and a queue of negatives from a momentum encoder"
     paper = (
         "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "

@@ -27,6 +27,7 @@ from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, Torc
 class FocalInfoNCE(TorchMethod):
     name = "focal-infonce"
     settings = ("unsupervised",)
+    first_token = True
     by_dropout = ("unsupervised",)
     summary = "unsupervised SimCSE whose loss weighs hard negatives more and easy ones less"
     paper = "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023"

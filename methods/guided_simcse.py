@@ -46,6 +46,7 @@ class GuidedSimCSE(TorchMethod):
     name = "guided-simcse"
     settings = ("supervised",)
     several_negatives = True
+    first_token = True
     summary = "supervised SimCSE without the negatives that a finished model finds too similar"
     paper = "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv 2402.16829"
     trains = "the whole encoder and the head; the guide is frozen"

@@ -51,6 +51,7 @@ RUN = "InfoCSE/Infocse-bert-base.sh"
 class InfoCSE(TorchMethod):
     name = "infocse"
     settings = ("unsupervised",)
+    first_token = True
     by_dropout = ("unsupervised",)
     summary = "SimCSE, and masked words guessed from the sentence's vector and shallow states of the others"
     paper = (

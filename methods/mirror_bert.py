@@ -95,6 +95,14 @@ class MirrorBert(TorchMethod):
         if not (recipe.drophead is None or (isinstance(recipe.drophead, int | float) and 0 <= recipe.drophead < 1)):
             raise BenchError(f"drophead={recipe.drophead}: expected a share from 0 to below 1", "--set drophead=0.05")
 
+    @classmethod
+    def reads_first_token(cls, recipe: Recipe) -> bool:
+        return recipe.pooling in (None, "cls")  # None: of all backbones but BERT
+
+    @classmethod
+    def over_all_tokens(cls, recipe: Recipe) -> dict[str, str]:
+        return {"pooling": "mean"} if cls.reads_first_token(recipe) else {}
+
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.pooling = recipe.pooling or ("mean-padded" if backbone.family == "bert" else "cls")

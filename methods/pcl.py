@@ -52,6 +52,7 @@ RUN = "PeerCL run_unsup_pcl.sh"
 class PCL(TorchMethod):
     name = "pcl"
     settings = ("unsupervised",)
+    first_token = True
     by_dropout = ("unsupervised",)
     summary = "two networks that teach each other with nine altered copies of a sentence: ten times SimCSE's cost"
     paper = (

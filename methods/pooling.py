@@ -1,7 +1,8 @@
 """Poolers: (hidden states of all layers, mask) -> one vector a sentence.
 
 n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] that of layer l, states[-1] the
-last. Special tokens count in every mean. "First-last" has two meanings in the literature, and so two names here:
+last. Special tokens count in every mean. A sentence without a token, which is an empty text if the tokenizer adds none, is the zero
+vector in every pooler, as in sentence-transformers. "First-last" has two meanings in the literature, and so two names here:
 ``avg_emb_last`` is the old one (the 56.70 that the papers print for BERT), ``avg_first_last`` the one of SimCSE's code since
 January 2022 (about 4 points higher).
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor, nn
 
 from bench.method import Affine, Backbone, Features, ModuleFile, Portable, TorchMethod
@@ -18,13 +20,26 @@ Pooler = Callable[[Sequence[Tensor], Tensor], Tensor]
 
 
 def masked_mean(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """Mean over the tokens whose mask is 1: (n, H)."""
+    """Mean over the tokens whose mask is 1: (n, H); 0 for a row without one."""
     weights = mask_nT.unsqueeze(-1).to(states_nTH.dtype)
-    return (states_nTH * weights).sum(1) / weights.sum(1)
+    return (states_nTH * weights).sum(1) / weights.sum(1).clamp_min(1)
+
+
+def first_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
+    """(n, H): the state of each row's first token, in rows that are padded on the right; 0 for a row without a token."""
+    return states_nTH[:, 0] * mask_nT[:, :1].to(states_nTH.dtype)
+
+
+def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
+    """(n, H): the state of each row's last token, on whichever side it is padded; 0 for a row without a token."""
+    positions = torch.arange(1, mask_nT.shape[1] + 1, device=mask_nT.device)
+    rows = torch.arange(len(mask_nT), device=mask_nT.device)
+    states = states_nTH[rows, (mask_nT * positions).argmax(1)]
+    return states * mask_nT.amax(1, keepdim=True).to(states.dtype)
 
 
 POOLERS: dict[str, Pooler] = {
-    "cls": lambda states, mask: states[-1][:, 0],
+    "cls": lambda states, mask: first_token(states[-1], mask),
     "avg": lambda states, mask: masked_mean(states[-1], mask),
     "avg_top2": lambda states, mask: masked_mean((states[-1] + states[-2]) / 2, mask),
     "avg_first_last": lambda states, mask: masked_mean((states[1] + states[-1]) / 2, mask),

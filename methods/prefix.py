@@ -24,7 +24,19 @@ from bench.methods.pooling import Head, portable_of
 from bench.methods.travels import FOLDER
 from torch import Tensor, nn
 
-from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, check_prefix, pad, read_json
+from bench.method import (
+    Backbone,
+    BenchError,
+    Features,
+    Ids,
+    ModuleFile,
+    Portable,
+    TorchMethod,
+    check_not_causal,
+    check_prefix,
+    pad,
+    read_json,
+)
 
 KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
 KINDS = ("deep", "layer-shared", "input-layer")
@@ -150,6 +162,7 @@ def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path 
         positions = read_json(backbone / "config.json").get("max_position_embeddings")
         if isinstance(positions, int) and length > positions - SHORTEST:
             raise BenchError(f"prompt_length={length}: the backbone has {positions} positions for prompt and sentence")
+        check_not_causal(backbone, "a prompt")
         if kind != "input-layer":
             check_prefix(backbone)
     try:
@@ -171,9 +184,10 @@ def prompt_for(backbone: Backbone, kind: str, length: int, dropout: Any = None) 
         raise BenchError(f"prompt_length={length}: {backbone.name} has {backbone.max_tokens} positions for prompt and sentence")
     if kind == "input-layer":
         return InputPrompt(backbone.embedding_size, length)
-    if "past_key_values" not in inspect.signature(backbone.encoder.forward).parameters:
+    takes_keys = "past_key_values" in inspect.signature(backbone.encoder.forward).parameters
+    if not takes_keys or not backbone.reads_ahead or not hasattr(config, "hidden_dropout_prob"):
         raise BenchError(
-            f"{backbone.name} is a {backbone.family} model, whose layers take no keys and values from outside",
+            f"{backbone.name} is a {backbone.family} model, whose layers take no keys and values from outside as BERT's do",
             "a deep prefix needs a backbone of the BERT or RoBERTa family",
         )
     p = config.hidden_dropout_prob if dropout is None else float(dropout)

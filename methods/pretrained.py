@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from bench.methods.library_path import difference_of_vectors, first_other_ids, long_text, shorten, texts_to_encode
-from bench.methods.pooling import POOLERS, masked_mean, portable_of
+from bench.methods.padding import on_the_left
+from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -459,22 +460,6 @@ def _with_a_column(features: Features, pad_id: int) -> Features:
         "input_ids": torch.full((len(ids), 1), pad_id, dtype=ids.dtype),
         "attention_mask": torch.zeros((len(ids), 1), dtype=ids.dtype),
     }
-
-
-def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """(n, H): the state of each row's last token whose mask is 1, on whichever side it is padded."""
-    positions = torch.arange(1, mask_nT.shape[1] + 1, device=mask_nT.device)
-    return states_nTH[torch.arange(len(mask_nT), device=mask_nT.device), (mask_nT * positions).argmax(1)]
-
-
-def on_the_left(features: Features, first_position: int = 0) -> Features:
-    """Features that are padded on the right, padded on the left: with the same positions for the same tokens."""
-    mask = features["attention_mask"]
-    padding = mask.shape[1] - mask.sum(1, keepdim=True)
-    order = (torch.arange(mask.shape[1])[None] - padding) % mask.shape[1]
-    moved = {key: value.gather(1, order) for key, value in features.items()}
-    positions = first_position + (moved["attention_mask"].cumsum(1) - 1).clamp(min=0)
-    return moved | {"position_ids": positions}
 
 
 def _with_pooling_layer(backbone: Backbone) -> Any:

@@ -40,6 +40,7 @@ class PromCSE(TorchMethod):
     name = "promcse"
     settings = ("unsupervised", "supervised")
     several_negatives = True
+    first_token = True
     variants = {
         "eh": {"eh": True},
         "mlm": {"mlm": True},

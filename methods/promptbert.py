@@ -26,7 +26,17 @@ import torch
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, blank_before, check_text, empty, gaps, portable_template, wrap
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    blank_before,
+    check_text,
+    empty,
+    gaps,
+    portable_template,
+    template_ids,
+    wrap,
+)
 from torch import Tensor, nn
 
 from bench.method import (
@@ -104,6 +114,8 @@ class PromptBERT(TorchMethod):
         texts = [recipe.template_1] if recipe.template_2 is None else [recipe.template_1, recipe.template_2]
         self.templates = [Template.of(text, backbone, keep_blank=False) for text in texts]
         self.blank = blank_before(recipe.template_1)
+        if self.templates[0].filling is not None:  # the text itself is filled in
+            self.trains_on, self.blank = "text", ""
         self.stop = "." if recipe.append_full_stop_at_test else ""
         self.transforms = recipe.head == "mlm-transform"
         self.head: Any = mlm_transform(backbone) if self.transforms else Head(backbone.hidden_size)
@@ -113,9 +125,10 @@ class PromptBERT(TorchMethod):
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """What is scored: the ids that a sentence has inside the filled template; at dev those of the sentence alone."""
-        if self.at_dev:
-            return super().token_ids(sentences)
-        return super().token_ids([self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else self.stop) for s in sentences])
+        texts = list(sentences)
+        if not self.at_dev:
+            texts = [self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else self.stop) for s in sentences]
+        return template_ids(self.templates[0], texts, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None, template: int = 0) -> Features:
         return wrap(ids, [self.templates[template]] * len(ids), self.backbone, max_length)

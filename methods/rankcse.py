@@ -48,6 +48,7 @@ NO_MIDDLE = 1e-7  # what the community code's clamp makes of the logarithm of th
 class RankCSE(TorchMethod):
     name = "rankcse"
     settings = ("unsupervised",)
+    first_token = True
     by_dropout = ("unsupervised",)
     summary = "SimCSE that also ranks the sentences of a batch as frozen, finished models do"
     paper = "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE, ACL 2023, arXiv 2305.16726"

@@ -45,6 +45,7 @@ def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
 class SGOpt(TorchMethod):
     name = "sg-opt"
     settings = ("unsupervised",)
+    first_token = True
     summary = "CLS is pulled towards the layers of a frozen copy of the same encoder; nothing is augmented"
     paper = "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL 2021, arXiv 2106.07345"
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"

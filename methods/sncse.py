@@ -23,7 +23,7 @@ import numpy as np
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, wrap
+from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, template_ids, wrap
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
@@ -86,7 +86,8 @@ class SNCSE(TorchMethod):
         self.templates = [Template.of(text, backbone) for text in (recipe.template_1, recipe.template_2)]
         # in training the text before the sentence is tokenised with its last blank, what is scored as one filled template
         self.scored = Template.of(recipe.template_1, backbone, keep_blank=False)
-        self.blank = blank_before(recipe.template_1)
+        # a filled template has its blanks in its text
+        self.blank = "" if self.scored.filling is not None else blank_before(recipe.template_1)
         self.head = Head(backbone.hidden_size)
         longest = max(len(template) for template in self.templates)
         if recipe.max_seq_length <= longest:
@@ -95,7 +96,7 @@ class SNCSE(TorchMethod):
             )
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        return super().token_ids([self.blank + ended(sentence) for sentence in sentences])
+        return template_ids(self.scored, [self.blank + ended(sentence) for sentence in sentences], self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         longest = None if max_length is None else max_length - len(self.scored)
@@ -104,10 +105,14 @@ class SNCSE(TorchMethod):
     def collate(self, columns: Mapping[str, Sequence[str]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
         (texts,) = columns.values()
         first, second = self.templates
-        same = self.backbone.ids([ended(text) for text in texts])
-        opposite = self.backbone.ids([ended(negate(text)) for text in texts])
+        same: Sequence[Ids | str] = [ended(text) for text in texts]
+        opposite: Sequence[Ids | str] = [ended(negate(text)) for text in texts]
+        if first.filling is None:
+            same, opposite = self.backbone.ids(list(map(str, same))), self.backbone.ids(list(map(str, opposite)))
 
-        def view(ids: Sequence[Ids], template: Template) -> Features:  # the length counts the template, and cuts the sentence
+        def view(
+            ids: Sequence[Ids | str], template: Template
+        ) -> Features:  # the length counts the template, and cuts the sentence
             return wrap(ids, [template] * len(ids), self.backbone, self.recipe.max_seq_length - len(template))
 
         return view(same, first), view(same, second), view(opposite, second)

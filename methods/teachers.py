@@ -26,6 +26,11 @@ class Teacher(nn.Module):
         model = load_backbone(name, offline=offline)
         if model.tokenizer.get_vocab() != student.tokenizer.get_vocab():
             raise BenchError(f"{model.name} and {student.name} have different vocabularies", "take a teacher of the same family")
+        if not model.reads_ahead:
+            raise BenchError(
+                f"{model.name} is causal: its first token, by which a teacher judges, sees none of the others",
+                "take a teacher that reads both ways",
+            )
         self.encoder = FrozenCopy(model.encoder, dropout=dropout)
 
     def forward(self, features: Features) -> Tensor:

@@ -1,9 +1,10 @@
 """Templates: a text around a sentence, with one mask token whose last state stands for the sentence.
 
 A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each learned vector that stands
-directly before the mask: ``This sentence of "{s}" means{m}.``  It is tokenised in three pieces (what stands before the
-sentence, the sentence, what stands after it) and the ids are joined. So the sentence is cut and never the template, and the
-template's own mask is known by its place, whatever the sentence itself contains.
+directly before the mask: ``This sentence of "{s}" means{m}.``  With BERT's WordPiece and on RoBERTa it is tokenised in three
+pieces, as the authors have it (what stands before the sentence, the sentence, what stands after it), and the ids are joined; with
+every other vocabulary the sentence is filled in and the text tokenised once (methods/filled.py). Either way the sentence is cut and
+never the template, and the template's own mask is known by its place, whatever the sentence itself contains.
 
 What is a template's bias (its [MASK] state without a sentence), two answers:
 
@@ -22,13 +23,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from bench.methods.filled import MASK, PACKED, SENTENCE, SLOT, FilledRow, Filling, fill, keeps_pieces, template_row
 from bench.methods.pooling import Head
 from bench.methods.travels import FOLDER
 from torch import Tensor, nn
 
 from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, constant, pad
-
-SENTENCE, MASK, SLOT = "{s}", "{m}", "{p}"
 
 
 def check_text(text: object) -> tuple[str, str]:
@@ -56,6 +56,7 @@ class Template:
     mask: int  # where the mask token stands in before + after
     slots: int  # learned vectors, directly before the mask
     specials: tuple[int, int]  # how many special tokens open `before` and close `after`
+    filling: Filling | None = None  # if the text is filled and tokenised once; None: in pieces
 
     def __len__(self) -> int:
         return len(self.before) + len(self.after)
@@ -66,6 +67,11 @@ class Template:
 
         ``keep_blank``: a blank at the end of the first piece stays, and is a token of its own in a byte-level vocabulary.
         """
+        check_text(text)
+        if not keeps_pieces(backbone):
+            made = cls.filled(text, backbone)
+            check_template(text, made, backbone)
+            return made
         first, last = (
             piece.replace(MASK, backbone.tokenizer.mask_token or "").replace(SLOT, backbone.tokenizer.pad_token or "")
             for piece in check_text(text)
@@ -73,17 +79,59 @@ class Template:
         mask_id, opening, closing = backbone.mask_id, *backbone.special_tokens()
         before = (*opening, *backbone.ids([first if keep_blank else first.rstrip(" ")])[0])
         after = (*backbone.ids([last])[0], *closing)
-        whole = before + after
-        if whole.count(mask_id) != 1 or len(whole) >= backbone.max_tokens:
-            raise BenchError(
-                f"the template {text} has {whole.count(mask_id)} mask tokens and {len(whole)} tokens in all",
-                f"{MASK} alone stands for the mask token, and {backbone.name} takes {backbone.max_tokens} tokens",
-            )
-        return cls(before, after, whole.index(mask_id), text.count(SLOT), (len(opening), len(closing)))
+        place = (before + after).index(mask_id) if mask_id in before + after else 0
+        made = cls(before, after, place, text.count(SLOT), (len(opening), len(closing)))
+        check_template(text, made, backbone)
+        return made
+
+    @classmethod
+    def filled(cls, text: str, backbone: Backbone) -> Template:
+        """A template whose text is filled and tokenised once; of several masks the last one stands for the sentence."""
+        _ = backbone.mask_id  # or there is none, which it says
+        filling = Filling.of(text, backbone)
+        row = template_row(filling, backbone)
+        opening, closing = backbone.special_tokens()
+        before, after = tuple(row.ids[: row.start]), tuple(row.ids[row.stop :])
+        mask = row.mask
+        if mask >= row.stop:
+            mask -= row.stop - row.start
+        specials = (len(opening), len(closing))
+        return cls(before, after, mask, len(filling.slots), specials, filling)
 
 
-def wrap(ids: Sequence[Ids], templates: Sequence[Template], backbone: Backbone, longest: int | None = None) -> Features:
+def check_template(text: str, template: Template, backbone: Backbone) -> None:
+    """Raises BenchError for a template with other mask tokens than its own, or that leaves the sentence no room."""
+    whole = template.before + template.after
+    masks = whole.count(backbone.mask_id)
+    if masks != 1 or len(whole) >= backbone.max_tokens:
+        raise BenchError(
+            f"the template {text} has {masks} mask tokens and {len(whole)} tokens in all",
+            f"{MASK} alone stands for the mask token, and {backbone.name} takes {backbone.max_tokens} tokens",
+        )
+
+
+def template_ids(
+    template: Template, texts: Sequence[str], backbone: Backbone, *, whole_template: bool = False
+) -> list[list[int]]:
+    """What :func:`wrap` reads of each text: its ids, or the packed row of the filled template."""
+    if template.filling is None:
+        return backbone.ids(texts)
+    rows = filled_rows(texts, [template] * len(texts), backbone, None, whole_template=whole_template)
+    return [row.packed() for row in rows]
+
+
+def wrap(
+    ids: Sequence[Ids | str],
+    templates: Sequence[Template],
+    backbone: Backbone,
+    longest: int | None = None,
+    *,
+    whole_template: bool = False,
+) -> Features:
     """Sentence i in ``templates[i]``; sentences are cut to ``longest`` tokens, and to what the backbone takes.
+
+    ``ids``: those of the sentences, for templates in pieces; for filled templates the sentences themselves, or what
+    :func:`template_ids` gives. ``whole_template``: a filled sentence that shares a token with the template is joined in pieces.
 
     Beside input_ids and attention_mask: mask_position (n,), where the template's mask stands; and (n, T): position_ids (a pad
     token inside the text would mislead RoBERTa's own), sentence_mask, prompt_mask (1 on the template's tokens, 0 on [CLS],
@@ -91,6 +139,8 @@ def wrap(ids: Sequence[Ids], templates: Sequence[Template], backbone: Backbone, 
     asked of a GPU: template_tokens, those of the longest template; gaps, how many lengths the sentences have; and gap (n,), which
     of these, in ascending order, a row has.
     """
+    if templates and templates[0].filling is not None:
+        return wrap_filled(ids, templates, backbone, longest, whole_template=whole_template)
     rooms = [backbone.max_tokens - len(template) for template in templates]
     cut = [row[: room if longest is None else min(longest, room)] for row, room in zip(ids, rooms, strict=True)]
     features = pad(
@@ -122,6 +172,78 @@ def wrap(ids: Sequence[Ids], templates: Sequence[Template], backbone: Backbone, 
     }
 
 
+def wrap_filled(
+    cells: Sequence[Ids | str],
+    templates: Sequence[Template],
+    backbone: Backbone,
+    longest: int | None,
+    *,
+    whole_template: bool,
+) -> Features:
+    """:func:`wrap` for templates whose text is filled and tokenised once."""
+    rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
+    features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
+    n, T = features["input_ids"].shape
+    sentence, prompt, slot = (torch.zeros(n, T, dtype=torch.int64) for _ in range(3))
+    lengths = []
+    for number, (row, template) in enumerate(zip(rows, templates, strict=True)):
+        opening, closing = template.specials
+        sentence[number, row.start : row.stop] = 1
+        prompt[number, opening : len(row.ids) - closing] = 1
+        for k, place in enumerate(row.slots, 1):
+            slot[number, place] = k
+        lengths.append(max(0, len(row.ids) - len(template)))
+    lengths_K, gap = torch.tensor(lengths).unique(return_inverse=True)
+    own = [len(row.ids) - (row.stop - row.start) for row in rows]
+    return {
+        **features,
+        "position_ids": (backbone.first_position + torch.arange(T)).expand(n, -1).contiguous(),
+        "sentence_mask": sentence,
+        "prompt_mask": prompt * (1 - sentence),
+        "slot": slot,
+        "mask_position": torch.tensor([row.mask for row in rows]),
+        "gap": gap,
+        "gaps": torch.tensor(len(lengths_K)),
+        "template_tokens": torch.tensor(max(own)),
+    }
+
+
+def filled_rows(
+    cells: Sequence[Ids | str],
+    templates: Sequence[Template],
+    backbone: Backbone,
+    longest: int | None,
+    *,
+    whole_template: bool,
+) -> list[FilledRow]:
+    """The rows of texts, of packed rows, or of plain ids, which are read back as text."""
+    rows: dict[int, FilledRow] = {}
+    texts: dict[int, str] = {}
+    for number, cell in enumerate(cells):
+        if isinstance(cell, str):
+            texts[number] = cell
+        elif len(cell) and cell[0] == PACKED:
+            rows[number] = FilledRow.unpacked(cell)
+        else:
+            texts[number] = backbone.tokenizer.decode([int(token) for token in cell])
+    fillings = [one.filling for one in templates if one.filling is not None]
+    made = fill(list(texts.values()), [fillings[number] for number in texts], backbone, longest)
+    for (number, text), row in zip(texts.items(), made, strict=True):
+        rows[number] = unmelted(row, text, templates[number], backbone) if whole_template else row
+    return [rows[number] for number in range(len(cells))]
+
+
+def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) -> FilledRow:
+    """The row if every token of its template stands in it; else the sentence between the template's tokens, which learned vectors
+    replace one by one."""
+    before, after = list(template.before), list(template.after)
+    if row.ids[: row.start] == before and row.ids[row.stop :] == after:
+        return row
+    inner = backbone.ids([text])[0][: row.stop - row.start]
+    start, stop = len(before), len(before) + len(inner)
+    return FilledRow([*before, *inner, *after], start, stop, template.mask + len(inner))
+
+
 def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
     """(n, H): the state of each row's own mask token."""
     return states_nTH[torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]]
@@ -141,6 +263,8 @@ def only(features: Features, kept_nT: Tensor, width: int) -> Features:
 def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
     """The distinct lengths (K,) of the sentences in a template, and which of them each row (n,) has."""
     lengths_n, gap_n = features["attention_mask"].sum(1) - len(template), features["gap"]
+    if template.filling is not None:  # a sentence may share its only token with the template
+        lengths_n = lengths_n.clamp_min(0)
     return lengths_n.new_zeros(int(features["gaps"])).scatter_(0, gap_n, lengths_n), gap_n
 
 
@@ -186,7 +310,16 @@ def portable_template(
         own |= {"transform.weight": dense.weight, "transform.bias": dense.bias}
         own |= {"transform.norm.weight": norm.weight, "transform.norm.bias": norm.bias}
         how = {"activation": getattr(config, "hidden_act", None) or config.activation, "eps": norm.eps}
+    filling = None
+    if template.filling is not None:
+        filling = {
+            "first": template.filling.first,
+            "last": template.filling.last,
+            "mask": template.filling.masks[-1],
+            "slots": template.filling.slots,
+        }
     settings = {
+        "filling": filling,
         "before": template.before,
         "after": template.after,
         "mask": template.mask,

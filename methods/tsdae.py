@@ -51,6 +51,7 @@ SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/tr
 class TSDAE(TorchMethod):
     name = "tsdae"
     settings = ("unsupervised",)
+    first_token = True
     summary = "a damaged sentence's vector is all that a decoder has to write the whole sentence"
     paper = (
         "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising Auto-Encoder for Unsupervised Sentence "

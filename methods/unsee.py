@@ -45,6 +45,7 @@ class UNSEE(TorchMethod):
     name = "unsee"
     settings = ("unsupervised",)
     by_dropout = ("unsupervised",)
+    least_rows = 2  # for the statistics of a batch
     summary = "two dropout views are to be alike and their features unlike, without any negatives"
     paper = "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, arXiv 2401.15316"
     trains = "the whole encoder; while training also the predictor; the target follows without a gradient"

@@ -23,6 +23,7 @@ class Untrained(TorchMethod):
 
 class Cls(Untrained):
     name, pooler = "cls", "cls"
+    first_token = True
     summary = "the last layer's first token, no head (`cls_before_pooler` of SimCSE's evaluation.py)"
 
 

@@ -165,7 +165,9 @@ def test_a_hub_name_that_is_not_here_needs_a_network(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     reference = resolve("someone/some-model")
-    assert reference == Reference("someone/some-model", "unknown", None, hub=True)
+    assert reference == Reference(
+        name="someone/some-model", revision="unknown", path=None, hub=True
+    )
     assert reference.config() == {}
     with pytest.raises(NotAModel, match="is not on this machine and --offline forbids") as caught:
         fetch(reference, offline=True)

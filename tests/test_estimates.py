@@ -32,7 +32,7 @@ def run_of(method: str = "simcse", rows: int = 1_000_000, **values: str) -> Plan
     plugin = REGISTRY[method]
     about: dict[str, Any] = {"variant": "", "setting": "unsupervised", "seed": 1}
     recipe = merge(plugin.cls, None, "", values, trained=True)
-    backbone = Reference("bert-base-uncased", "unknown", None, hub=True)
+    backbone = Reference(name="bert-base-uncased", revision="unknown", path=None, hub=True)
     return PlannedRun(plugin=plugin, backbone=backbone, recipe=recipe, corpus=corpus, **about)
 
 

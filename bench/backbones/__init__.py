@@ -20,10 +20,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.backbones.dropout import check_dropout_arrived, set_dropout
 from bench.backbones.folder import (
     BUFFERS,
-    DROPOUTS,
-    HEADS,
     PICKLES,
     VOCABULARIES,
     WEIGHTS,
@@ -41,6 +40,7 @@ from bench.backbones.folder import (
     weights_hash,
     without_base,
 )
+from bench.backbones.heads import is_head
 from bench.backbones.load_failures import damaged_weights, explain_failure
 from bench.backbones.refusals import check_no_own_code, module_types
 from bench.backbones.tokenizer import read_tokenizer
@@ -79,21 +79,22 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
 """The sizes in the configs of these models, for plans on a machine that does not have them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What a backbone name means. ``path`` is None where the files are not on this machine yet."""
+    """The meaning of a backbone's name on this machine."""
 
     name: str
-    revision: str  # a hub commit, or the sha256 of the weights of a folder; "unknown" where not on this machine
+    # a hub commit, or the sha256 of the weights of a folder; "unknown" if the files are not on this machine
+    revision: str
+    # the folder; None if the files are not on this machine yet
     path: Path | None
     hub: bool = False
-    trained: Path | None = (
-        None  # the checkpoint of the run that fine-tuned it: replaces the weights
-    )
-    title: str = ""  # its name in tables, where another: from its model card, or NAME=FOLDER
-    source: str | None = (
-        None  # its name on the hub, where another: a run's base, a record's revision
-    )
+    # the checkpoint of the run that fine-tuned it, which replaces the weights
+    trained: Path | None = None
+    # its name in tables, if that is another one: from its model card, or NAME=FOLDER
+    title: str = ""
+    # the name under which the hub has its files, if that is another one: a run's base, a record's revision
+    source: str | None = None
 
     @property
     def model(self) -> str:
@@ -127,13 +128,16 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     Raises NotAModel for a folder without a model, UnknownName for what cannot be a name.
     """
     if name == "builtin":
-        return Reference("builtin", weights_hash(builtin_folder()), builtin_folder())
+        folder = builtin_folder()
+        return Reference(name=name, revision=weights_hash(folder), path=folder)
     path = Path(name).expanduser()
     if name and (path / "run.json").is_file():
         return run_folder(path)
     if name and path.is_dir():
         folder = readable_model(path, allow_pickle=allow_pickle, name=name)
-        return Reference(name, weights_hash(folder), folder, title=card_title(path))
+        return Reference(
+            name=name, revision=weights_hash(folder), path=folder, title=card_title(path)
+        )
     if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise NotAModel(
             f"--backbone {name}: no such folder",
@@ -149,10 +153,11 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
         raise UnknownName("backbone", name, KNOWN)
     if cached := in_cache(name):
         check_no_own_code(transformer_folder(cached), name)
-        return Reference(name, cached.name, cached, hub=True)
+        return Reference(name=name, revision=cached.name, path=cached, hub=True)
     pickled = in_cache(name, PICKLES)
     twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
-    return Reference(name, pickled.name if pickled and twin else "unknown", twin, hub=True)
+    revision = pickled.name if pickled and twin else "unknown"
+    return Reference(name=name, revision=revision, path=twin, hub=True)
 
 
 def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) -> Reference:
@@ -203,7 +208,12 @@ def run_folder(path: Path) -> Reference:
     with open_plain_file(trained, inside=path) as stream:
         hashlib.file_digest(stream, lambda: digest)
     return Reference(
-        str(path), digest.hexdigest(), base.path, base.hub, trained, base.source or base.name
+        name=str(path),
+        revision=digest.hexdigest(),
+        path=base.path,
+        hub=base.hub,
+        trained=trained,
+        source=base.source or base.name,
     )
 
 
@@ -247,11 +257,11 @@ def load(
     dtype: str = "fp32",
     reads: tuple[str, ...] = (),
 ) -> Backbone:
-    """Encoder and tokenizer on the CPU. ``dropout`` replaces the config's hidden and attention dropout; ``dtype``: fp32, bf16 or fp16;
+    """Encoder and tokenizer on the CPU. ``dropout`` replaces every dropout of the encoder; ``dtype``: fp32, bf16 or fp16;
     ``reads``: how the names of tensors begin that are not part of the encoder, and that the caller reads.
 
     Raises NotAModel where the folder cannot be read as a transformers encoder, has weights missing, or has weights that would be
-    left out although they change what the encoder computes.
+    left out although they change what the encoder computes, or if ``dropout`` does not arrive in all of the encoder.
     """
     import torch
     import transformers
@@ -284,9 +294,8 @@ def load(
     read: Any = None
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        for key in DROPOUTS:
-            if dropout is not None and hasattr(config, key):
-                setattr(config, key, dropout)
+        if dropout is not None:
+            set_dropout(config, dropout)
         tokenized = read_tokenizer(folder, name)
         tokenizer = tokenized.tokenizer
         options: dict[str, Any] = {
@@ -295,11 +304,13 @@ def load(
             "output_loading_info": True,
             "trust_remote_code": False,
         }
-        read = partial(_encoder_class(config).from_pretrained, folder)
+        read = partial(encoder_class(config).from_pretrained, folder)
         try:
             encoder, info = read(add_pooling_layer=False, **options)
         except TypeError:  # families without a pooling layer do not know the argument
             encoder, info = read(**options)
+    except NotAModel:
+        raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
         again = None if read is None else partial(read, **options)
         raise explain_failure(name, folder, error, again) from None
@@ -316,25 +327,27 @@ def load(
             "the file is damaged, or its weights are for another architecture",
         )
     unused = sorted(n for n in info["unexpected_keys"] if n.split(".")[-1] not in BUFFERS)
-    _check_unused(
-        name,
-        folder,
-        config.model_type,
-        [n for n in unused if not without_base(n).startswith((*HEADS, *reads))],
-    )
+    strange = []
+    for tensor in unused:
+        inside = without_base(tensor).removeprefix(f"{encoder.base_model_prefix}.")
+        if not (reads and inside.startswith(reads)) and not is_head(inside, config):
+            strange.append(tensor)
+    _check_unused(name, folder, config.model_type, strange)
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
+    if dropout is not None:
+        check_dropout_arrived(name, encoder, dropout)
     return Backbone(
-        name,
-        reference.revision,
-        config.model_type,
-        encoder.eval(),
-        tokenizer,
-        reference.path,
-        folder,
-        reference.trained,
-        tuple(unused),
-        tokenized.note,
+        name=name,
+        revision=reference.revision,
+        family=config.model_type,
+        encoder=encoder.eval(),
+        tokenizer=tokenizer,
+        path=reference.path,
+        weights=folder,
+        trained=reference.trained,
+        unused=tuple(unused),
+        note=tokenized.note,
     )
 
 
@@ -354,12 +367,15 @@ def load_without_encoder(reference: Reference, *, offline: bool = False) -> Back
     )
 
 
-def _encoder_class(config: Any) -> Any:
-    """transformers' class of the encoder: of T5 and its relatives the one without a decoder, which nothing uses."""
+def encoder_class(config: Any) -> Any:
+    """transformers' class that reads a model as an encoder: of T5 and its kin the encoder alone, else the base model."""
     import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
-    name = type(config).__name__.removesuffix("Config") + "EncoderModel"
-    return getattr(transformers, name, transformers.AutoModel)
+    kind = MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.get(config.model_type, "")
+    if kind.endswith("EncoderModel"):
+        return transformers.AutoModelForTextEncoding
+    return transformers.AutoModel
 
 
 SENTENCEPIECE = ("sentencepiece", "protobuf")

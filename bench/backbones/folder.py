@@ -372,38 +372,6 @@ FAMILIES: Mapping[str, Family] = {
         note="its own dropout is 0; every second or third layer sees 64 tokens to each side only",
     ),
 }
-DROPOUTS = (
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "dropout",
-    "attention_dropout",
-    "embedding_dropout",
-    "mlp_dropout",
-)
-"""The keys of the encoder's own dropout in the configs of the families."""
-HEADS = (
-    "cls.",
-    "lm_head.",
-    "classifier.",
-    "pooler.",
-    "vocab_",
-    "generator_",
-    "discriminator_",
-    "mask_predictions.",
-    "lm_predictions.",
-    "head.",
-    "decoder.",
-    "qa_outputs.",
-    "pre_classifier.",
-    "score.",
-    "mlp.",
-    "aux_bert.",
-    "generator.",
-    "discriminator.",
-    "electra_head.",
-)
-"""How the names of tensors begin that belong to heads (or the pooling layer), not to the encoder; the last four are the networks
-that DiffCSE trains with it."""
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
 """The last part of the names of tensors that older versions of transformers stored and every version computes."""
 BASES = {"bert", "roberta", "electra", "distilbert", "mpnet", "deberta", "model", "encoder_model"}
@@ -501,12 +469,4 @@ def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
         None
         if family is None or not isinstance(hidden, int)
         else ("roberta" if family.offset else "bert", hidden)
-    )
-
-
-def own_dropout(config: Mapping[str, Any]) -> float | None:
-    """The largest dropout that a config sets between and in the layers; None where it says nothing."""
-    return max(
-        (float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)),
-        default=None,
     )

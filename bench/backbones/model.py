@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bench.backbones.direction import reads_ahead
 from bench.backbones.folder import (
     check_mlm_head,
     tensor_names,
@@ -31,7 +32,7 @@ TOKENIZING = threading.Lock()
 PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> ", "", "x" * 3000]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Backbone:
     """A pretrained encoder, ready to use, with what is needed to name it again."""
 
@@ -56,6 +57,11 @@ class Backbone:
     def embedding_size(self) -> int:
         """The width of word embeddings: the hidden size, except for small ELECTRA models."""
         return int(self.encoder.get_input_embeddings().embedding_dim)
+
+    @cached_property
+    def reads_ahead(self) -> bool:
+        """Whether the first token's state depends on the tokens behind it; False for a causal model."""
+        return reads_ahead(self.encoder)
 
     @property
     def first_position(self) -> int:
@@ -106,6 +112,13 @@ class Backbone:
         texts = list(sentences)
         with TOKENIZING:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
+
+    def encodings(self, texts: Sequence[str]) -> list[Any]:
+        """Each text's ids with special tokens, not cut, and the characters (``offsets``) that each token holds."""
+        if not texts:
+            return []
+        with TOKENIZING:
+            return list(self.tokenizer(list(texts), verbose=False).encodings)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
         return (

@@ -19,9 +19,11 @@ WITHOUT_POSITIONS = 512
 
 def first_position(encoder: Any) -> int:
     """The position id of a text's first token."""
-    table = _table(encoder)
-    padding = getattr(table, "padding_idx", None)
-    return 0 if padding is None else int(padding) + 1
+    padding = getattr(_table(encoder), "padding_idx", None)
+    if padding is not None:
+        return int(padding) + 1
+    numbered = getattr(getattr(encoder, "embeddings", None), "position_ids", None)
+    return 0 if numbered is None else int(numbered.flatten()[0])  # 2 for Nystromformer
 
 
 def table_length(encoder: Any) -> int | None:
@@ -41,7 +43,10 @@ def longest_text(encoder: Any) -> int:
 
 def named_positions(encoder: Any) -> int | None:
     """The positions that the config names; None if it names none (XLNet writes -1)."""
-    named = getattr(getattr(encoder, "config", None), "max_position_embeddings", None)
+    config = getattr(encoder, "config", None)
+    named = getattr(config, "max_position_embeddings", None)
+    if named is None:
+        named = getattr(config, "max_seq_len", None)  # MPT's name for it
     return named if isinstance(named, int) and named > 0 else None
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from bench import backbones
-from bench.backbones.folder import FAMILIES, check_mlm_head, own_dropout, read_config
+from bench.backbones.dropout import own_dropout
+from bench.backbones.folder import FAMILIES, check_mlm_head, read_config
 from bench.base import __version__, devices
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import default_cache

@@ -139,7 +139,9 @@ class Case:
     def build(self, seed: int = 1) -> Method:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
         own = cls.own_backbone
-        backbone = Reference(own, "unknown", None) if own else resolve(self.backbone)
+        backbone = (
+            Reference(name=own, revision="unknown", path=None) if own else resolve(self.backbone)
+        )
         entry = choose(
             read(self.plugin.folder, self.plugin.name).recipes,
             self.setting,

@@ -8,6 +8,7 @@ is then ``pooler_output``. ``bench.json`` in the folder says how the vector is t
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import shutil
@@ -73,7 +74,23 @@ def _reader(parts: Portable, folder: Path) -> str:
 def write_encoder(parts: Portable, folder: Path) -> None:
     """Encoder and tokenizer, as save_pretrained writes them: safetensors only."""
     parts.encoder.save_pretrained(folder)
-    parts.tokenizer.save_pretrained(folder)
+    padding_tokenizer(parts.tokenizer).save_pretrained(folder)
+
+
+def padding_tokenizer(tokenizer: Any) -> Any:
+    """The tokenizer; if it has no padding token, as many decoders', a copy that pads with another special token of its own.
+
+    Without one no library encodes two texts together. What stands at padding is not attended to, so that no vector changes.
+    """
+    if tokenizer.pad_token is not None:
+        return tokenizer
+    padded = copy.deepcopy(tokenizer)
+    for name in ("eos_token", "unk_token", "bos_token"):
+        if getattr(padded, name) is not None:
+            padded.pad_token = getattr(padded, name)
+            return padded
+    padded.pad_token = padded.convert_ids_to_tokens(0)
+    return padded
 
 
 def takes_no_pooler(encoder: Any) -> bool:
@@ -167,7 +184,7 @@ print(vectors.shape)
 """
 EXAMPLE_SENTENCES = ("A man is playing a guitar.", "Two dogs run.")
 FIRST = "vectors = {states}[:, 0]"
-MEAN = 'mask = features["attention_mask"].unsqueeze(-1)\nvectors = ({states} * mask).sum(1) / mask.sum(1)'
+MEAN = 'mask = features["attention_mask"].unsqueeze(-1)\nvectors = ({states} * mask).sum(1) / mask.sum(1).clamp(min=1)'
 
 
 def write_transformers(parts: Portable, folder: Path, name: str) -> None:

@@ -40,6 +40,7 @@ from bench.method.contract import SilentReporter as SilentReporter
 
 if TYPE_CHECKING:
     from bench.backbones import load_backbone, load_without_encoder
+    from bench.backbones.direction import check_not_causal
     from bench.backbones.folder import (
         check_layers,
         check_mlm_head,
@@ -91,6 +92,7 @@ __all__ = [
     "check_layers",
     "check_max_length",
     "check_mlm_head",
+    "check_not_causal",
     "check_one_vector",
     "check_placed",
     "check_positive",
@@ -116,6 +118,7 @@ __all__ = [
 LAZY = {
     "bench.backbones.model": ("Backbone",),
     "bench.backbones": ("load_backbone", "load_without_encoder"),
+    "bench.backbones.direction": ("check_not_causal",),
     "bench.backbones.folder": (
         "check_layers",
         "check_mlm_head",

@@ -146,7 +146,9 @@ class Method:
     ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
     stands for all seeds), ``by_dropout`` (settings in which only dropout makes two views of a sentence differ: a backbone
     whose own dropout is 0 is refused there), ``texts_per_row`` (how many texts a training step encodes of each row of the corpus, for the
-    plan's hours and memory; None: two, or its columns), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the record has this name), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
+    plan's hours and memory; None: two, or its columns), ``first_token`` (the first token's state alone stands for the sentence: a causal
+    backbone is refused), ``least_rows`` (rows that a batch needs for a loss: a corpus that leaves a smaller last batch is refused),
+    ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the record has this name), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
     run), ``optional`` (recipe keys that a recipe has only when they are set), ``reads`` (how the names of tensors begin that it reads
     from its backbone's checkpoint besides the encoder: a checkpoint with tensors that nothing reads is refused, except for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
     "steps" of the training loop: it gets a corpus, and ``fit`` is called) and ``several_negatives`` (where it can be trained on triplets, it
@@ -163,6 +165,8 @@ class Method:
     deterministic: ClassVar[tuple[str, ...]] = ()
     by_dropout: ClassVar[tuple[str, ...]] = ()
     texts_per_row: ClassVar[int | None] = None
+    first_token: ClassVar[bool] = False
+    least_rows: ClassVar[int] = 1
     own_backbone: ClassVar[str | None] = None
     places: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[Mapping[str, Any]] = {}
@@ -184,6 +188,16 @@ class Method:
         """The kinds of corpus that it can be trained on, of sentences, pairs, triplets, labelled and graded. Raises BenchError
         for a setting and recipe that do not go together."""
         return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
+
+    @classmethod
+    def reads_first_token(cls, recipe: Recipe) -> bool:
+        """Whether the first token's state stands for a sentence: ``first_token``, or a pooler of the recipe that takes it."""
+        return cls.first_token or bool(cls.over_all_tokens(recipe))
+
+    @classmethod
+    def over_all_tokens(cls, recipe: Recipe) -> dict[str, str]:
+        """The values that pool over all tokens, for those keys of the recipe that take the first one; empty without such a key."""
+        return {key: "avg" for key in POOLER_KEYS if recipe.get(key) in FIRST_TOKEN}
 
     @classmethod
     def is_split(cls) -> bool:
@@ -262,6 +276,12 @@ class Method:
         stored = read_json(folder / "method.json").get("method")
         if stored != self.name:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
+
+
+POOLER_KEYS = ("pooler", "pooler_at_test", "pooling")
+"""The recipe keys that name how tokens are pooled."""
+FIRST_TOKEN = ("cls", "cls_avg", "mlp")
+"""The poolers among their values that take the first token."""
 
 
 PLACE = "[X]"  # of the sentence in a template, as in Jiang et al. 2022 (PromptBERT)

@@ -21,11 +21,13 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from bench.backbones import Reference
+from bench.backbones.direction import reads_ahead
 from bench.backbones.model import Backbone
 from bench.base.errors import BenchError, Interrupted, PluginFailed, RunFailed
 from bench.base.paths import recorded_path
 from bench.base.user_code import place_of_code
 from bench.data.corpora.token_cache import TokenisedCorpus
+from bench.method.checks import check_direction, check_vectors
 from bench.method.contract import (
     Context,
     Method,
@@ -56,11 +58,12 @@ def pad(
 ) -> Features:
     """Ids of different lengths as (n, T) input_ids and attention_mask, padded on the right.
 
-    Each row is cut to its first ``longest`` ids, with ``before`` and ``after`` around them.
+    Each row is cut to its first ``longest`` ids, with ``before`` and ``after`` around them. T is 1 at least: a row may be empty, and
+    an encoder reads one token at least.
     """
     cut = [np.asarray(row[:longest], dtype=np.int64) for row in rows]
     ends = len(before) + np.fromiter((len(row) for row in cut), dtype=np.int64, count=len(cut))
-    T = int(ends.max(initial=0)) + len(after) if cut else 0
+    T = max(1, int(ends.max(initial=0)) + len(after)) if cut else 0
     positions = np.arange(T)
     ids = np.full((len(cut), T), pad_id, dtype=np.int64)
     ids[:, : len(before)] = before
@@ -136,6 +139,12 @@ def by_length(mask: Tensor) -> list[Tensor]:
     return [order[start:end] for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True)]
 
 
+def longest_row(mask: Tensor) -> int:
+    """Up to where the (n, T) mask of some rows has a 1; 1 if all rows are empty."""
+    seen = mask.any(0).nonzero()
+    return int(seen.max()) + 1 if len(seen) else 1
+
+
 @contextmanager
 def attention(encoder: Any, name: str) -> Iterator[None]:
     """While open, an encoder with transformers' fused attention uses the implementation ``name``: equal except for rounding."""
@@ -181,17 +190,44 @@ def by_rows(
 ) -> tuple[Tensor, ...]:
     """``function(*inputs)``, slice by slice: every input and every output has n rows, and outputs of row i need only row i.
 
-    ``inputs`` are tensors or features (dicts of tensors). A slice's activations are dropped and, where a gradient is wanted,
+    ``inputs`` are tensors or features (dicts of tensors). A slice's activations are dropped and, if a gradient is wanted,
     computed again with the same random draws.
     """
-    n = len(inputs[0] if isinstance(inputs[0], Tensor) else next(iter(inputs[0].values())))
+    first = inputs[0] if isinstance(inputs[0], Tensor) else next(iter(inputs[0].values()))
+    n = len(first)
     if chunk is None or chunk >= n:
         return function(*inputs)
-    parts = [
-        checkpoint(function, *(cut(value, i, i + chunk) for value in inputs), use_reentrant=False)
-        for i in range(0, n, chunk)
-    ]
+    parts = []
+    for start in range(0, n, chunk):
+        slices = [cut(value, start, start + chunk) for value in inputs]
+        replayed = with_same_draws(function, first.device)
+        parts.append(checkpoint(replayed, *slices, use_reentrant=False))
     return tuple(torch.cat(column) for column in zip(*parts, strict=True))
+
+
+def with_same_draws(function: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
+    """``function``, which draws on this device in every later call what it drew in the first.
+
+    torch's checkpoint does so itself with the generators of the CPU and of CUDA. That of Apple's mps it leaves alone, because
+    ``torch.mps`` does not say whether it was started (``_initialized``), as the module of a device is to.
+    """
+    module = getattr(torch, device.type, None)
+    if device.type == "cpu" or hasattr(module, "_initialized"):
+        return function
+    states: list[Tensor] = []
+
+    def replayed(*inputs: Any) -> Any:
+        if not states:
+            states.append(module.get_rng_state())
+            return function(*inputs)
+        before = module.get_rng_state()
+        module.set_rng_state(states[0])
+        try:
+            return function(*inputs)
+        finally:
+            module.set_rng_state(before)
+
+    return replayed
 
 
 def cut(value: Any, start: int, stop: int) -> Any:
@@ -334,7 +370,7 @@ class TorchMethod(Method, nn.Module):
         groups = by_length(mask) if worth_it and len(mask) > 1 else []
         if len(groups) < 2:
             return self.states(features)
-        lengths = [int(mask[rows].any(0).nonzero().max()) + 1 for rows in groups]
+        lengths = [longest_row(mask[rows]) for rows in groups]
         parts = [
             widened(self.states(take(features, rows, length)), mask.shape[1])
             for rows, length in zip(groups, lengths, strict=True)
@@ -633,4 +669,17 @@ def build_method(
         if not learns:
             method.requires_grad_(False)
         method.to(context.device).eval()
+    if isinstance(method, TorchMethod) and (learns or cls.reads_first_token(recipe)):
+        check_reading(method, recipe)
     return method
+
+
+def check_reading(method: TorchMethod, recipe: Recipe) -> None:
+    """Raises BenchError if a method takes the first token of a causal encoder for the sentence, whatever its config says."""
+    try:
+        causal = not reads_ahead(method.encoder)
+    except Exception:  # an encoder of a plugin that reads no token ids
+        return
+    check_direction(type(method), recipe, method.backbone.name, causal=causal)
+    if causal:
+        check_vectors(method)

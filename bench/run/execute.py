@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import replace
 
+from bench.backbones.dropout import dropout_in_use, own_dropout
 from bench.base import __version__, devices
 from bench.base.errors import (
     BenchError,
@@ -44,6 +45,7 @@ from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
+from bench.method.checks import check_noise
 from bench.run import recorded
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns
@@ -450,6 +452,18 @@ def build(
     return method
 
 
+def check_measured_noise(method: Any, run: PlannedRun) -> None:
+    """Raises BenchError as :func:`check_noise`, if the backbone's config names no dropout: its class may have some all the same."""
+    if run.setting not in type(method).by_dropout or own_dropout(run.backbone.config()) is not None:
+        return
+    try:
+        used = dropout_in_use(method.encoder)
+    except Exception:  # an encoder that reads no token ids
+        return
+    noise = max(set[float]().union(*used.values()), default=0.0)
+    check_noise(type(method), run.setting, run.recipe, run.backbone.name, dropout=noise)
+
+
 def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
     """The training of a run, on its corpus as the method reads it: as token ids, or as text. Raises Interrupted."""
     from bench.method.torch_method import TorchMethod
@@ -457,6 +471,7 @@ def prepared(method: Method, run: PlannedRun) -> Callable[[], TrainReport]:
 
     assert isinstance(method, TorchMethod) and run.corpus is not None
     context = method.context
+    check_measured_noise(method, run)
 
     progress = partial(
         _advance,

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
-from bench.backbones.folder import own_dropout, shape
+from bench.backbones.direction import is_causal
+from bench.backbones.dropout import own_dropout
+from bench.backbones.folder import shape
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
 from bench.base.files import default_cache, file_sha256, write_whole
 from bench.base.paths import find_path
@@ -46,6 +48,7 @@ from bench.data.sets import (
     sources_of,
 )
 from bench.data.sets.sts import STS_TASKS, read_sts
+from bench.method.checks import check_direction, check_last_batch, check_noise
 from bench.method.contract import (
     Context,
     Method,
@@ -278,7 +281,7 @@ class _Planner:
         config, brought = self.config, plugin.cls.own_backbone
         if brought:  # a finished encoder may have a title
             title = config.names[0] if config.names and config.backbones == (brought,) else ""
-            return [Reference(brought, "unknown", None, title=title)]
+            return [Reference(name=brought, revision="unknown", path=None, title=title)]
         references = list(map(self._reference, config.backbones))
         return (
             [replace(one, title=title) for one, title in zip(references, config.names, strict=True)]
@@ -342,12 +345,15 @@ class _Planner:
         recipe, places = self._vectors(cls, recipe, backbone)
         absent = "unknown" in places.values()
         check_stored_prefix(backbone, cls.reads)
+        check_direction(cls, recipe, backbone.name, causal=is_causal(backbone.config()))
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
             backbone = replace(backbone, revision="unknown" if absent else cls.own_revision(recipe))
             if config.backbones != (cls.own_backbone,):
                 notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self._corpus(plugin, setting, recipe, entry) if trained else None
+        if corpus is not None and not isinstance(corpus, AbsentCorpus):
+            check_last_batch(cls, recipe, len(corpus))
         if corpus is not None and corpus.name in SHARED_TEXT:
             notes.append(SHARED_TEXT[corpus.name])
         if corpus is not None and corpus.unread:
@@ -534,15 +540,8 @@ def learns(cls: type[Method], setting: str) -> bool:
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
     """Raises BenchError if dropout should make two views of a sentence differ, but the backbone has none."""
-    if (
-        setting in cls.by_dropout
-        and recipe["dropout"] is None
-        and own_dropout(backbone.config()) == 0
-    ):
-        raise BenchError(
-            f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
-            "--set dropout=0.1 (or --set dropout=0, to train without it)",
-        )
+    if own_dropout(backbone.config()) == 0:
+        check_noise(cls, setting, recipe, backbone.name, dropout=0)
 
 
 def vectors_named(value: object) -> DataSet | None:
@@ -782,7 +781,7 @@ def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> 
     known = record.provenance.backbone
     name, revision = known.name or record.backbone, str(known.revision)
     if plugin.cls.own_backbone is not None:
-        return Reference(name, revision, None)
+        return Reference(name=name, revision=revision, path=None)
     reference = resolve_recorded(name, known.revision, runs)
     if reference.path is not None and known.revision not in (None, reference.revision):
         raise NotAModel(

@@ -29,6 +29,7 @@ from bench.base.files import file_sha256, folder_sha256, write_whole
 from bench.data.corpora.columns import NUMBERS
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for
+from bench.method.checks import check_last_batch
 from bench.method.contract import (
     GPU_SECONDS,
     SECONDS,
@@ -169,6 +170,7 @@ class Progress:
     train_seconds: float = 0.0
     device_seconds: float = 0.0  # these times the number of processes
     dev_seconds: float = 0.0
+    idle: int = 0  # steps whose loss was exactly 0
 
 
 @dataclass(frozen=True)
@@ -345,6 +347,8 @@ class Trainer:
         p, method = self.progress, self.method
         if p.best_score is None:
             self.check_sound()
+        if p.idle > 1:
+            self.context.reporter.note(f"the loss was exactly 0 in {p.idle} of {p.step} steps")
         self.ranks.first(self._settle_checkpoint)
         method.load(self.context.folder / "checkpoint")
         execution: dict[str, Any] = {
@@ -431,6 +435,7 @@ class Trainer:
     def _summarise(self, rate: float) -> None:
         """The means since the last line, as the next one."""
         self.check_finite()
+        self.count_idle()
         means = {
             name: torch.stack([w[name] for w in self.window]).mean().item()
             for name in self.window[0]
@@ -448,6 +453,20 @@ class Trainer:
                     f"the loss became {loss} at step {step}; the rows of its batch are in {self.write_batch(rows)}; {KEPT}",
                     NOT_FINITE,
                 )
+
+    def count_idle(self) -> None:
+        """Count the steps of the window whose loss is exactly 0, and say so at the first: nothing is learned in such a step."""
+        p = self.progress
+        losses = torch.stack([w["loss"] for w in self.window]).tolist()
+        for step, loss in enumerate(losses, p.step - len(losses) + 1):
+            if loss != 0:
+                continue
+            if p.idle == 0:
+                self.context.reporter.note(
+                    f"the loss is exactly 0 at step {step}: nothing is learned from a batch without anything to compare, "
+                    "such as a single row or equal scores"
+                )
+            p.idle += 1
 
     def check_sound(self) -> None:
         """Raises RunFailed for a loss or a weight that is not finite: such weights are not stored or scored."""
@@ -658,6 +677,7 @@ def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> 
     not finite or a full disk, OutOfMemory for a batch that does not fit.
     """
     check_choice(method.recipe, "schedule", ("linear", "constant"))
+    check_last_batch(method, method.recipe, len(corpus))
     trainer = Trainer(method, corpus, context)
     if note := check_spread(method, trainer.ranks, len(corpus)):
         context.reporter.note(note)

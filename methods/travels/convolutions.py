@@ -43,5 +43,5 @@ class Convolutions(nn.Module):
         states = features["token_embeddings"].masked_fill(mask == 0, 0).transpose(1, 2)  # (n, H, T)
         local = torch.cat([one(states) for one in self.convolutions], dim=1).transpose(1, 2)
         weights = mask.to(local.dtype)
-        features["sentence_embedding"] = (local * weights).sum(1) / weights.sum(1)
+        features["sentence_embedding"] = (local * weights).sum(1) / weights.sum(1).clamp_min(1)
         return features

@@ -35,6 +35,6 @@ class FirstAndMean(nn.Module):
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         states = features["token_embeddings"]  # (n, T, H)
         weights = features["attention_mask"].unsqueeze(-1).to(states.dtype)
-        mean = (states * weights).sum(1) / weights.sum(1)
-        features["sentence_embedding"] = (states[:, 0] + mean) / 2
+        mean = (states * weights).sum(1) / weights.sum(1).clamp_min(1)
+        features["sentence_embedding"] = (states[:, 0] * weights[:, 0] + mean) / 2
         return features

@@ -36,7 +36,7 @@ def made(vectors: Path, **values: Any) -> InferSent:
     method = InferSent()
     method.context = Context(seed=1)
     torch.manual_seed(0)
-    method.build(Reference("glove", "unknown", None), recipe)
+    method.build(Reference(name="glove", revision="unknown", path=None), recipe)
     return method.eval()
 
 

@@ -33,7 +33,14 @@ def vocabulary(name: str, shared: Path) -> Backbone:
     folder = shared / "models" / f"{name}-tokenizer"
     config = AutoConfig.from_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    return Backbone(name, "0", config.model_type, SimpleNamespace(config=config), tokenizer, folder)
+    return Backbone(
+        name=name,
+        revision="0",
+        family=config.model_type,
+        encoder=SimpleNamespace(config=config),
+        tokenizer=tokenizer,
+        path=folder,
+    )
 
 
 @pytest.fixture(scope="module", params=REAL)

@@ -60,7 +60,7 @@ def planned(
         setting="unsupervised",
         seed=1,
         recipe=merge(plugin.cls, None, "", values, trained=True),
-        backbone=Reference(shape, "unknown", tmp_path),
+        backbone=Reference(name=shape, revision="unknown", path=tmp_path),
         corpus=open_corpus("builtin"),
         precision=precision,
     )

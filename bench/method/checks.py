@@ -1,0 +1,73 @@
+"""What is asked of a method, its backbone and its corpus before a training begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.base.errors import BenchError
+from bench.method.contract import Method, Recipe, total_steps
+
+ALIKE = ("A man is playing a guitar .", "A man is eating an apple .")
+"""Two sentences that begin alike: their first tokens have one state in a causal model."""
+
+
+def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal: bool) -> None:
+    """Raises BenchError if the first token stands for a sentence and the backbone is causal, so that it knows that token alone."""
+    if not causal or not cls.reads_first_token(recipe):
+        return
+    values = cls.over_all_tokens(recipe)
+    hint = " ".join(f"--set {key}={value}" for key, value in values.items())
+    if not hint:
+        hint = "take a backbone that reads both ways, such as BERT; or simcse with --set pooler=avg"
+    raise BenchError(
+        f"{cls.name} takes the state of the first token for the sentence, and {backbone} is causal: "
+        "its first token sees none of the others",
+        hint,
+    )
+
+
+def check_noise(
+    cls: type[Method], setting: str, recipe: Recipe, backbone: str, *, dropout: float
+) -> None:
+    """Raises BenchError if dropout should make two views of a sentence differ, and the backbone's own ``dropout`` is 0."""
+    if dropout == 0 and setting in cls.by_dropout and recipe["dropout"] is None:
+        raise BenchError(
+            f"the dropout of {backbone} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
+            "--set dropout=0.1 (or --set dropout=0, to train without it)",
+        )
+
+
+def check_vectors(method: Any) -> None:
+    """Raises BenchError if a method, built on a causal backbone, gives two sentences that begin alike one and the same vector."""
+    first, second = method.encode(list(ALIKE))
+    if (first == second).all():
+        raise BenchError(
+            f"{method.name} gives every sentence the vector of its first word on {method.backbone.name}, which is causal: "
+            "its first token sees none of the others",
+            "pool over all tokens, or take a backbone that reads both ways, such as BERT",
+        )
+
+
+def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -> None:
+    """Raises BenchError if a training of so many rows comes to a batch that is too small for the method's loss."""
+    size, least = recipe.batch_size, method.least_rows
+    last = rows % size or size
+    whole = rows // size
+    if recipe.drop_last and whole:
+        last = size
+    smallest = min(last, size)
+    if smallest >= least:
+        return
+    steps = total_steps(recipe, rows)
+    if last != size and steps is not None and steps <= whole:
+        return  # it ends before
+    if last == size:
+        raise BenchError(
+            f"batches of {size} rows: the loss of {method.name} needs {least} rows at least",
+            f"--set batch_size={least} or more",
+        )
+    what = f"{rows} rows in batches of {size} leave a last batch of {last}"
+    raise BenchError(
+        f"{what}: the loss of {method.name} needs {least} rows at least",
+        "--set drop_last=true leaves that batch out" if whole else "take a corpus of more rows",
+    )

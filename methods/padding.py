@@ -1,0 +1,23 @@
+"""Padding on the left, as many decoders' own code has it. It knows no method.
+
+n rows, T tokens (padded).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from bench.method import Features
+
+
+def on_the_left(features: Features, first_position: int) -> Features:
+    """Features that are padded on the right, padded on the left: with the same positions for the same tokens.
+
+    ``first_position``: the position id of a sentence's first token (:attr:`Backbone.first_position`).
+    """
+    mask = features["attention_mask"]
+    padding = mask.shape[1] - mask.sum(1, keepdim=True)
+    order = (torch.arange(mask.shape[1])[None] - padding) % mask.shape[1]
+    moved = {key: value.gather(1, order) for key, value in features.items()}
+    counted = (moved["attention_mask"].cumsum(1) - 1).clamp(min=0)
+    return moved | {"position_ids": first_position + counted}

@@ -1,0 +1,167 @@
+"""Decoders as backbones to train: what is refused before a training, what is exported, and what an empty text is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from bench.methods.focal_infonce import FocalInfoNCE
+from bench.methods.mirror_bert import MirrorBert
+from bench.methods.pooling import POOLERS, last_token
+from bench.methods.prefix import check_prompt
+from bench.methods.simcse import SimCSE
+from models import built, sentences
+from tiny_decoders import decoder
+
+from bench.backbones import load, resolve
+from bench.backbones.direction import is_causal, reads_ahead
+from bench.base.errors import BenchError
+from bench.export import compare_vectors, folders
+from bench.method import Context, Recipe
+from bench.method.checks import check_direction
+from bench.method.torch_method import build_method
+from bench.run.recipes import merge
+
+
+@pytest.fixture(scope="module", params=["llama", "qwen"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return decoder(tmp_path_factory.mktemp("trained") / request.param, request.param)
+
+
+def recipe_of(cls: Any, **values: str) -> Recipe:
+    return merge(cls, None, "", values, trained=True)
+
+
+@pytest.mark.parametrize(
+    ("cls", "hint"),
+    [
+        (SimCSE, "--set pooler=avg"),
+        (MirrorBert, "--set pooling=mean"),
+        (FocalInfoNCE, "take a backbone that reads both ways, such as BERT"),
+    ],
+)
+def test_a_first_token_that_sees_no_other_is_refused_with_the_values_to_set(
+    folder: str, cls: Any, hint: str
+) -> None:
+    with pytest.raises(BenchError, match="is causal: its first token sees none") as caught:
+        check_direction(cls, recipe_of(cls), folder, causal=is_causal(resolve(folder).config()))
+    assert str(caught.value.hint).startswith(hint)
+    if cls is SimCSE:
+        check_direction(cls, recipe_of(cls, pooler="avg"), folder, causal=True)
+
+
+def test_a_plan_refuses_a_causal_backbone_before_anything_is_loaded(folder: str) -> None:
+    from bench.data.sets import DataFolder
+    from bench.run.config import RunConfig
+    from bench.run.plan import make
+    from bench.run.plugins import discover
+
+    for method in ("simcse", "promcse", "cls", "esimcse"):
+        request = RunConfig(methods=(method,), backbones=(folder,), suites=("check",))
+        with pytest.raises(BenchError, match="causal"):
+            make(request, discover(), DataFolder(None))
+
+
+class Undeclared(SimCSE):
+    """Takes the first token, and does not say so."""
+
+    name = "undeclared"
+
+    def embed(self, features: Any) -> torch.Tensor:
+        return self.hidden(features)[:, 0]
+
+
+def test_a_plugin_that_does_not_say_what_it_reads_is_found_out_by_its_vectors(
+    folder: str, tmp_path: Path
+) -> None:
+    context = Context(folder=tmp_path)
+    recipe = recipe_of(Undeclared, pooler="avg")
+    with pytest.raises(BenchError, match="the vector of its first word"):
+        build_method(Undeclared, resolve(folder), recipe, context, learns=True)
+    build_method(SimCSE, resolve(folder), recipe, context, learns=True)
+
+
+def test_the_direction_is_measured_whatever_a_config_says(folder: str, tiny: str) -> None:
+    assert not reads_ahead(load(resolve(folder)).encoder)
+    assert reads_ahead(load(resolve(tiny)).encoder)
+    assert is_causal({"model_type": "qwen2"}) and not is_causal({"model_type": "bert"})
+    assert not is_causal({"model_type": "gemma3_text", "use_bidirectional_attention": True})
+
+
+@pytest.mark.parametrize("kind", ["deep", "layer-shared", "input-layer"])
+def test_a_prompt_on_a_decoder_is_one_line_before_anything_is_loaded(
+    folder: str, kind: str
+) -> None:
+    with pytest.raises(
+        BenchError, match="a prompt does not work on (llama|qwen2), which is causal"
+    ):
+        check_prompt(kind, 4, None, Path(folder))
+
+
+@pytest.mark.parametrize("pooler", list(POOLERS))
+def test_an_empty_text_is_the_zero_vector_in_every_pooler(pooler: str) -> None:
+    states = [torch.randn(2, 3, 4) for _ in range(3)]
+    mask = torch.tensor([[1, 1, 0], [0, 0, 0]])
+    found = POOLERS[pooler](states, mask)
+    assert not found[1].any() and found[0].any()
+    last = last_token(states[-1], mask)
+    assert torch.equal(last[0], states[-1][0, 1]) and not last[1].any()
+
+
+def test_an_empty_text_of_a_decoder_trains_and_is_scored(tmp_path: Path) -> None:
+    """Qwen's tokenizer puts nothing around a text."""
+    place = decoder(tmp_path / "qwen", "qwen")
+    method = built(SimCSE, place, tmp_path, setting="unsupervised", pooler="avg", dropout=0.1)
+    vectors = method.encode(["", "a man plays", "the guitar"])
+    assert not vectors[0].any() and vectors[1].any()
+    assert not method.encode([""]).any()
+    method.train()
+    features = method.assemble(
+        method.token_ids(["", *sentences(3), "", "a man plays the guitar " * 9])
+    )
+    method.vectors(features, with_head=False).square().sum().backward()
+    gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
+    assert gradients and all(bool(one.isfinite().all()) for one in gradients)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["sentence-transformers", "transformers"])
+@pytest.mark.parametrize("pooler", ["avg", "avg_first_last"])
+def test_an_export_of_a_decoder_pads_and_reads_empty_texts(
+    folder: str, tmp_path: Path, form: str, pooler: str
+) -> None:
+    method = built(SimCSE, folder, tmp_path, setting="unsupervised", pooler=pooler, dropout=0.1)
+    parts = method.portable()
+    before = method.backbone.tokenizer.pad_token
+    to = tmp_path / "export"
+    to.mkdir()
+    if form == "transformers":
+        folders.write_transformers(parts, to, "simcse")
+    else:
+        folders.write_st(parts, to)
+    difference, dimensions = compare_vectors(method, to, form)
+    assert difference <= 1e-5 and dimensions == 32
+    assert method.backbone.tokenizer.pad_token == before, "the method's own tokenizer is left alone"
+    assert json.loads((to / "tokenizer_config.json").read_text())["pad_token"] is not None
+    assert np.isfinite(method.encode(["", "a"])).all()
+
+
+def test_a_run_as_a_backbone_has_its_own_name(tiny: str, tmp_path: Path) -> None:
+    """... and the source of its base: its rows are no rows of the plain backbone."""
+    method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
+    run = tmp_path / "simcse-tiny-s1-0a1b2c3d"
+    method.save(run / "checkpoint")
+    base = resolve(tiny)
+    record = {
+        "status": "finished",
+        "provenance": {"backbone": {"name": tiny, "revision": base.revision}},
+    }
+    (run / "run.json").write_text(json.dumps(record))
+    reference = resolve(str(run))
+    assert (reference.name, reference.title, reference.source) == (str(run), "", base.name)
+    assert replace(reference, title="mine").title == "mine"

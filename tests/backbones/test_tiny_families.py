@@ -1,0 +1,157 @@
+from inspect import signature
+
+"""What is set and read on families whose configs and checkpoints use other names than BERT's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from bench.methods.padding import on_the_left
+from models import tiny_roberta
+
+from bench.backbones import load, resolve
+from bench.backbones.dropout import (
+    check_dropout_arrived,
+    dropout_in_use,
+    own_dropout,
+    set_dropout,
+)
+from bench.backbones.model import Backbone
+from bench.base.errors import NotAModel
+from bench.method.torch_method import pad
+
+BERT = {
+    "vocab_size": 600,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 66,
+    "pad_token_id": 1,
+}
+GPT2 = {"vocab_size": 600, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+T5 = {"vocab_size": 600, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+OPT = BERT | {"ffn_dim": 64, "word_embed_proj_dim": 32}
+DISTIL = {"vocab_size": 600, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt2": ("GPT2Model", GPT2),
+    "gpt_neox": ("GPTNeoXModel", BERT),
+    "t5": ("T5EncoderModel", T5),
+    "opt": ("OPTModel", OPT),
+    "bloom": ("BloomModel", {"vocab_size": 600, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
+    "qwen2": ("Qwen2Model", BERT | {"num_key_value_heads": 2}),
+    "llama": ("LlamaModel", BERT | {"num_key_value_heads": 2}),
+    "albert": ("AlbertModel", BERT | {"embedding_size": 16}),
+    "electra": ("ElectraModel", BERT | {"embedding_size": 16}),
+    "distilbert": ("DistilBertModel", DISTIL),
+    "mpnet": ("MPNetModel", BERT),
+    "longformer": ("LongformerModel", BERT | {"attention_window": [8, 8]}),
+    "data2vec-text": ("Data2VecTextModel", BERT),
+    "esm": ("EsmModel", BERT | {"mask_token_id": 4}),
+    "deberta-v2": ("DebertaV2Model", BERT),
+    "modernbert": ("ModernBertModel", BERT),
+    "xlm": ("XLMModel", {"vocab_size": 600, "emb_dim": 32, "n_layers": 2, "n_heads": 4}),
+}
+
+
+def encoder(kind: str, dropout: float | None = None) -> Any:
+    name, sizes = KINDS[kind]
+    cls = getattr(transformers, name)
+    config = cls.config_class(**sizes)
+    if dropout is not None:
+        set_dropout(config, dropout)
+    torch.manual_seed(0)
+    return cls(config)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dropout_arrives_in_every_part_of_an_encoder(kind: str) -> None:
+    made = encoder(kind, 0.25)
+    before = torch.get_rng_state()
+    check_dropout_arrived(kind, made, 0.25)
+    assert set().union(*dropout_in_use(made).values()) == {0.25}
+    assert torch.equal(torch.get_rng_state(), before)
+    check_dropout_arrived(kind, encoder(kind, 0.0), 0.0)
+    assert own_dropout(encoder(kind, 0.25).config.to_dict()) == 0.25
+
+
+def test_a_dropout_that_stays_out_is_refused() -> None:
+    made = encoder("gpt2", 0.25)
+    made.h[1].mlp.dropout.p = 0.1
+    with pytest.raises(NotAModel, match="dropout=0.25 does not arrive in all of x: .* has 0.1"):
+        check_dropout_arrived("x", made, 0.25)
+    nothing = transformers.MambaModel(
+        transformers.MambaConfig(vocab_size=99, hidden_size=16, num_hidden_layers=1)
+    )
+    with pytest.raises(NotAModel, match="has no dropout"):
+        check_dropout_arrived("x", nothing, 0.25)
+
+
+HEADS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt_neox": ("GPTNeoXForCausalLM", BERT),
+    "albert": ("AlbertForMaskedLM", BERT | {"embedding_size": 16}),
+    "albert, pretraining": ("AlbertForPreTraining", BERT | {"embedding_size": 16}),
+    "xlm": ("XLMWithLMHeadModel", KINDS["xlm"][1]),
+    "fnet": ("FNetForMaskedLM", BERT),
+    "bigbird": ("BigBirdForQuestionAnswering", BERT),
+    "electra": ("ElectraForMultipleChoice", BERT | {"embedding_size": 16}),
+    "t5": ("T5EncoderModel", T5),
+    "t5, whole": ("T5ForConditionalGeneration", T5),
+}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_head_of_any_name_is_left_out(kind: str, tmp_path: Path) -> None:
+    name, sizes = HEADS[kind]
+    cls = getattr(transformers, name)
+    torch.manual_seed(0)
+    model = cls(cls.config_class(**sizes))
+    tiny_roberta(tmp_path / "tokenizer")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "tokenizer")
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    backbone = load(resolve(str(tmp_path / "model")))
+    states = backbone.encoder(input_ids=torch.tensor([[5, 6, 7]])).last_hidden_state
+    assert states.shape == (1, 3, 32)
+
+
+def method_on(kind: str) -> Any:
+    """An encoder with the face of a method: texts are rows of ids."""
+    made = encoder(kind).eval()
+    backbone: Any = Backbone(
+        name=kind, revision="", family=kind, encoder=made, tokenizer=None, path=Path()
+    )
+    rows = [[20, 21, 22, 23, 24, 25], [30, 31]]
+    return SimpleNamespace(encoder=made, backbone=backbone, tokenize=lambda _: pad(rows, 1))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "mpnet",
+        "longformer",
+        "data2vec-text",
+        "esm",
+        "qwen2",
+        "llama",
+        "albert",
+        "gpt2",
+        "t5",
+        "bloom",
+    ],
+)
+def test_padding_on_the_left_gives_every_token_the_state_it_had(kind: str) -> None:
+    method = method_on(kind)
+    features = method.tokenize(())
+    moved = on_the_left(features, method.backbone.first_position)
+    if "position_ids" not in signature(method.encoder.forward).parameters:
+        del moved["position_ids"]
+    with torch.no_grad():
+        alone = method.encoder(input_ids=torch.tensor([[30, 31]])).last_hidden_state[0]
+        left = method.encoder(**moved).last_hidden_state[1, -2:]
+    torch.testing.assert_close(left, alone, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,124 @@
+"""Batches that are too small for a loss, losses that are exactly 0, and slices that draw again what they drew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from bench.methods.simcse import SimCSE
+from bench.methods.unsee import UNSEE
+from models import toy, toy_recipe
+
+from bench.base.errors import BenchError
+from bench.method import Context, SilentReporter
+from bench.method import torch_method as module
+from bench.method.checks import check_last_batch
+from bench.method.torch_method import Batch, Loss, by_rows, with_same_draws
+from bench.training.loop import train
+
+
+@pytest.mark.parametrize(
+    ("rows", "values", "said"),
+    [
+        (17, {}, "17 rows in batches of 16 leave a last batch of 1"),
+        (17, {"drop_last": True}, None),
+        (18, {}, None),
+        (17, {"max_steps": 1}, None),
+        (17, {"max_steps": 2}, "leave a last batch of 1"),
+        (1, {"drop_last": True}, "1 rows in batches of 16"),
+        (32, {"batch_size": 1}, "batches of 1 rows"),
+    ],
+)
+def test_a_last_batch_that_is_too_small_is_refused_before_the_first_step(
+    rows: int, values: dict[str, Any], said: str | None
+) -> None:
+    recipe = toy_recipe(**{"batch_size": 16} | values)
+    check_last_batch(SimCSE, recipe, rows)
+    if said is None:
+        check_last_batch(UNSEE, recipe, rows)
+        return
+    with pytest.raises(BenchError, match=said):
+        check_last_batch(UNSEE, recipe, rows)
+
+
+class Notes(SilentReporter):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:  # type: ignore[override]
+        self.said.append(text)
+
+
+@pytest.mark.parametrize(("empty", "lines"), [(0, 0), (1, 1), (3, 2)])
+def test_a_loss_of_exactly_0_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: int, lines: int
+) -> None:
+    from models import TOY_ROWS, Columns
+
+    notes = Notes()
+    method = toy(tmp_path, Context(folder=tmp_path, reporter=notes), max_steps=6, epochs=2)
+    real = method.forward
+
+    def forward(batch: Batch) -> Loss:
+        loss = real(batch)
+        return Loss(loss.total * 0) if batch.step < empty else loss
+
+    monkeypatch.setattr(type(method), "forward", lambda self, batch: forward(batch))
+    train(method, Columns(TOY_ROWS), method.context)  # type: ignore[arg-type]
+    said = [line for line in notes.said if "exactly 0" in line]
+    assert len(said) == lines
+    if lines:
+        assert said[0].startswith("the loss is exactly 0 at step 1: nothing is learned")
+    if lines > 1:
+        assert said[1] == "the loss was exactly 0 in 3 of 6 steps"
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> torch.Generator:
+    """A generator in the place of Apple's, with the two functions that ``torch.mps`` has for it, and no ``_initialized``."""
+    generator = torch.Generator().manual_seed(5)
+    mps = SimpleNamespace(get_rng_state=generator.get_state, set_rng_state=generator.set_state)
+    monkeypatch.setattr(torch, "mps", mps)
+    return generator
+
+
+def test_a_slice_draws_again_from_the_generator_of_mps_what_it_drew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The gradient with slices is that of the masks of the first pass, drawn from the device's own generator."""
+    generator = stand_in(monkeypatch)
+    monkeypatch.setattr(
+        module,
+        "with_same_draws",
+        lambda function, device: with_same_draws(function, torch.device("mps")),
+    )
+    weight = torch.ones(3, requires_grad=True)
+    masks: list[torch.Tensor] = []
+
+    def dropped(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        mask = (torch.rand(rows.shape, generator=generator) > 0.5).float()
+        masks.append(mask)
+        return ((rows * weight * mask).exp(),)
+
+    rows = torch.arange(12.0).reshape(4, 3) / 10
+    (found,) = by_rows(dropped, rows, chunk=2)
+    drawn = torch.cat(masks[:2])
+    found.sum().backward()
+    assert len(masks) == 4, "each slice was computed twice"
+    again = sorted(mask.tolist() for mask in masks[2:])
+    assert again == sorted(mask.tolist() for mask in masks[:2])
+    wanted = (rows * drawn * (rows * drawn).exp()).sum(0)
+    torch.testing.assert_close(weight.grad, wanted)
+
+
+def test_the_generator_goes_on_as_if_nothing_had_been_drawn_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = stand_in(monkeypatch)
+    draw = with_same_draws(lambda: torch.rand(2, generator=generator), torch.device("mps"))
+    first, after = draw(), generator.get_state()
+    assert torch.equal(draw(), first) and torch.equal(generator.get_state(), after)
+    plain = torch.rand
+    assert with_same_draws(plain, torch.device("cpu")) is plain
