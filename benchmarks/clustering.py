@@ -33,11 +33,11 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
 
     @cache
     def method() -> Any:
-        from bench.methods.pretrained import Pretrained
         from encoding import minilm_folder
 
         from bench.backbones import load, quiet, resolve
         from bench.method import Context
+        from bench.methods.pretrained import Pretrained
         from bench.run.recipes import merge
 
         quiet()

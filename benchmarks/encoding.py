@@ -70,10 +70,9 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
 
 def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
     """The harness's path after loading, step by step as `bench.run.execute` takes it."""
-    from bench.methods.pretrained import Pretrained
-
     from bench.backbones import resolve
     from bench.method import Context
+    from bench.methods.pretrained import Pretrained
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
 

@@ -280,13 +280,13 @@ def senteval(
 def ours(setup: Setup, cut: bool = False) -> Clock:
     """The training of `bench run --method simcse`, and its selection: distinct sentences of STS-B dev. ``cut``: --chunk."""
     import torch
-    from bench.methods.simcse import SimCSE
     from scipy.stats import spearmanr
 
     from bench.backbones import load, resolve
     from bench.data.corpora import open_corpus
     from bench.data.corpora.token_cache import tokenise
     from bench.method import Context, seed_for
+    from bench.methods.simcse import SimCSE
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
     from bench.training.loop import train

@@ -45,11 +45,11 @@ def minilm(sentences: list[str]) -> np.ndarray:
     """Vectors of all-MiniLM-L6-v2, encoded as the harness encodes."""
     import tempfile
 
-    from bench.methods.pretrained import Pretrained
     from encoding import minilm_folder
 
     from bench.backbones import load, resolve
     from bench.method import Context
+    from bench.methods.pretrained import Pretrained
     from bench.run.recipes import merge
 
     method = Pretrained()

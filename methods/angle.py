@@ -22,15 +22,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from bench.method import Batch, Features, Ids, Loss, ModuleFile, Portable, Recipe, Value, check_choice, check_positive
 from bench.methods.cosent import CoSENT, in_order, pair_cosines, unit
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import POOLERS, first_token, masked_mean, pooled, portable_of
 from bench.methods.prefixes import check_prefixes
 from bench.methods.travels import FOLDER
-from torch import Tensor
-from torch.nn.functional import pad
-
-from bench.method import Batch, Features, Ids, Loss, ModuleFile, Portable, Recipe, Value, check_choice, check_positive
 
 BOTH = "cls_avg"
 IDENTICAL = ("positive", "drop")

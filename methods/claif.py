@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from bench.methods.cosent import CoSENT, pair_cosines
-from bench.methods.pooling import POOLERS
 from torch import Tensor
 
 from bench.method import BenchError, Features, Loss, Value
+from bench.methods.cosent import CoSENT, pair_cosines
+from bench.methods.pooling import POOLERS
 
 CODE = "CLAIF run_training.py"
 

@@ -21,10 +21,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
-from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, check_text, only, portable_template, template_ids, wrap
 from torch import Tensor, nn
 
 from bench.method import (
@@ -43,6 +39,10 @@ from bench.method import (
     join,
     rng_for,
 )
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.pooling import Head
+from bench.methods.templates import Template, at_mask, check_text, only, portable_template, template_ids, wrap
 
 CODE = "ConPVP's released archive, "
 CHOICES = {

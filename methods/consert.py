@@ -32,9 +32,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.augment import kept, shuffled
-from bench.methods.losses import nt_xent
-from bench.methods.pooling import POOLERS, portable_of
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -53,6 +50,9 @@ from bench.method import (
     join,
     rng_for,
 )
+from bench.methods.augment import kept, shuffled
+from bench.methods.losses import nt_xent
+from bench.methods.pooling import POOLERS, portable_of
 
 VIEWS = ("none", "feature-cutoff", "token-cutoff", "dropout", "shuffle")
 SCRIPT = "ConSERT scripts/unsup-consert-base.sh"

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench.methods.pooling import POOLERS, pooled, portable_of
-from bench.methods.prefixes import check_prefixes, on_prefixes
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from bench.method import Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_choice, check_positive, join
+from bench.methods.pooling import POOLERS, pooled, portable_of
+from bench.methods.prefixes import check_prefixes, on_prefixes
 
 CODE = "CoSENT cosent.py"
 

@@ -23,11 +23,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.filled import keeps_pieces
-from bench.methods.losses import cosine_matrix
-from bench.methods.pooling import Head
-from bench.methods.promptbert import ENDINGS
-from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, template_ids, wrap
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -48,6 +43,11 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.filled import keeps_pieces
+from bench.methods.losses import cosine_matrix
+from bench.methods.pooling import Head
+from bench.methods.promptbert import ENDINGS
+from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, template_ids, wrap
 
 CODE = "CoT-BERT code-for-BERT/train.py"
 MEANS = "means{m} , so it can be summarized as{m} ."

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.losses import info_nce
-from bench.methods.pooling import masked_mean, portable_of
 from torch import Tensor
 
 from bench.method import Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join, rng_for
+from bench.methods.losses import info_nce
+from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "text-embed-augm text_embeddings_src/train_stuff.py"
 SHORTEST, LONGEST = 100, 250  # characters of a sentence that counts

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.pooling import masked_mean, portable_of
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from bench.method import Backbone, Batch, BenchError, Features, Loss, Method, Portable, Recipe, TorchMethod, Value, rng_for
+from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "Contrastive-Tension ContrastiveTension/Training.py"
 RATES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the recipe's learning rate: 1e-5, 8e-6, 6e-6, 4e-6, 2e-6

@@ -20,14 +20,14 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from bench.methods.gather import across_ranks
-from bench.methods.losses import cosine_matrix, focal_logits
-from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import Head, portable_of
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, join, load_backbone
+from bench.methods.gather import across_ranks
+from bench.methods.losses import cosine_matrix, focal_logits
+from bench.methods.momentum import FrozenCopy
+from bench.methods.pooling import Head, portable_of
 
 BASE = 768  # hidden size up to which the authors train a new head (run.sh: --is_base)
 LOSSES = ("code", "infonce", "focal")

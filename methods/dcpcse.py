@@ -19,12 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
-from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
-from bench.methods.pooling import Head
-from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
-from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 from torch import Tensor, nn
 
 from bench.method import (
@@ -40,6 +34,12 @@ from bench.method import (
     Value,
     join,
 )
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.pooling import Head
+from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
+from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
 SHALLOW = {"shallow": True, "learning_rate": Value(1e-3, "DCPCSE appendix A"), "epochs": Value(5, "DCPCSE appendix A")}

@@ -20,10 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench.methods.gather import across_ranks
-from bench.methods.losses import focal_info_nce, info_nce
-from bench.methods.masking import mask_tokens, special_positions
-from bench.methods.pooling import portable_of
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -43,6 +39,10 @@ from bench.method import (
     load_backbone,
     read_json,
 )
+from bench.methods.gather import across_ranks
+from bench.methods.losses import focal_info_nce, info_nce
+from bench.methods.masking import mask_tokens, special_positions
+from bench.methods.pooling import portable_of
 
 RUN = "DiffCSE run_diffcse.sh"
 ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repository"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.methods.losses import energy_hinge
 from torch import Tensor
 
 from bench.method import BenchError, Loss, Recipe
+from bench.methods.losses import energy_hinge
 
 
 def needs_triplets(setting: str) -> tuple[str, ...]:

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+
+from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join, rng_for
 from bench.methods.augment import repeat_tokens
 from bench.methods.losses import info_nce
 from bench.methods.momentum import FrozenCopy, Queue
 from bench.methods.pooling import Head, portable_of
-from torch import Tensor
-
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join, rng_for
 
 
 class ESimCSE(TorchMethod):

@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench.methods import glow
-from bench.methods.glow import Glow, bits_per_channel
-from bench.methods.pooling import POOLERS, pooled, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -39,6 +36,9 @@ from bench.method import (
     check_choice,
     rng_for,
 )
+from bench.methods import glow
+from bench.methods.glow import Glow, bits_per_channel
+from bench.methods.pooling import POOLERS, pooled, portable_of
 
 CONFIG = "BERT-flow flow/config/config_l3_d3_w32.json"
 CODE = "BERT-flow optimization_bert_flow.py"

@@ -16,12 +16,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench.methods.gather import across_ranks
-from bench.methods.losses import focal_info_nce
-from bench.methods.pooling import Head, portable_of
 from torch import Tensor
 
 from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join
+from bench.methods.gather import across_ranks
+from bench.methods.losses import focal_info_nce
+from bench.methods.pooling import Head, portable_of
 
 
 class FocalInfoNCE(TorchMethod):

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from bench.methods.travels import FOLDER
 
 from bench.method import BenchError, Method, ModuleFile, Portable, Recipe, Value
+from bench.methods.travels import FOLDER
 
 
 class GloveAvg(Method):

@@ -16,10 +16,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from bench.methods.dclr import debiased, instance_weights
-from bench.methods.losses import cosine_matrix
-from bench.methods.pooling import Head, portable_of
-from bench.methods.teachers import Teacher
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -37,6 +33,10 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.dclr import debiased, instance_weights
+from bench.methods.losses import cosine_matrix
+from bench.methods.pooling import Head, portable_of
+from bench.methods.teachers import Teacher
 
 RUN = "MultiCSR README.md:122"
 GIST = "sentence-transformers GISTEmbedLoss"

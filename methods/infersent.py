@@ -22,8 +22,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.glove_avg import GloveAvg, read_vectors
-from bench.methods.travels import FOLDER
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -41,6 +39,8 @@ from bench.method import (
     Value,
     check_positive,
 )
+from bench.methods.glove_avg import GloveAvg, read_vectors
+from bench.methods.travels import FOLDER
 
 CODE = "InferSent train_nli.py, before commit c752882"
 LABELS = 3

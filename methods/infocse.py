@@ -20,13 +20,6 @@ import copy
 from pathlib import Path
 
 import torch
-from bench.methods.diffcse import batch_norm_head
-from bench.methods.gather import across_ranks
-from bench.methods.layers import attended, fed_forward, layers_of, new_layers, visible
-from bench.methods.losses import info_nce
-from bench.methods.masking import surprise_of_copies, with_mlm
-from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -44,6 +37,13 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.diffcse import batch_norm_head
+from bench.methods.gather import across_ranks
+from bench.methods.layers import attended, fed_forward, layers_of, new_layers, visible
+from bench.methods.losses import info_nce
+from bench.methods.masking import surprise_of_copies, with_mlm
+from bench.methods.momentum import FrozenCopy
+from bench.methods.pooling import portable_of
 
 RUN = "InfoCSE/Infocse-bert-base.sh"
 

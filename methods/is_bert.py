@@ -18,12 +18,12 @@ import math
 from dataclasses import replace
 
 import torch
-from bench.methods.pooling import masked_mean, portable_of
-from bench.methods.travels import FOLDER
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from bench.method import Backbone, Batch, Features, Loss, ModuleFile, Portable, Recipe, TorchMethod, Value, adamw
+from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.travels import FOLDER
 
 FIT = "IS-BERT sentence_transformers/SentenceTransformer.py, defaults of fit()"
 WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is centred on it

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.methods.prefixes import check_prefixes, on_prefixes
-from bench.methods.simcse import SimCSE
 from torch import Tensor
 
 from bench.method import Batch, BenchError, Loss, Recipe, Value
+from bench.methods.prefixes import check_prefixes, on_prefixes
+from bench.methods.simcse import SimCSE
 
 CODE = "sentence-transformers matryoshka_nli.py"
 

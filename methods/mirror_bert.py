@@ -18,10 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench.methods.augment import DropHead, mask_span
-from bench.methods.losses import nt_xent
-from bench.methods.pooling import masked_mean, portable_of
-from bench.methods.travels import FOLDER
 from torch import Tensor
 
 from bench.method import (
@@ -40,6 +36,10 @@ from bench.method import (
     rng_for,
     widened,
 )
+from bench.methods.augment import DropHead, mask_span
+from bench.methods.losses import nt_xent
+from bench.methods.pooling import masked_mean, portable_of
+from bench.methods.travels import FOLDER
 
 POOLINGS = ("mean-padded", "mean", "cls")
 

@@ -24,9 +24,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
-from bench.methods.pooling import Head, portable_of
-from bench.methods.rankcse import others
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, kl_div
 
@@ -45,6 +42,9 @@ from bench.method import (
     join,
     rng_for,
 )
+from bench.methods.losses import SMALLEST_NORM, cosine_matrix, info_nce
+from bench.methods.pooling import Head, portable_of
+from bench.methods.rankcse import others
 
 RUN = "PeerCL run_unsup_pcl.sh"
 

@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench.methods.pooling import Head, portable_of
-from bench.methods.travels import FOLDER
 from torch import Tensor, nn
 
 from bench.method import (
@@ -37,6 +35,8 @@ from bench.method import (
     pad,
     read_json,
 )
+from bench.methods.pooling import Head, portable_of
+from bench.methods.travels import FOLDER
 
 KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
 KINDS = ("deep", "layer-shared", "input-layer")

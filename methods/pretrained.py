@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from bench.methods.library_path import difference_of_vectors, first_other_ids, long_text, shorten, texts_to_encode
-from bench.methods.padding import on_the_left
-from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -46,6 +43,9 @@ from bench.method import (
     read_transformer_config,
     unused_prompts,
 )
+from bench.methods.library_path import difference_of_vectors, first_other_ids, long_text, shorten, texts_to_encode
+from bench.methods.padding import on_the_left
+from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 
 if TYPE_CHECKING:
     from bench.backbones import Reference

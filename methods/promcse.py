@@ -25,15 +25,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
 from bench.methods.pooling import Head
 from bench.methods.prefix import DeepPrefix, behind_one_draw, check_prompt, prompt_for
-from torch import Tensor
-
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
 
 
 class PromCSE(TorchMethod):

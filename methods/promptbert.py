@@ -23,20 +23,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
-from bench.methods.pooling import Head
-from bench.methods.templates import (
-    Template,
-    at_mask,
-    blank_before,
-    check_text,
-    empty,
-    gaps,
-    portable_template,
-    template_ids,
-    wrap,
-)
 from torch import Tensor, nn
 
 from bench.method import (
@@ -55,6 +41,20 @@ from bench.method import (
     check_placed,
     check_positive,
     join,
+)
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.pooling import Head
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    blank_before,
+    check_text,
+    empty,
+    gaps,
+    portable_template,
+    template_ids,
+    wrap,
 )
 
 CODE = "Prompt-BERT repository, "

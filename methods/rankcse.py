@@ -20,9 +20,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from bench.methods.losses import cosine_matrix
-from bench.methods.pooling import Head, portable_of
-from bench.methods.teachers import Teacher, judged
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -40,6 +37,9 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.losses import cosine_matrix
+from bench.methods.pooling import Head, portable_of
+from bench.methods.teachers import Teacher, judged
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
 NO_MIDDLE = 1e-7  # what the community code's clamp makes of the logarithm of the middle distribution

@@ -11,11 +11,11 @@ cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a ru
 from __future__ import annotations
 
 import torch
-from bench.methods.pooling import masked_mean, portable_of
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw, join
+from bench.methods.pooling import masked_mean, portable_of
 
 LABELS = 3
 CODE = "sentence-transformers examples/training/nli/training_nli.py"

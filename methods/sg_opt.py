@@ -13,12 +13,12 @@ What is scored is CLS of the trained copy, without the head.
 from __future__ import annotations
 
 import torch
-from bench.methods.losses import cosine_matrix
-from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import masked_mean, portable_of
 from torch import Tensor, nn
 
 from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw
+from bench.methods.losses import cosine_matrix
+from bench.methods.momentum import FrozenCopy
+from bench.methods.pooling import masked_mean, portable_of
 
 
 def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Tensor:

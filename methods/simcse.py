@@ -22,12 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench.methods.augment import cropped, inside_words, without_words, words_of
-from bench.methods.energy import needs_triplets, with_hinge
-from bench.methods.gather import across_ranks
-from bench.methods.losses import SIMILARITIES, info_nce
-from bench.methods.masking import check_guessing, surprise_of_copies, with_mlm
-from bench.methods.pooling import POOLERS, Head, pooled, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -46,6 +40,12 @@ from bench.method import (
     join,
     rng_for,
 )
+from bench.methods.augment import cropped, inside_words, without_words, words_of
+from bench.methods.energy import needs_triplets, with_hinge
+from bench.methods.gather import across_ranks
+from bench.methods.losses import SIMILARITIES, info_nce
+from bench.methods.masking import check_guessing, surprise_of_copies, with_mlm
+from bench.methods.pooling import POOLERS, Head, pooled, portable_of
 
 EDITS = ("crop", "deletion", "one-word")
 

@@ -20,10 +20,6 @@ from pathlib import Path
 from string import punctuation
 
 import numpy as np
-from bench.methods.gather import across_ranks
-from bench.methods.losses import info_nce
-from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, template_ids, wrap
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
@@ -41,6 +37,10 @@ from bench.method import (
     check_positive,
     join,
 )
+from bench.methods.gather import across_ranks
+from bench.methods.losses import info_nce
+from bench.methods.pooling import Head
+from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, template_ids, wrap
 
 CODE = "SNCSE repository, "
 

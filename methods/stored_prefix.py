@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from bench.methods.pooling import Head
-from bench.methods.prefix import check_prompt, prompt_for
 from torch import Tensor
 
 from bench.method import Backbone, BenchError, Features, Ids, Portable, Recipe, TorchMethod, Value, check_choice
+from bench.methods.pooling import Head
+from bench.methods.prefix import check_prompt, prompt_for
 
 PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
 

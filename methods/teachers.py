@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from bench.methods.losses import cosine_matrix
-from bench.methods.momentum import FrozenCopy
 from torch import Tensor, nn
 
 from bench.method import Backbone, BenchError, Features, load_backbone
+from bench.methods.losses import cosine_matrix
+from bench.methods.momentum import FrozenCopy
 
 
 class Teacher(nn.Module):

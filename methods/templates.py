@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from bench.methods.filled import MASK, PACKED, SENTENCE, SLOT, FilledRow, Filling, fill, keeps_pieces, template_row
-from bench.methods.pooling import Head
-from bench.methods.travels import FOLDER
 from torch import Tensor, nn
 
 from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, constant, pad
+from bench.methods.filled import MASK, PACKED, SENTENCE, SLOT, FilledRow, Filling, fill, keeps_pieces, template_row
+from bench.methods.pooling import Head
+from bench.methods.travels import FOLDER
 
 
 def check_text(text: object) -> tuple[str, str]:

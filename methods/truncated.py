@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from bench.methods.pretrained import Pretrained
 
 from bench.method import Backbone, BenchError, Portable, Recipe, Value
+from bench.methods.pretrained import Pretrained
 
 
 class Truncated(Pretrained):

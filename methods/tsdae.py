@@ -24,9 +24,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.layers import attended, embedded, fed_forward, layers_of, visible
-from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
-from bench.methods.pooling import portable_of
 from torch import Tensor, nn
 from torch.nn.functional import dropout, linear
 
@@ -44,6 +41,9 @@ from bench.method import (
     check_mlm_head,
     rng_for,
 )
+from bench.methods.layers import attended, embedded, fed_forward, layers_of, visible
+from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
+from bench.methods.pooling import portable_of
 
 SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/train_stsb_tsdae.py"
 

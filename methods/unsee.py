@@ -18,8 +18,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from bench.methods.momentum import FrozenCopy
-from bench.methods.pooling import masked_mean, portable_of
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss, relu
 
@@ -36,6 +34,8 @@ from bench.method import (
     check_choice,
     join,
 )
+from bench.methods.momentum import FrozenCopy
+from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "UNSEE train.py"
 LOSSES = ("vicreg", "barlow")

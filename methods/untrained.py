@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bench.methods.pooling import POOLERS, portable_of
 from torch import Tensor
 
 from bench.method import Features, Portable, TorchMethod
+from bench.methods.pooling import POOLERS, portable_of
 
 
 class Untrained(TorchMethod):

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.pooling import POOLERS, pooled, portable_of
 from torch import Tensor
 
 from bench.method import (
@@ -36,6 +35,7 @@ from bench.method import (
     Value,
     check_choice,
 )
+from bench.methods.pooling import POOLERS, pooled, portable_of
 
 CHUNK, BATCH = 4096, 64  # rows that are sorted by length together; rows of one pass through the encoder
 

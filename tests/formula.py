@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from bench.methods.templates import Template, at_mask
 from torch import Tensor
 
 from bench.method import Features
+from bench.methods.templates import Template, at_mask
 
 
 class Formula:

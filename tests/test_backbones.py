@@ -246,8 +246,9 @@ def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:
 @pytest.fixture
 def run(tiny: str, tmp_path: Path) -> Path:
     """The folder of a finished run that fine-tuned the tiny backbone."""
-    from bench.methods.simcse import SimCSE
     from models import built
+
+    from bench.methods.simcse import SimCSE
 
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
     with torch.no_grad():

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from bench.methods.simcse import SimCSE
 from torch import Tensor, nn
 
 from bench.conformance import methods as conformance
 from bench.conformance.methods import SENTENCES, check
 from bench.method import Batch, Features, Loss, Method, TorchMethod
+from bench.methods.simcse import SimCSE
 from bench.run.plugins import Plugin, discover, from_file
 from bench.run.recipes import variants_of
 

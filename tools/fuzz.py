@@ -45,7 +45,6 @@ if str(ROOT / "tests") not in sys.path:
     sys.path.insert(0, str(ROOT / "tests"))
 sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
-from bench.methods import glove_avg
 from factories import record
 
 from bench.backbones.folder import _modules, checkpoint_names, read_config, tensor_names
@@ -66,6 +65,7 @@ from bench.data.sets import (
     transfer,
 )
 from bench.method import read_json
+from bench.methods import glove_avg
 from bench.models import external, server, stored
 from bench.publish import submissions
 from bench.publish.versions import read_version

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from bench.methods.dclr import DCLR
 from script import Script
 from table import Arrays, print_cases
 from torch import Tensor, nn
+
+from bench.methods.dclr import DCLR
 
 N, HIDDEN, STEPS, SEED = 12, 16, 4, 7
 CASES = (

@@ -7,9 +7,10 @@ Their head is stored as `key_layer`, which evaluation.py does not find again: "t
 
 from __future__ import annotations
 
-from bench.methods.focal_infonce import FocalInfoNCE
 from cases import Case, Embedding, Repository
 from parity import run
+
+from bench.methods.focal_infonce import FocalInfoNCE
 
 REPOSITORY = Repository(
     "Focal-InfoNCE", "focalNCE", (("encoder.", "FAMILY."), ("head.dense.", "mlp.key_layer."))

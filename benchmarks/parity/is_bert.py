@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench.methods.is_bert import WIDTHS, ISBert, jensen_shannon
-from bench.methods.pooling import masked_mean
 from table import Arrays, print_cases
 from torch import Tensor, nn
+
+from bench.methods.is_bert import WIDTHS, ISBert, jensen_shannon
+from bench.methods.pooling import masked_mean
 
 HIDDEN, CHANNELS = 24, 10
 CASES = (("sentences of one length", [7, 7, 7, 7]), ("of several lengths", [9, 4, 1, 6, 2]))

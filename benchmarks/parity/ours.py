@@ -12,7 +12,6 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
-from bench.methods import masking
 from cases import COLUMNS, Case
 from table import Arrays, tokens
 from tiny import SCORED, SENTENCES
@@ -20,6 +19,7 @@ from tiny import SCORED, SENTENCES
 from bench.backbones import load, resolve
 from bench.method import Batch, Context, Recipe, TorchMethod, Value
 from bench.method.ranks import Ranks
+from bench.methods import masking
 from bench.run.recipes import merge
 from bench.training.gradient import backward
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.methods.dcpcse import DCPCSE
-from bench.methods.promcse import PromCSE
 from cases import Case, Embedding, Repository
 from parity import run
+
+from bench.methods.dcpcse import DCPCSE
+from bench.methods.promcse import PromCSE
 
 REPOSITORY = Repository(
     "PromCSE",

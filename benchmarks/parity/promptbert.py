@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from bench.methods.promptbert import PromptBERT
 from cases import Case, Embedding, Repository, scored
 from parity import run
 
 from bench.method import TorchMethod
+from bench.methods.promptbert import PromptBERT
 
 REPOSITORY = Repository("Prompt-BERT", "prompt_bert", (("encoder.", "FAMILY."), ("head.", "mlp.")))
 TEXTS = {

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from bench.methods.pooling import POOLERS
-from bench.methods.simcse import SimCSE
 from cases import Case, Embedding, Repository
 from parity import run
 
 from bench.method import TorchMethod
+from bench.methods.pooling import POOLERS
+from bench.methods.simcse import SimCSE
 
 REPOSITORY = Repository(
     "SimCSE",

@@ -10,11 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.focal_infonce import FocalInfoNCE
-from bench.methods.mirror_bert import MirrorBert
-from bench.methods.pooling import POOLERS, last_token
-from bench.methods.prefix import check_prompt
-from bench.methods.simcse import SimCSE
 from models import built, sentences
 from tiny_decoders import decoder
 
@@ -25,6 +20,11 @@ from bench.export import compare_vectors, folders
 from bench.method import Context, Recipe
 from bench.method.checks import check_direction
 from bench.method.torch_method import build_method
+from bench.methods.focal_infonce import FocalInfoNCE
+from bench.methods.mirror_bert import MirrorBert
+from bench.methods.pooling import POOLERS, last_token
+from bench.methods.prefix import check_prompt
+from bench.methods.simcse import SimCSE
 from bench.run.recipes import merge
 
 

@@ -82,9 +82,10 @@ def test_a_part_of_the_weights_that_is_missing(folder: Path) -> None:
 
 
 def test_a_dense_layer_of_other_sizes(folder: Path, tmp_path: Path) -> None:
-    from bench.methods.pretrained import Pretrained
     from models import built
     from sentence_transformers.sentence_transformer.modules import Dense
+
+    from bench.methods.pretrained import Pretrained
 
     whole = st_folder(tmp_path / "st", folder, change=lambda model: model.append(Dense(16, 4)))
     edit_json(whole / "2_Dense" / "config.json", out_features=5)
@@ -93,8 +94,9 @@ def test_a_dense_layer_of_other_sizes(folder: Path, tmp_path: Path) -> None:
 
 
 def test_missing_weights_of_the_encoder_are_not_made_up(folder: Path, tmp_path: Path) -> None:
-    from bench.methods.pretrained import Pretrained
     from models import built
+
+    from bench.methods.pretrained import Pretrained
 
     whole = st_folder(tmp_path / "st", folder)
     tensors = load_file(whole / "model.safetensors")

@@ -1,9 +1,8 @@
-from inspect import signature
-
 """What is set and read on families whose configs and checkpoints use other names than BERT's."""
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from bench.methods.padding import on_the_left
 from models import tiny_roberta
 
 from bench.backbones import load, resolve
@@ -24,6 +22,7 @@ from bench.backbones.dropout import (
 from bench.backbones.model import Backbone
 from bench.base.errors import NotAModel
 from bench.method.torch_method import pad
+from bench.methods.padding import on_the_left
 
 BERT = {
     "vocab_size": 600,

@@ -13,10 +13,10 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
-from bench.methods.simcse import SimCSE
 from click.testing import Result
 from commands import argv, bench, error_line, the_run, tree
 
+from bench.methods.simcse import SimCSE
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from bench.methods.losses import focal_logits
 
+from bench.methods.losses import focal_logits
 from bench.runs.searches import RECIPE, expected_best
 from bench.show.figures import (
     ADDED,

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.pretrained import Pretrained
 from models import built, sentences
 from st_folders import bert_folder, edit_json, spread, st_folder, word_tokenizer
 
@@ -21,6 +20,7 @@ from bench.backbones.folder import weights_hash
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context
 from bench.method.contract import SilentReporter
+from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(9, seed=9), "The Guitar WOMAN “reads” , café", "man woman " * 60, "a", "", " "]
 CHAT = "{% for m in messages %}<s>{{ m['role'] }} {{ m['content'] }}</s>{% endfor %}"

@@ -7,6 +7,11 @@ from itertools import groupby
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from transformers import BertConfig, BertModel
+
 from bench.methods.augment import (
     DropHead,
     cropped,
@@ -18,10 +23,6 @@ from bench.methods.augment import (
     without_words,
     words_of,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import nn
-from transformers import BertConfig, BertModel
 
 SEEDS = st.integers(0, 2**32)
 

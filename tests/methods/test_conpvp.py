@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.conpvp import NEGATIVE, POSITIVE, ConPVP
-from bench.methods.templates import wrap
 from formula import NUMBERED, TEMPLATES, Formula
 from harness import batch_of, info_nce
 from models import built, sentences
 from torch import Tensor, nn
 
 from bench.method import Batch, Features, Recipe, Value
+from bench.methods.conpvp import NEGATIVE, POSITIVE, ConPVP
+from bench.methods.templates import wrap
 
 
 def conpvp(backbone: str, folder: Path, **values: Any) -> ConPVP:

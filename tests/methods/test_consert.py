@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.consert import ConSERT
 from harness import EIGHT as TEXTS
 from harness import batch_of, nt_xent, views
 from models import built, sentences
 
 from bench.method import Batch
+from bench.methods.consert import ConSERT
 
 
 @pytest.fixture

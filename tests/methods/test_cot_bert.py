@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
-from bench.methods.templates import Template, empty, wrap
 from formula import NUMBERED, Formula
 from harness import AWKWARD, batch_of
 from models import built, sentences
@@ -19,6 +17,8 @@ from test_templates import tokens, vocabulary
 from torch import Tensor
 
 from bench import methods
+from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
+from bench.methods.templates import Template, empty, wrap
 from bench.run.recipes import read
 
 MEANS = "means {m} , so it can be summarized as {m} ."

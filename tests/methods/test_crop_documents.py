@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bench.methods.crop_documents import CropDocuments, packs, pair_of
 from harness import batch_of, info_nce, rows_of
 from models import built, sentences
+
+from bench.methods.crop_documents import CropDocuments, packs, pair_of
 
 
 def document(lengths: list[int]) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.ct import CT, tension
 from harness import rows_of
 from models import built, sentences
 from safetensors.torch import load_file
 
 from bench.method import Batch
+from bench.methods.ct import CT, tension
 
 
 @pytest.fixture

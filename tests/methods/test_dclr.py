@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.dclr import DCLR, debiased, instance_weights, uphill
-from bench.methods.losses import cosine_matrix
 from harness import EIGHT as TEXTS
 from harness import batch_of
 from models import built
@@ -20,6 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bench.method import Value
+from bench.methods.dclr import DCLR, debiased, instance_weights, uphill
+from bench.methods.losses import cosine_matrix
 
 OTHERS = ~np.eye(8, dtype=bool)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bench.methods.pretrained import Pretrained
 from models import built, sentences
 from tiny_decoders import PROMPTEOL, SIZES, decoder
 
 from bench.method import prompted
+from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(9, seed=9), "guitar " * 20, "A Man , 42 % ; naïve", "a"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.diffcse import DiffCSE, detection_loss, read_with
 from harness import EIGHT as TEXTS
 from harness import batch_of, focal, info_nce, rows_of
 from models import built
 from torch import Tensor
 
 from bench.method import join
+from bench.methods.diffcse import DiffCSE, detection_loss, read_with
 
 
 def diffcse(backbone: str, tmp_path: Path, **values: Any) -> DiffCSE:

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bench.methods.esimcse import ESimCSE
 from harness import EIGHT as TEXTS
 from harness import batch_of, info_nce, rows_of, views
 from models import built
+
+from bench.methods.esimcse import ESimCSE
 
 
 @pytest.fixture

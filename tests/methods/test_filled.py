@@ -10,6 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from family_models import FAMILIES
+from harness import batch_of, rows_of
+from models import built, sentences
+
+from bench.backbones import load, resolve
+from bench.export import compare_vectors, folders
 from bench.methods.conpvp import NEGATIVE, POSITIVE, ConPVP, anchor
 from bench.methods.cot_bert import CoTBERT
 from bench.methods.dcpcse import DCPCSE, TEMPLATE
@@ -17,12 +23,6 @@ from bench.methods.filled import keeps_pieces
 from bench.methods.promptbert import PromptBERT
 from bench.methods.sncse import SNCSE, ended
 from bench.methods.templates import Template, wrap
-from family_models import FAMILIES
-from harness import batch_of, rows_of
-from models import built, sentences
-
-from bench.backbones import load, resolve
-from bench.export import compare_vectors, folders
 
 TEXTS = ["A man is playing.", 'He said "stop"!', "", "[MASK] <mask> a", "Yes?", " two  blanks", '"']
 TEXTS += ["naïve café 你好 🙂", *sentences(3, longest=4)]

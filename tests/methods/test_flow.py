@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bench.methods.flow import Flow
 from harness import batch_of, rows_of
 from models import Columns, built, sentences
 from safetensors.torch import load_file
 
 from bench.method import Context
+from bench.methods.flow import Flow
 from bench.training.loop import train
 
 

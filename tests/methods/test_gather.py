@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+
 from bench.methods.gather import across_ranks
 from bench.methods.losses import energy_hinge, info_nce
-from torch import Tensor
 
 
 def with_hinge(views: list[Tensor]) -> Tensor:

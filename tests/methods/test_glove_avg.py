@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench.methods.glove_avg import GloveAvg, read_vectors
 
 from bench.base.errors import BenchError
 from bench.method import Recipe, Value
+from bench.methods.glove_avg import GloveAvg, read_vectors
 
 TEXT = "the 1 2 3\ncat 0.5 -1 1e-2\nThe 9 9 9\nnaïve 4 5 6\n"
 TABLE = np.array([[1, 2, 3], [0.5, -1, 0.01], [9, 9, 9], [4, 5, 6]], np.float32)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bench.methods.glow import Glow, bits_per_channel
 from torch import Tensor
+
+from bench.methods.glow import Glow, bits_per_channel
 
 
 def random_glow(channels: int, seed: int = 0, **named: int | str) -> Glow:

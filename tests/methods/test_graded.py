@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.angle import AnglE, complex_similarity, first_of_batch, in_batch
-from bench.methods.claif import CLAIF
-from bench.methods.cosent import CoSENT, in_order, pair_cosines
 from harness import cosines
 from models import built, sentences
 
 from bench.method import Batch, BenchError
+from bench.methods.angle import AnglE, complex_similarity, first_of_batch, in_batch
+from bench.methods.claif import CLAIF
+from bench.methods.cosent import CoSENT, in_order, pair_cosines
 
 
 def tensor(rows: Any) -> torch.Tensor:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.infersent import InferSent
 from models import WORDS, sentences
 
 from bench.backbones import Reference
 from bench.method import Batch, Context, Recipe, Value
+from bench.methods.infersent import InferSent
 from bench.run.recipes import merge
 
 KNOWN = sorted(set(WORDS))[2:]  # two words have no vector

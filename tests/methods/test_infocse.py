@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.infocse import InfoCSE
-from bench.methods.losses import info_nce as contrast_of
-from bench.methods.masking import mean_surprise, places_of, surprise_of_rows, with_mlm
 from harness import batch_of, info_nce, rows_of, training
 from models import built, sentences
 from test_losses import leaves, same, tensor
 
 from bench.method import Loss
+from bench.methods.infocse import InfoCSE
+from bench.methods.losses import info_nce as contrast_of
+from bench.methods.masking import mean_surprise, places_of, surprise_of_rows, with_mlm
 
 
 def test_the_loss_is_that_of_the_reference(reference_c):

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.is_bert import ISBert, jensen_shannon
-from bench.methods.pooling import masked_mean
 from harness import EIGHT as TEXTS
 from harness import batch_of
 from models import built
+
+from bench.methods.is_bert import ISBert, jensen_shannon
+from bench.methods.pooling import masked_mean
 
 
 @pytest.fixture

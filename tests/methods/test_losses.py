@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bench.methods.losses import energy_hinge, focal_info_nce, info_nce, nt_xent
 
 
 def tensor(rows) -> torch.Tensor:

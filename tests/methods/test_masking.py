@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bench.methods.masking import (
     NOT_CHOSEN,
     mask_tokens,
@@ -16,8 +19,6 @@ from bench.methods.masking import (
     special_positions,
     surprise_of_rows,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 PAD, UNKNOWN, CLS, SEP, MASK, V = 0, 1, 2, 3, 4, 997
 SPECIAL = (MASK, PAD, UNKNOWN, SEP, CLS)

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bench.methods.augment import mask_span
-from bench.methods.mirror_bert import MirrorBert
 from harness import EIGHT as TEXTS
 from harness import batch_of, nt_xent, rows_of, views
 from models import built
 
 from bench.method import Context
+from bench.methods.augment import mask_span
+from bench.methods.mirror_bert import MirrorBert
 
 LONG = [f"{text} while two players read about march prices" for text in TEXTS]
 

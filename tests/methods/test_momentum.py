@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from bench.methods.momentum import FrozenCopy, Queue
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+
+from bench.methods.momentum import FrozenCopy, Queue
 
 
 def test_the_moving_average_is_that_of_the_reference(reference_b: dict[str, Any]) -> None:

@@ -7,10 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from bench.methods.pcl import PCL, deleted, peer_losses, repeated, ten_texts
 from harness import batch_of, rows_of
 from models import built, sentences
 from test_losses import same, tensor
+
+from bench.methods.pcl import PCL, deleted, peer_losses, repeated, ten_texts
 
 
 def test_the_six_parts_and_their_gradients_are_those_of_the_authors_code(reference_c):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.pretrained import Pretrained
 from models import built, sentences
 from st_folders import bert_folder, edit_json, spread, word_tokenizer
 
 from bench.backbones import load, resolve
 from bench.base.errors import BenchError, NotAModel
+from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(7, seed=9), "The Guitar WOMAN “reads” , café", "man woman " * 60, "a", ""]
 SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}

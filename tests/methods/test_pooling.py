@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from models import built, sentences
+
 from bench.methods.pooling import POOLERS, Head
 from bench.methods.untrained import Cls, EmbeddingLastAvg, FirstLastAvg, LastAvg
-from models import built, sentences
 
 AS_PRINTED = {
     "cls": "cls_before_pooler",

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from bench.methods.prefix import DeepPrefix, InputPrompt
 from harness import training
 from torch import Tensor
 from torch.nn.functional import layer_norm, linear
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+
+from bench.methods.prefix import DeepPrefix, InputPrompt
 
 P, L, A, H = 3, 3, 4, 24
 PAD = {"bert": 0, "roberta": 1}

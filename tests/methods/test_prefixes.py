@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from harness import batch_of, info_nce
+from models import built, sentences
+from torch.nn.functional import normalize
+
+from bench.method import BenchError, Loss
 from bench.methods import losses
 from bench.methods.angle import AnglE
 from bench.methods.cosent import CoSENT
@@ -16,11 +21,6 @@ from bench.methods.matryoshka import Matryoshka
 from bench.methods.prefixes import on_prefixes, prefix_sizes
 from bench.methods.simcse import SimCSE
 from bench.methods.truncated import Truncated
-from harness import batch_of, info_nce
-from models import built, sentences
-from torch.nn.functional import normalize
-
-from bench.method import BenchError, Loss
 
 TEXTS = [sentences(5, seed=seed, longest=9) for seed in (1, 2, 3)]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.methods.pretrained import Pretrained
 from models import built, sentences
+
+from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(12, seed=9), "guitar " * 40, "A Man , 42 % ; naïve", ""]
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.promptbert import PromptBERT
 from harness import TEXTS, batch_of, info_nce
 from models import built, sentences
 from torch import Tensor
+
+from bench.methods.promptbert import PromptBERT
 
 BERT = ('This sentence of "', '" means[MASK].'), ('This sentence : "', '" means[MASK].')
 ROBERTA = ("This sentence : '", " ' means<mask>."), ("The sentence : '", " ' means<mask>.")

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bench.methods.sbert import SBERT, pair_features
 from harness import batch_of
 from models import built, sentences
 from torch.nn.functional import cross_entropy
+
+from bench.methods.sbert import SBERT, pair_features
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.losses import energy_hinge, info_nce
 from harness import cosines, surprise
 from harness import info_nce as by_hand
 from models import built, sentences
 from test_simcse import head_outputs
 
 from bench.method import Batch
+from bench.methods.losses import energy_hinge, info_nce
 from bench.run.plugins import discover
 
 TEXTS = [

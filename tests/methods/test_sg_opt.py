@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.sg_opt import SGOpt, self_guided
 from harness import EIGHT as TEXTS
 from harness import batch_of
 from models import built
+
+from bench.methods.sg_opt import SGOpt, self_guided
 
 
 @pytest.fixture

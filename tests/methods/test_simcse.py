@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.focal_infonce import FocalInfoNCE
-from bench.methods.masking import mask_tokens
-from bench.methods.simcse import SimCSE
 from harness import LAYERS, TEXTS, batch_of, cosines, focal, hinge, info_nce, surprise, training
 from models import built
 from transformers import AutoModelForMaskedLM
 
 from bench.method import Batch, join
+from bench.methods.focal_infonce import FocalInfoNCE
+from bench.methods.masking import mask_tokens
+from bench.methods.simcse import SimCSE
 
 
 def simcse(folder: str, run: Path, setting: str = "unsupervised", **values: Any) -> SimCSE:

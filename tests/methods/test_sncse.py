@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.losses import info_nce
-from bench.methods.sncse import SNCSE, margin_loss, negate
 from harness import batch_of
 from harness import info_nce as by_loops
 from models import built
 from torch import Tensor
+
+from bench.methods.losses import info_nce
+from bench.methods.sncse import SNCSE, margin_loss, negate
 
 BERT = ('This sentence : " ', ' " means [MASK] .'), ('This sentence of " ', ' " means [MASK] .')
 

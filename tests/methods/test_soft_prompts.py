@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from harness import TEXTS, batch_of, info_nce
+from models import built
+
 from bench.methods import masking, prefix
 from bench.methods.dcpcse import DCPCSE
 from bench.methods.promcse import PromCSE
-from harness import TEXTS, batch_of, info_nce
-from models import built
 
 P, H = 4, 32
 U, S = "unsupervised", "supervised"

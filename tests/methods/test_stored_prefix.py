@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bench.methods.pretrained import Pretrained
-from bench.methods.stored_prefix import StoredPrefix
 from models import built, sentences
 from released import promcse_checkpoint
 
 from bench.backbones import load, resolve
 from bench.base.errors import NotAModel
+from bench.methods.pretrained import Pretrained
+from bench.methods.stored_prefix import StoredPrefix
 
 P = 5
 TEXTS = sentences(12, seed=2)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.dclr import debiased, instance_weights
-from bench.methods.guided_simcse import GuidedSimCSE, candidates, kept_by_gist
-from bench.methods.losses import cosine_matrix
-from bench.methods.rankcse import RankCSE, jensen_shannon, list_mle, list_net, minus_entropy, others
-from bench.methods.teachers import judged
 from harness import batch_of, cosines, training
 from models import built, sentences
 from torch.nn.functional import cross_entropy
 
 from bench.method import BenchError
+from bench.methods.dclr import debiased, instance_weights
+from bench.methods.guided_simcse import GuidedSimCSE, candidates, kept_by_gist
+from bench.methods.losses import cosine_matrix
+from bench.methods.rankcse import RankCSE, jensen_shannon, list_mle, list_net, minus_entropy, others
+from bench.methods.teachers import judged
 from bench.run.recipes import merge
 
 U, S = "unsupervised", "supervised"

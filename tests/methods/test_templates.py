@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from bench.methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
-from bench.methods.templates import Template, blank_before, empty, gaps, wrap
 from formula import NUMBERED, Formula
 from harness import AWKWARD
 from hypothesis import given, settings
@@ -19,6 +17,8 @@ from torch import Tensor
 
 from bench.backbones import load, resolve
 from bench.method import Backbone, Features
+from bench.methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
+from bench.methods.templates import Template, blank_before, empty, gaps, wrap
 
 BLANKS = "This sentence : ' {s} ' means{m}."
 PLAIN = 'This sentence of "{s}" means{m}.'

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.masking import mean_surprise, places_of, surprise_of_rows
-from bench.methods.tsdae import TSDAE, CrossAttention, without
 from formula import Formula
 from harness import batch_of, training
 from models import built, sentences
@@ -17,6 +15,8 @@ from test_losses import same, tensor
 from torch import nn
 
 from bench.method import Batch
+from bench.methods.masking import mean_surprise, places_of, surprise_of_rows
+from bench.methods.tsdae import TSDAE, CrossAttention, without
 
 
 def test_the_mean_over_tokens_is_that_of_the_reference(reference_c):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bench.methods.momentum import FrozenCopy
-from bench.methods.unsee import UNSEE, barlow, vicreg
 from harness import batch_of, rows_of
 from models import built, sentences
 from test_losses import same, tensor
 from torch import nn
+
+from bench.methods.momentum import FrozenCopy
+from bench.methods.unsee import UNSEE, barlow, vicreg
 
 
 def test_vicreg_and_its_gradient_are_those_of_the_authors_code(reference_c):

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.whitening import Moments, Whitening, kernel
 from harness import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Columns, built, sentences
 
 from bench.method import BenchError
+from bench.methods.whitening import Moments, Whitening, kernel
 from bench.training.loop import train
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from models import TOY_ROWS, Columns, built, sentences, toy
+
+from bench.method.torch_method import Batch, pad
 from bench.methods.consert import ConSERT
 from bench.methods.promcse import PromCSE
 from bench.methods.promptbert import PromptBERT
 from bench.methods.simcse import SimCSE
-from models import TOY_ROWS, Columns, built, sentences, toy
-
-from bench.method.torch_method import Batch, pad
 from bench.training.gradient import batch_of, batches, lengthen, longest_input, row_order
 
 CPU = torch.device("cpu")

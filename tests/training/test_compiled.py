@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.methods.simcse import SimCSE
 from models import Columns, built, sentences
 
+from bench.methods.simcse import SimCSE
 from bench.training.gradient import batch_of, compile_encoder
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bench.methods.promcse import PromCSE
 from models import Columns, built, sentences
 
+from bench.methods.promcse import PromCSE
 from bench.training.gradient import batch_of
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-from bench.methods.simcse import SimCSE
 from models import Columns, built, sentences
 
 from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
+from bench.methods.simcse import SimCSE
 from bench.runs.store import read_curve
 from bench.training.loop import Checkpoints, Trainer, run_loop, save_state, saved_states
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from bench.methods.simcse import SimCSE
-from bench.methods.unsee import UNSEE
 from models import toy, toy_recipe
 
 from bench.base.errors import BenchError
@@ -17,6 +15,8 @@ from bench.method import Context, SilentReporter
 from bench.method import torch_method as module
 from bench.method.checks import check_last_batch
 from bench.method.torch_method import Batch, Loss, by_rows, with_same_draws
+from bench.methods.simcse import SimCSE
+from bench.methods.unsee import UNSEE
 from bench.training.loop import train
 
 
