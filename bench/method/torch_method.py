@@ -211,7 +211,7 @@ def with_same_draws(function: Callable[..., Any], device: torch.device) -> Calla
     torch's checkpoint does so itself with the generators of the CPU and of CUDA. That of Apple's mps it leaves alone, because
     ``torch.mps`` does not say whether it was started (``_initialized``), as the module of a device is to.
     """
-    module = getattr(torch, device.type, None)
+    module: Any = getattr(torch, device.type, None)
     if device.type == "cpu" or hasattr(module, "_initialized"):
         return function
     states: list[Tensor] = []

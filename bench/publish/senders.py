@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.base.errors import DataDamaged, printable
 from bench.base.reading import read_plain_file
 from bench.compare.senders import LONGEST_NAME, SENDER_FILE
-from bench.compare.statistics.table import configuration
+from bench.compare.statistics.rows import configuration
 from bench.runs.record import RunRecord
 
 MOST_BYTES = 1024

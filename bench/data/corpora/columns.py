@@ -246,7 +246,7 @@ def find_layout(where: str, head: Record, *, exact: bool) -> Layout:
     negatives = [name for _, name in sorted(found.pop("hard_neg", {}).items())]
     columns = next((one for one in KINDS if _is_of(one, found, len(negatives))), None)
     if columns is None or (others and exact):
-        _refuse(where, names)
+        raise _refusal(where, names)
     for name in others:
         if is_nearly_known(name):
             raise CorpusError(
@@ -305,12 +305,13 @@ def _is_plural(name: str) -> bool:
     return meaning is not None and meaning.several
 
 
-def _refuse(where: str, names: Sequence[str]) -> None:
+def _refusal(where: str, names: Sequence[str]) -> CorpusError:
+    """The error for a file whose columns make no known kind of training text."""
     listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
     hint = "rename or drop columns"
     if any(not name.strip() or name.startswith("Unnamed: ") for name in names):
         hint = "the column without a name is pandas' index: to_csv(..., index=False)"
-    raise CorpusError(f"{where}: line 1 has the columns {listed}; {EXPECTED}", hint)
+    return CorpusError(f"{where}: line 1 has the columns {listed}; {EXPECTED}", hint)
 
 
 def _label(where: str, number: int, value: Any) -> str:

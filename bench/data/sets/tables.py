@@ -61,8 +61,8 @@ def read_table(data: DataFolder, name: str, columns: int) -> TextTable:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataDamaged(f"{name}: line {line} is not UTF-8", "iconv converts text") from None
+        bad = content.count(b"\n", 0, error.start) + 1
+        raise DataDamaged(f"{name}: line {bad} is not UTF-8", "iconv converts text") from None
     if not text:
         raise DataDamaged(f"{name} is empty", f"expected rows of {columns} cells")
     rows = []
