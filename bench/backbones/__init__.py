@@ -38,9 +38,10 @@ from bench.backbones.folder import (
     weights_hash,
     without_base,
 )
-from bench.base.errors import FetchFailed, NotAModel, UnknownName, one_line
+from bench.backbones.snapshot import fetch_snapshot
+from bench.base.errors import DataDamaged, FetchFailed, NotAModel, UnknownName, one_line
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
-from bench.data.fetching import TIMEOUT, offline_now, on_hub, repository_info, site
+from bench.data.fetching import offline_now, repository_info, site
 from bench.data.sets import ON_ITS_PAGE, Pending
 
 if TYPE_CHECKING:
@@ -420,7 +421,6 @@ def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], N
     Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors, no space. ``near``: a hint at a
     name that may be meant instead; ``say`` gets one line about what is fetched.
     """
-    from huggingface_hub import snapshot_download
     from huggingface_hub.utils import disable_progress_bars
 
     model, revision = split(name)
@@ -436,20 +436,8 @@ def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], N
         say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {size}, licence {licence}")
         if not sys.stderr.isatty():
             disable_progress_bars()
-        return Path(
-            on_hub(
-                lambda token: snapshot_download(
-                    repo,
-                    revision=revision,
-                    allow_patterns=wanted,
-                    etag_timeout=TIMEOUT,
-                    token=token,
-                ),
-                where,
-                say,
-            )
-        )
-    except (FetchFailed, OSError) as failure:
+        return fetch_snapshot(where, info, wanted, say)
+    except (FetchFailed, DataDamaged, OSError) as failure:
         hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
         raise NotAModel(f"backbone '{name}': {failure}", near + hint) from None
 

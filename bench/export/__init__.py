@@ -19,6 +19,7 @@ import numpy as np
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
 from bench.data.fetching import offline_now
 from bench.export import card, folders, results
+from bench.export.code import check_code, remove_code_names
 from bench.export.results import Exported
 from bench.method import Method
 from bench.run.plan import TrainedRun
@@ -65,11 +66,15 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
     """
     check_export(run.record, to)
     with write_aside(to) as aside:
-        files: list[str] = []
+        parts = method.portable()
+        own: list[Path] = []
         if form == "transformers":
-            folders.write_transformers(method.portable(), aside, method.name)
+            folders.write_transformers(parts, aside, method.name)
         else:
-            files = folders.write_st(method.portable(), aside)
+            own = folders.write_st(parts, aside)
+        remove_code_names(aside)
+        check_code(aside, own)
+        files = [file.name for file in own]
         difference, dimensions = compare_vectors(method, aside, form)
         exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
         if form == "mteb":
