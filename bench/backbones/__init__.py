@@ -38,6 +38,7 @@ from bench.backbones.folder import (
     weights_hash,
     without_base,
 )
+from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
 from bench.backbones.snapshot import fetch_snapshot
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel, UnknownName, one_line
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
@@ -126,6 +127,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
         return run_folder(path)
     if name and path.is_dir():
         folder = readable_model(path, allow_pickle=allow_pickle)
+        folder = convert_modules(folder, allow_pickle=allow_pickle)
         return Reference(name, weights_hash(folder), folder, title=card_title(path))
     if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise NotAModel(
@@ -141,7 +143,9 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     ):
         raise UnknownName("backbone", name, KNOWN)
     if cached := in_cache(name):
-        return Reference(name, cached.name, cached, hub=True)
+        commit = cached.name
+        cached = convert_modules(cached, allow_pickle=allow_pickle)
+        return Reference(name, commit, cached, hub=True)
     pickled = in_cache(name, PICKLES)
     twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
     return Reference(name, pickled.name if pickled and twin else "unknown", twin, hub=True)
@@ -213,10 +217,11 @@ def fetch(
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
     snapshot = download(name, allow_pickle=allow_pickle, near=hint, say=say)
+    folder = readable_model(snapshot, allow_pickle=allow_pickle)
     return replace(
         reference,
         revision=reference.revision if reference.trained else snapshot.name,
-        path=readable_model(snapshot, allow_pickle=allow_pickle),
+        path=convert_modules(folder, allow_pickle=allow_pickle),
         hub=True,
     )
 
@@ -451,7 +456,14 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
 
     names = {Path(file).name for file in files}
     if not names.isdisjoint(WEIGHTS):
-        weights = ("model.safetensors", "model-*-of-*.safetensors")
+        weights: tuple[str, ...] = ("model.safetensors", "model-*-of-*.safetensors")
+        pickles = pickled_modules(files)
+        if pickles and not allow_pickle:
+            raise NotAModel(
+                f"backbone '{name}': {pickles[0]} of {repo} is a pickle, which could run code",
+                ALLOW,
+            )
+        weights += tuple(pickles)
     elif names.isdisjoint(PICKLES):
         raise NotAModel(
             f"'{name}' cannot be read here: {repo} has no model.safetensors",
