@@ -217,11 +217,11 @@ def fetch(
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
     snapshot = download(name, allow_pickle=allow_pickle, near=hint, say=say)
-    folder = readable_model(snapshot, allow_pickle=allow_pickle)
+    readable = readable_model(snapshot, allow_pickle=allow_pickle)
     return replace(
         reference,
         revision=reference.revision if reference.trained else snapshot.name,
-        path=convert_modules(folder, allow_pickle=allow_pickle),
+        path=convert_modules(readable, allow_pickle=allow_pickle),
         hub=True,
     )
 
