@@ -39,6 +39,7 @@ from bench.backbones.folder import (
     without_base,
 )
 from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
+from bench.backbones.sizes import check_sizes
 from bench.backbones.snapshot import fetch_snapshot
 from bench.base.errors import DataDamaged, FetchFailed, NotAModel, UnknownName, one_line
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
@@ -260,6 +261,7 @@ def load(
             f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), which needs {' and '.join(missing)}",
             "pip install 'sentence-bench[sentencepiece]'",
         )
+    check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
     quiet()
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
