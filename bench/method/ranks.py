@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 NO_TIMEOUT = timedelta(days=365)
 GPU_TIMEOUT = timedelta(minutes=10)  # of an exchange between GPUs, which begins with the last rank
-MEETING = timedelta(minutes=2)  # how long ranks that a launcher starts together may be apart
+MEETING = timedelta(seconds=45)  # how long ranks that a launcher starts together may be apart
 PATIENCE = 5.0  # seconds without a word while a rank waits for the others to start
 SETTLE = timedelta(seconds=10)  # how long a rank that failed waits for the others to fail as it did
 
@@ -278,7 +278,7 @@ def rank_device(device: str) -> str:
 
 
 def join(device: str) -> Ranks:
-    """Meet the other ranks as torchrun's environment says, waiting two minutes for all of them. ``device`` is this rank's.
+    """Meet the other ranks as torchrun's environment says, waiting 45 seconds for all of them. ``device`` is this rank's.
 
     After some seconds a line says what is waited for. Raises BenchError if they do not come.
     """
