@@ -31,6 +31,7 @@ from bench.backbones.folder import (
     convert_pickles,
     has_transformer,
     is_whole,
+    read_config,
     read_transformer_config,
     readable_model,
     take_trained,
@@ -42,13 +43,16 @@ from bench.backbones.folder import (
 )
 from bench.backbones.heads import is_head
 from bench.backbones.load_failures import damaged_weights, explain_failure
+from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
 from bench.backbones.refusals import check_no_own_code, module_types
+from bench.backbones.sizes import check_sizes
+from bench.backbones.snapshot import fetch_snapshot
 from bench.backbones.tokenizer import read_tokenizer
-from bench.base.errors import FetchFailed, NotAModel, UnknownName
+from bench.base.errors import DataDamaged, FetchFailed, NotAModel, UnknownName
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
-from bench.data.fetching import TIMEOUT, offline_now, on_hub, repository_info, site
+from bench.data.fetching import offline_now, repository_info, site
 from bench.data.sets import ON_ITS_PAGE, Pending
 
 if TYPE_CHECKING:
@@ -135,6 +139,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
         return run_folder(path)
     if name and path.is_dir():
         folder = readable_model(path, allow_pickle=allow_pickle, name=name)
+        folder = convert_modules(folder, allow_pickle=allow_pickle)
         return Reference(
             name=name, revision=weights_hash(folder), path=folder, title=card_title(path)
         )
@@ -153,7 +158,9 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
         raise UnknownName("backbone", name, KNOWN)
     if cached := in_cache(name):
         check_no_own_code(transformer_folder(cached), name)
-        return Reference(name=name, revision=cached.name, path=cached, hub=True)
+        commit = cached.name
+        cached = convert_modules(cached, allow_pickle=allow_pickle)
+        return Reference(name=name, revision=commit, path=cached, hub=True)
     pickled = in_cache(name, PICKLES)
     twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
     revision = pickled.name if pickled and twin else "unknown"
@@ -241,10 +248,11 @@ def fetch(
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
     snapshot = download(name, allow_pickle=allow_pickle, near=hint, say=say)
+    readable = readable_model(snapshot, allow_pickle=allow_pickle, name=name)
     return replace(
         reference,
         revision=reference.revision if reference.trained else snapshot.name,
-        path=readable_model(snapshot, allow_pickle=allow_pickle, name=name),
+        path=convert_modules(readable, allow_pickle=allow_pickle),
         hub=True,
     )
 
@@ -288,6 +296,7 @@ def load(
             f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), which needs {' and '.join(missing)}",
             "pip install 'sentence-bench[sentencepiece]'",
         )
+    check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
     quiet()
     if damaged := damaged_weights(folder):
         raise damaged
@@ -485,7 +494,6 @@ def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], N
     Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors, no space. ``near``: a hint at a
     name that may be meant instead; ``say`` gets one line about what is fetched.
     """
-    from huggingface_hub import snapshot_download
     from huggingface_hub.utils import disable_progress_bars
 
     model, revision = split(name)
@@ -501,20 +509,8 @@ def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], N
         say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {size}, licence {licence}")
         if not sys.stderr.isatty():
             disable_progress_bars()
-        return Path(
-            on_hub(
-                lambda token: snapshot_download(
-                    repo,
-                    revision=revision,
-                    allow_patterns=wanted,
-                    etag_timeout=TIMEOUT,
-                    token=token,
-                ),
-                where,
-                say,
-            )
-        )
-    except (FetchFailed, OSError) as failure:
+        return fetch_snapshot(where, info, wanted, say)
+    except (FetchFailed, DataDamaged, OSError) as failure:
         hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
         raise NotAModel(f"backbone '{name}': {failure}", near + hint) from None
 
@@ -528,7 +524,14 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
 
     names = {Path(file).name for file in files}
     if not names.isdisjoint(WEIGHTS):
-        weights = ("model.safetensors", "model-*-of-*.safetensors")
+        weights: tuple[str, ...] = ("model.safetensors", "model-*-of-*.safetensors")
+        pickles = pickled_modules(files)
+        if pickles and not allow_pickle:
+            raise NotAModel(
+                f"backbone '{name}': {pickles[0]} of {repo} is a pickle, which could run code",
+                ALLOW,
+            )
+        weights += tuple(pickles)
     elif names.isdisjoint(PICKLES):
         raise NotAModel(
             f"'{name}' cannot be read here: {repo} has no model.safetensors",

@@ -309,7 +309,26 @@ def _pickled_tensors(file: Path) -> dict[str, Any]:
         ) from None
     if not tensors:
         raise NotAModel(f"{file} holds no tensors")
+    for name, tensor in tensors.items():
+        _check_tensor(file, name, tensor)
     return tensors
+
+
+def _check_tensor(file: Path, name: str, tensor: Any) -> None:
+    """Raises NotAModel for a tensor that is not simply its values: sparse, quantised, without values, or larger than its file."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+        kind = f"{tensor.layout}, {tensor.dtype}, {tensor.device}"
+        raise NotAModel(f"{file}: the tensor {name[:80]!r} is not dense ({kind})", DENSE)
+    size = tensor.numel() * tensor.element_size()
+    if size > file.stat().st_size:
+        raise NotAModel(
+            f"{file}: the tensor {name[:80]!r} has {size:,} bytes, its file less", DENSE
+        )
+
+
+DENSE = "save the model with save_pretrained"
 
 
 # --- what is known of each family of encoders, and what a method may check before anything is started ---

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -66,6 +67,21 @@ def writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
         yield
     except OSError as error:
         raise BenchError(f"cannot write {path}: {error.strerror or error}", hint) from None
+
+
+def share_files(folder: Path) -> None:
+    """Give the files below a folder that only their owner may read the mode that umask gives every new file. Raises OSError.
+
+    The safetensors library writes through a temporary file, which has mode 600 whatever umask says.
+    """
+    probe = folder / f".mode.{secrets.token_hex(6)}"
+    probe.touch()
+    usual = probe.stat().st_mode & 0o777
+    probe.unlink()
+    for file in folder.rglob("*"):
+        facts = file.lstat()
+        if stat.S_ISREG(facts.st_mode) and facts.st_mode & 0o777 == 0o600 != usual:
+            file.chmod(usual)
 
 
 # --- hashes: whether the files in a folder are those that were recorded ---
@@ -169,6 +185,7 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
         try:
             aside.mkdir()
             build(aside)
+            share_files(aside)
             shutil.rmtree(place, ignore_errors=True)
             aside.rename(place)
         finally:

@@ -23,7 +23,7 @@ class TooLarge(ValueError):
     """A file that unpacks to more than its kind may have."""
 
 
-def limit_of(packed: int, times: int, floor: int = 256 * MIB) -> int:
+def limit_of(packed: int, times: int, floor: int = 64 * MIB) -> int:
     """How many bytes a file of ``packed`` bytes may unpack to: ``times`` as many, and ``floor`` in any case."""
     return floor + times * packed
 
@@ -38,10 +38,27 @@ def read_batches(table: ParquetFile, columns: Sequence[str], limit: int) -> Iter
     for group in range(table.metadata.num_row_groups):
         rows = _rows_at_once(table, group, columns, limit)
         for batch in table.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns)):
-            total += batch.nbytes
+            for column in batch.columns:
+                total += unpacked_bytes(column)
             if total > limit:
                 raise TooLarge(f"it unpacks to more than {limit:,} bytes")
             yield batch
+
+
+def unpacked_bytes(column: Any) -> int:
+    """Bytes of an Arrow array if each row has a copy of its value: a dictionary holds it once."""
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return unpacked_bytes(column.flatten()) + 8 * len(column)
+    if not types.is_dictionary(kind):
+        return int(column.nbytes)
+    values = column.dictionary
+    if not (types.is_unicode(values.type) or types.is_binary(values.type)):
+        return int(values.nbytes) + 8 * len(column)
+    lengths = compute.binary_length(values).take(column.indices)
+    return int(compute.sum(lengths).as_py() or 0) + 8 * len(column)
 
 
 def _rows_at_once(table: ParquetFile, group: int, columns: Sequence[str], limit: int) -> int:

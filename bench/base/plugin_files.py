@@ -13,7 +13,7 @@ from types import ModuleType
 from bench.base.errors import BenchError, PluginFailed
 from bench.base.files import file_sha256
 from bench.base.imported_code import CodeFile, files_of_plugin, in_library, package_of_file
-from bench.base.user_code import located
+from bench.base.user_code import located, watch_exit
 
 _loaded: dict[str, tuple[Path, str]] = {}
 """Module -> its file and the hash of its content, of what plugin files have imported from beside them."""
@@ -38,6 +38,7 @@ def import_file(file: Path) -> ModuleType:
     name of a file beside another plugin, is run anew as well.
     """
     check_files([file])
+    watch_exit()
     _, package = package_of_file(file)
     helpers = files_of_plugin(file)[1:]
     _forget_changed(helpers)

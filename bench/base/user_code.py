@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import os
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from bench.base.errors import BenchError, PluginFailed, one_line
 from bench.base.imported_code import GROUPS, own_packages
@@ -86,9 +89,30 @@ def _short(file: str) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
 
 
+@cache
+def watch_exit() -> None:
+    """Let ``os._exit`` of a plugin's code be an error of this process: it would end with exit code 0 and without a word."""
+    leave, process = os._exit, os.getpid()
+
+    def checked_exit(status: int) -> NoReturn:
+        caller = sys._getframe(1)
+        file, module = caller.f_code.co_filename, str(caller.f_globals.get("__name__"))
+        if os.getpid() != process or not _is_plugin(file, module):
+            leave(status)
+        place = f"{_short(file)}:{caller.f_lineno}, in {caller.f_code.co_name}"
+        sys.stdout.flush()
+        print(
+            f"error: {place}: os._exit({status!r}) ended the process", file=sys.stderr, flush=True
+        )
+        leave(1)
+
+    os._exit = checked_exit
+
+
 @contextmanager
 def plugin_code(about: str) -> Iterator[None]:
     """While open, what a plugin's code raises becomes a PluginFailed, also ``sys.exit``; what bench itself raises stays as it is."""
+    watch_exit()
     try:
         yield
     except BenchError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
@@ -142,10 +143,34 @@ class Verbs(HelpfulGroup):
             show_error(BenchError(error.format_message(), "bench --help"))
             ctx.exit(error.exit_code)
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As click has it; what could not be printed is a line and exit code 2, also of ``--help``."""
+        code: Any = 0
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as end:
+            code = end.code
+            raise
+        except OSError as error:
+            drop_output()
+            show_error(BenchError(f"the output cannot be written: {error.strerror or error}"))
+            sys.exit(2)
+        finally:
+            try:
+                sys.stdout.flush()
+            except (OSError, ValueError) as error:
+                drop_output()
+                if not isinstance(error, BrokenPipeError) and code == 0:
+                    show_error(BenchError(f"the output cannot be written: {error}"))
+                    sys.exit(2)
+
     def invoke(self, ctx: click.Context) -> Any:
         ctx.meta[TYPED] = [*ctx._protected_args, *ctx.args]
         try:
-            return super().invoke(ctx)
+            check_places(ctx.meta[TYPED])
+            done = super().invoke(ctx)
+            sys.stdout.flush()
+            return done
         except (BenchError, click.UsageError) as error:  # click's: an unknown option, for example
             show_error(error if isinstance(error, BenchError) else usage_error(error))
             ctx.exit(error.exit_code)
@@ -156,15 +181,12 @@ class Verbs(HelpfulGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or error.filename is not None:
-                raise
-            # of `bench ... > FILE` on a full disk; what Python would write again at its end has to go nowhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            show_error(
-                BenchError(
-                    f"cannot write the output: {error.strerror}", "free disk space, then again"
-                )
-            )
+            if error.errno in OF_THE_OUTPUT and error.filename is None:
+                drop_output()
+                show_error(BenchError(f"the output cannot be written: {error.strerror}"))
+            else:
+                place = f"{error.filename}: " if error.filename is not None else ""
+                show_error(BenchError(f"{place}{error.strerror or error}"))
             ctx.exit(2)
         except (
             Exception,
@@ -176,6 +198,34 @@ class Verbs(HelpfulGroup):
                 raise
             show_error(BenchError(located(error)))
             ctx.exit(1)
+
+
+OF_THE_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG)
+"""Errors of standard output: a full disk, for example."""
+
+
+def drop_output() -> None:
+    """Let what is left of the output go nowhere, so that the interpreter does not fail on it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def check_places(words: Sequence[str]) -> None:
+    """Raise BenchError for a path that no record could hold, and if the working directory is gone."""
+    try:
+        here = os.getcwd()
+    except OSError as error:
+        raise BenchError(
+            f"the working directory cannot be read: {error.strerror}", "cd to another folder"
+        ) from None
+    for text in (*words, here, os.environ.get("BENCH_RUNS", "")):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BenchError(
+                f"{ascii(text)} is not UTF-8, and a record could not name it",
+                "rename it, or give it another way, such as a link with a name in UTF-8",
+            ) from None
 
 
 def usage_error(error: click.UsageError) -> BenchError:

@@ -481,6 +481,7 @@ def run_all(
     """
     records: list[RunRecord] = []
     worst, noted = 0, set[str]()
+    elsewhere: list[RunLocked] = []
     turns = list(enumerate(planned, 1))
     reporter.plan(planned)
     for wait in (0.0, config.wait_seconds):
@@ -500,6 +501,8 @@ def run_all(
                     raise
                 if isinstance(error, RunLocked) and wait < config.wait_seconds:
                     locked.append((number, run))
+                elif isinstance(error, RunLocked) and len(planned) > 1:
+                    elsewhere.append(error)
                 else:
                     worst = max(worst, error.exit_code)
                     show_error(error)
@@ -509,6 +512,12 @@ def run_all(
                 if as_json:
                     print_json([record.to_json()])
         turns = locked
+    for busy in elsewhere:  # another process with the same command shares the work
+        if records:
+            reporter.note(f"{busy.message}, which does it")
+        else:
+            worst = max(worst, busy.exit_code)
+            show_error(busy)
     return records, worst
 
 

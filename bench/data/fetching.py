@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.files import file_sha256, lock
 from bench.base.text import list_names
+from bench.data.announced import guard_client
 
 T = TypeVar("T")
 Say = Callable[[str], object]
@@ -275,6 +276,7 @@ def on_hub(call: Callable[[str | bool | None], T], where: Site, say: Say) -> T:
     """
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
+    guard_client()
     try:
         try:
             return call(None)

@@ -7,18 +7,23 @@ the method's own vectors.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
+from bench.base.files import is_free, lock, share_files
+from bench.base.reading import open_plain_file
 from bench.data.fetching import offline_now
 from bench.export import card, folders, results
+from bench.export.code import check_code, remove_code_names
 from bench.export.results import Exported
 from bench.method import Method
 from bench.run.plan import TrainedRun
@@ -68,11 +73,15 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
     """
     check_export(run.record, to)
     with write_aside(to) as aside:
-        files: list[str] = []
+        parts = method.portable()
+        own: list[Path] = []
         if form == "transformers":
-            folders.write_transformers(method.portable(), aside, method.name)
+            folders.write_transformers(parts, aside, method.name)
         else:
-            files = folders.write_st(method.portable(), aside)
+            own = folders.write_st(parts, aside)
+        remove_code_names(aside)
+        check_code(aside, own)
+        files = [file.name for file in own]
         difference, dimensions = compare_vectors(method, aside, form)
         exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
         if form == "mteb":
@@ -101,19 +110,41 @@ def write_aside(to: Path) -> Iterator[Path]:
 
     target = to.absolute()
     aside = target.parent / f".{target.name}.{secrets.token_hex(6)}.tmp"
-    try:
-        aside.mkdir(parents=True)
-        yield aside
-        if target.is_dir():
-            target.rmdir()  # it is empty, else the system refuses
-        os.replace(aside, target)
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise BenchError(
-            f"{to} cannot be written: {reason}", "free disk space, or another --to"
-        ) from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with contextlib.ExitStack() as held:
+        held.callback(shutil.rmtree, aside, ignore_errors=True)
+        try:
+            aside.mkdir(parents=True)
+            held.enter_context(lock(aside / OWNED))
+            _remove_leftovers(target, aside)
+            yield aside
+            (aside / OWNED).unlink()
+            share_files(aside)
+            if target.is_dir():
+                target.rmdir()  # it is empty, else the system refuses
+            os.replace(aside, target)
+        except (OSError, SafetensorError) as error:
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+            raise BenchError(
+                f"{to} cannot be written: {reason}", "free disk space, or another --to"
+            ) from None
+
+
+OWNED = ".lock"
+"""The file that a process holds in the folder that it writes."""
+
+
+def _remove_leftovers(target: Path, mine: Path) -> None:
+    """Remove what killed processes left of their exports to ``target``: the size of a model each."""
+    for folder in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
+        if folder == mine:
+            continue
+        try:
+            with open_plain_file(folder / OWNED) as file:
+                unused = is_free(file.fileno())
+        except OSError:  # killed before it held the file, or after it had removed it
+            unused = time.time() - folder.lstat().st_mtime > 3600
+        if unused:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- what an export gives, against what the method gives: the written folder is loaded by the tool that it is for ---

@@ -30,8 +30,8 @@ LIBRARY = "sentence_transformers.models."
 POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
 
 
-def write_st(parts: Portable, folder: Path) -> list[str]:
-    """Write the folder; returns the names of the source files that travel in it."""
+def write_st(parts: Portable, folder: Path) -> list[Path]:
+    """Write the folder; returns the source files of bench that travel in it."""
     if parts.write is not None:
         parts.write(folder)
         return []
@@ -49,7 +49,7 @@ def write_st(parts: Portable, folder: Path) -> list[str]:
         folder / "config_sentence_transformers.json",
         {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
     )
-    return [part.file.name for part in parts.module_files]
+    return [part.file for part in parts.module_files]
 
 
 def _reader(parts: Portable, folder: Path) -> str:
@@ -152,14 +152,17 @@ def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
 
 
 def st_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
-    """(n, dim), as the library encodes with the folder."""
+    """(n, dim), as the library encodes with the folder. Module files in it are run: check_code has compared them."""
     from sentence_transformers import SentenceTransformer
 
     from bench.backbones import quiet
 
     quiet()
     model = SentenceTransformer(
-        str(folder), device="cpu", trust_remote_code=True, local_files_only=True
+        str(folder),
+        device="cpu",
+        trust_remote_code=any(folder.glob("*.py")),
+        local_files_only=True,
     )
     return np.asarray(model.encode(list(sentences), batch_size=4, show_progress_bar=False))
 

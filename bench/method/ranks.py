@@ -14,6 +14,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -24,11 +26,14 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.launched import HINT, launched
 
 T = TypeVar("T")
 
 NO_TIMEOUT = timedelta(days=365)
 GPU_TIMEOUT = timedelta(minutes=10)  # of an exchange between GPUs, which begins with the last rank
+MEETING = timedelta(seconds=45)  # how long ranks that a launcher starts together may be apart
+PATIENCE = 5.0  # seconds without a word while a rank waits for the others to start
 SETTLE = timedelta(seconds=10)  # how long a rank that failed waits for the others to fail as it did
 
 
@@ -273,8 +278,32 @@ def rank_device(device: str) -> str:
 
 
 def join(device: str) -> Ranks:
-    """Meet the other ranks as torchrun's environment says, waiting for all of them. ``device`` is this rank's."""
+    """Meet the other ranks as torchrun's environment says, waiting 45 seconds for all of them. ``device`` is this rank's.
+
+    After some seconds a line says what is waited for. Raises BenchError if they do not come.
+    """
     if device.startswith("cuda"):
         torch.cuda.set_device(device)
-    store, rank, count = next(iter(dist.rendezvous("env://")))
+    process = launched()
+    assert process is not None
+    others = "1 other process" if process.count == 2 else f"{process.count - 1} other processes"
+    line = (
+        f"process {process.rank} of {process.count} (RANK, WORLD_SIZE) waits for {others} at {process.place}, "
+        f"at most {MEETING.total_seconds():.0f} s"
+    )
+    notice = threading.Timer(PATIENCE, lambda: print(line, file=sys.stderr, flush=True))
+    notice.daemon = True
+    notice.start()
+    try:
+        store, rank, count = next(iter(dist.rendezvous("env://", timeout=MEETING)))
+        store.set(f"bench/here/{rank}", "")
+        store.wait([f"bench/here/{other}" for other in range(count)], MEETING)
+    except (RuntimeError, ValueError, OSError) as error:  # torch's DistError is a RuntimeError
+        why = " ".join(str(error).split())[:120]
+        raise BenchError(
+            f"process {process.rank} of {process.count} met no {others} at {process.place}: {why}",
+            HINT,
+        ) from None
+    finally:
+        notice.cancel()
     return Ranks(store, rank, count, device)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -571,8 +572,7 @@ class TorchMethod(Method, nn.Module):
             state = load_file(file) if about.get("tensors") else {}
         except (OSError, SafetensorError) as error:
             raise BenchError(
-                f"{file} cannot be read: {' '.join(str(error).split())}",
-                "bench run with --fresh trains it again",
+                f"{file} cannot be read: {' '.join(str(error).split())}", _reading_hint(file)
             ) from None
         expected = self.trained_state()
         if state.keys() != expected.keys():
@@ -581,6 +581,13 @@ class TorchMethod(Method, nn.Module):
                 f"{folder}: {len(different)} tensors differ from the method's, the first is {different[0]}"
             )
         self.load_state_dict(state, strict=False)
+
+
+def _reading_hint(file: Path) -> str:
+    """What to do about weights that cannot be read; training again would be over somebody else's run."""
+    if os.access(file, os.R_OK):
+        return "bench run with --fresh trains it again"
+    return f"ask its owner: chmod -R a+rX {file.parent}"
 
 
 # --- the optimiser and the learning rate of the papers' common loop, for any method with a recipe ---

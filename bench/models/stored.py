@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import zipfile
 from collections.abc import Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bench.base.errors import BenchError, RunFailed, one_line
+from bench.base.parquet import TooLarge, limit_of, read_batches
+from bench.base.reading import open_plain_file
 from bench.models.external import ExternalModel, as_vectors, external_plugin
 from bench.models.objects import ObjectModel
 from bench.run.plugins import Plugin
+from bench.runs.arrays import PLAIN
 
 FORMS = (
     "an .npz with 'sentences' (n strings) and 'vectors' (n, d), "
@@ -23,17 +29,43 @@ FORMS = (
 def file_plugin(file: Path) -> Plugin:
     """The method of one file. Raises BenchError, naming the file, if it holds no vectors."""
     try:
-        if file.suffix.lower() == ".parquet":
-            import pyarrow.parquet as pq
-
-            table = pq.read_table(file, columns=["sentence", "vector"])
-            sentences, vectors = table["sentence"].to_pylist(), table["vector"].to_pylist()
-        else:
-            with np.load(file, allow_pickle=False) as arrays:
-                sentences, vectors = list(map(str, arrays["sentences"])), arrays["vectors"]
+        with open_plain_file(file.resolve()) as stream:  # a link that the user named is followed
+            if file.suffix.lower() == ".parquet":
+                sentences, vectors = _read_parquet(stream)
+            else:
+                sentences, vectors = _read_npz(stream)
     except Exception as error:  # whatever the bytes of a damaged file lead to
         raise BenchError(f"vectors:{file} cannot be read: {one_line(error)[:160]}", FORMS) from None
     return _vectors_plugin(sentences, vectors, f"vectors:{file}", file.stem)
+
+
+TIMES = 100
+"""How many times as large as its file a file of vectors may be when it is unpacked; numbers hardly shrink."""
+
+
+def _read_parquet(stream: BufferedReader) -> tuple[list[str], Any]:
+    """(sentences, vectors). Raises TooLarge, and pyarrow's errors."""
+    from pyarrow.parquet import ParquetFile
+
+    limit = limit_of(os.fstat(stream.fileno()).st_size, TIMES)
+    sentences: list[str] = []
+    vectors: list[Any] = []
+    for batch in read_batches(ParquetFile(stream), ["sentence", "vector"], limit):
+        sentences += batch["sentence"].to_pylist()
+        vectors += batch["vector"].to_pylist()
+    return sentences, vectors
+
+
+def _read_npz(stream: BufferedReader) -> tuple[list[str], Any]:
+    """(sentences, vectors). Raises TooLarge, and many kinds of errors for a damaged file."""
+    limit = limit_of(os.fstat(stream.fileno()).st_size, TIMES)
+    with zipfile.ZipFile(stream) as archive:
+        members = archive.infolist()
+        unpacked = sum(member.file_size for member in members)
+        if unpacked > limit or any(member.compress_type not in PLAIN for member in members):
+            raise TooLarge(f"it unpacks to {unpacked:,} bytes, the limit is {limit:,}")
+    with np.load(stream, allow_pickle=False) as arrays:
+        return list(map(str, arrays["sentences"])), arrays["vectors"]
 
 
 def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
+from bench.base.launched import launched
 from bench.base.paths import recorded_path
 from bench.base.text import size as printed_size
 from bench.method.contract import STEPS, Recipe, budget_of, total_steps
@@ -82,16 +83,13 @@ def _settled_elsewhere(config: RunConfig) -> RunConfig:
 
 def is_launched() -> bool:
     """Was this process started as one of several, by torchrun or a similar launcher?"""
-    return os.environ.get("WORLD_SIZE") != "1" and all(
-        os.environ.get(name)
-        for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-    )
+    return launched() is not None
 
 
 def process_count(target: Target, device: str) -> int:
     """How many processes train together. Raises BenchError for a number that is missing or too large."""
-    if is_launched():
-        return int(os.environ["WORLD_SIZE"])
+    if (process := launched()) is not None:
+        return process.count
     if target.name != "torchrun":
         return 1
     if device == "cpu" and target.gpus is not None:

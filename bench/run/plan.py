@@ -77,6 +77,7 @@ from bench.runs.store import (
     AGAIN,
     AGAIN_FRESH,
     CHECKPOINT,
+    UNREADABLE,
     RunsFolder,
     checkpoint_problem,
     read_record,
@@ -746,10 +747,12 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         else checkpoint_problem(record, folder)
     )
     if problem is not None:
-        raise NotAModel(
-            f"{record.run_id}: {problem}",
-            AGAIN_FRESH if trains and record.training is not None else AGAIN,
-        )
+        hint = AGAIN
+        if UNREADABLE in problem:  # it may be somebody else's run
+            hint = f"ask its owner: chmod -R a+rX {folder}"
+        elif trains and record.training is not None:
+            hint = AGAIN_FRESH
+        raise NotAModel(f"{record.run_id}: {problem}", hint)
     changed = code_of(made_by.sha256) not in (None, code_of(plugin.sha256))
     note = f"the code of {plugin.name} has changed since this run was made; its vectors may differ"
     return TrainedRun(

@@ -354,6 +354,7 @@ class Run(NamedTuple):
 
 SMALL = 1 << 20  # bytes; hashing a smaller file costs less than looking into the cache
 MISSING, CUT = "missing", "cut short or damaged"
+UNREADABLE = "cannot be read"
 AGAIN = "run its command again; bench runs RUN shows it"
 AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
 
@@ -369,7 +370,7 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     try:
         list_plain_files(place)
     except OSError as error:
-        return f"{error.filename} cannot be read ({error.strerror})"
+        return f"{error.filename} {UNREADABLE} ({error.strerror})"
     for name, recorded in sorted((record.checkpoint or {}).items()):
         file = place / name
         try:
@@ -378,7 +379,7 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
         except (FileNotFoundError, NotADirectoryError):
             return f"{file} is {MISSING}"
         except OSError as error:
-            return f"{file} cannot be read ({error.strerror})"
+            return f"{file} {UNREADABLE} ({error.strerror})"
     return None
 
 

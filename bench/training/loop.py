@@ -25,7 +25,7 @@ import torch
 from safetensors import SafetensorError
 
 from bench.base.errors import Interrupted, OutOfMemory, RunFailed
-from bench.base.files import file_sha256, folder_sha256, write_whole
+from bench.base.files import file_sha256, folder_sha256, share_files, write_whole
 from bench.data.corpora.columns import NUMBERS
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for
@@ -131,6 +131,7 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         write(new)
         new.mkdir(exist_ok=True)  # a method may have nothing to save
+        share_files(new)
         for path in new.rglob("*"):
             if path.is_file():  # on the disk before the rename, which would else show an empty one
                 with path.open("rb") as file:

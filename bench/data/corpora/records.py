@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import CorpusError
+from bench.base.parquet import TooLarge, limit_of, read_batches
 
 LINES = (".txt", ".csv", ".tsv", ".jsonl", ".json")  # formats of lines
 PARQUET = ".parquet"
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 BLOCK = 1 << 20  # bytes read at once
-ROWS_AT_ONCE = 10_000  # of a Parquet file
+MOST_TIMES = 1000
+"""How many times as large as its file a corpus may be when it is unpacked; text shrinks to a fifth."""
 LONGEST_LINE = 1 << 20  # bytes; a longer line is not one sentence, and would be held in memory
 TEXT_ONLY = (
     "expected UTF-8 text, plain or compressed (named .gz or .xz); UTF-16: iconv -f UTF-16 -t UTF-8"
@@ -163,12 +165,13 @@ def _parquet(
                 raise CorpusError(
                     f"{where} has the column '{twice[0][:30]}' twice", "rename or drop one of them"
                 )
-            batches = table.iter_batches(batch_size=ROWS_AT_ONCE, columns=list(choose(names)))
+            limit = limit_of(path.stat().st_size, MOST_TIMES)
+            batches = read_batches(table, list(choose(names)), limit)
             for number, record in enumerate((r for b in batches for r in b.to_pylist()), start=1):
                 if not _is_text(record):
                     raise CorpusError(f"{where}: row {number} has a NUL character")
                 yield number, record
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, TooLarge) as error:
         raise CorpusError(
             f"{where} is not a readable Parquet file: {' '.join(str(error).split())[:120]}"
         ) from None
@@ -189,10 +192,14 @@ def read_lines(path: Path, seen: Seen = None) -> Iterator[str]:
     A missing LF at the end changes nothing. Raises CorpusError, with the number of the line, for text that is not UTF-8, a
     NUL byte, a line that is too long, and an archive that is damaged or ends too soon.
     """
-    number, tail = 0, b""
+    number, tail, unpacked = 0, b"", 0
     try:
+        limit = limit_of(path.stat().st_size, MOST_TIMES)
         with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
             while block := file.read(BLOCK):
+                unpacked += len(block)
+                if unpacked > limit:
+                    raise CorpusError(f"{path} unpacks to more than {limit:,} bytes")
                 if seen is not None:
                     seen(block)
                 if number == 0 and not tail:

@@ -1,0 +1,109 @@
+"""Pickles in the modules of a sentence-transformers folder: ``2_Dense/pytorch_model.bin`` beside a transformer in safetensors.
+
+sentence-transformers reads them without being asked. Here they are converted once, with ``--allow-pickle``, to a copy of the folder in the
+cache that holds safetensors alone; without it such a folder is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from bench.backbones.folder import PICKLES, WEIGHTS, _pickled_tensors, readable
+from bench.base.errors import NotAModel
+from bench.base.files import build_folder, default_cache, files_sha256
+
+PICKLE, SAFE = PICKLES[0], WEIGHTS[0]
+ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetensors"
+
+
+def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
+    """The folder itself, or a copy of it in which the modules' pickles are safetensors.
+
+    Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds more than tensors, or if the copy cannot
+    be written.
+    """
+    pickles = find_pickles(path)
+    if not pickles:
+        return path
+    place = default_cache() / "converted" / _content(path)[:32]
+    if not (place / "modules.json").is_file():
+        if not allow_pickle:
+            name = pickles[0].relative_to(path)
+            raise NotAModel(f"{path}: {name} is a pickle, which could run code", ALLOW)
+        try:
+            build_folder(
+                place,
+                lambda aside: _copy(path, pickles, aside),
+                (place / "modules.json").is_file,
+            )
+        except OSError as error:
+            raise NotAModel(
+                f"{path}: the converted modules cannot be written to {place}: {error.strerror or error}",
+                "set BENCH_CACHE to a folder with space",
+            ) from None
+    return place
+
+
+def find_pickles(path: Path) -> list[Path]:
+    """The pickles of a sentence-transformers folder's modules that have no safetensors beside them.
+
+    Raises NotAModel if modules.json is damaged, or names a folder outside of this one.
+    """
+    file = path / "modules.json"
+    if not file.is_file():
+        return []
+    with readable(file):
+        names = [str(module["path"]) for module in json.loads(file.read_text("utf-8"))]
+    found: set[Path] = set()
+    for name in names:
+        module = PurePosixPath(name)
+        if module.is_absolute() or ".." in module.parts:
+            raise NotAModel(f"{file}: the module {name!r} is outside of the folder")
+        # the folder itself also holds what is no module, such as the states of a training
+        found.update((path / name).rglob(PICKLE) if module.parts else [path / PICKLE])
+    return sorted(
+        pickle
+        for pickle in found
+        if pickle.is_file() and not any((pickle.parent / name).is_file() for name in WEIGHTS)
+    )
+
+
+def pickled_modules(files: Iterable[str]) -> list[str]:
+    """Of a listing's names the pickles of modules, such as "2_Dense/pytorch_model.bin", that have no safetensors beside them."""
+    names = set(files)
+    found: list[str] = []
+    for name in sorted(names):
+        file = PurePosixPath(name)
+        module = file.parent.name.partition("_")[0].isdigit() and len(file.parts) == 2
+        if module and file.name == PICKLE and f"{file.parent}/{SAFE}" not in names:
+            found.append(name)
+    return found
+
+
+@cache
+def _content(path: Path) -> str:
+    return files_sha256((file for file in path.rglob("*") if file.is_file()), path)
+
+
+def _copy(path: Path, pickles: list[Path], to: Path) -> None:
+    from safetensors.torch import save_file
+
+    for file in sorted(path.rglob("*")):
+        if not file.is_file() or file.name in PICKLES:
+            continue
+        target = to / file.relative_to(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+    for file in pickles:
+        target = to / file.relative_to(path).with_name(SAFE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tensors = _pickled_tensors(file)
+        save_file(
+            {name: tensor.clone().contiguous() for name, tensor in tensors.items()},
+            target,
+            metadata={"format": "pt"},
+        )

@@ -1,0 +1,44 @@
+"""The variables by which a launcher tells a process that it is one of several, as torchrun sets them; job systems set them too."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from bench.base.errors import BenchError
+
+NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+HINT = "for one process: unset RANK WORLD_SIZE; for several, start them with --on torchrun:N, or torchrun"
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One process of several."""
+
+    rank: int
+    count: int
+    local_rank: int
+    place: str
+    """Where the processes meet: HOST:PORT of the first one."""
+
+
+def launched() -> Launched | None:
+    """What a launcher said of this process; None if it was not started as one of several. Raises BenchError for anything else."""
+    values = {name: os.environ.get(name, "") for name in NAMES}
+    if not all(values.values()) or values["WORLD_SIZE"].strip() == "1":
+        return None
+    count = _number("WORLD_SIZE", 1, 1 << 20)
+    rank = _number("RANK", 0, count - 1)
+    local_rank = _number("LOCAL_RANK", 0, count - 1)
+    port = _number("MASTER_PORT", 1, 65535)
+    return Launched(rank, count, local_rank, f"{values['MASTER_ADDR']}:{port}")
+
+
+def _number(name: str, least: int, most: int) -> int:
+    text = os.environ[name].strip()
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise BenchError(
+            f"{name}={text[:40]} in the environment is not a whole number from {least} to {most:,}",
+            HINT,
+        )
+    return int(text)

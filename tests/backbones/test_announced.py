@@ -1,0 +1,157 @@
+"""What a hub announces: names that lead out of its cache, lists in another form, other bytes than the announced ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from hub import StandInHub
+
+from bench.backbones import fetch, resolve
+from bench.backbones.module_pickles import convert_modules, find_pickles, pickled_modules
+from bench.base.errors import FetchFailed, NotAModel
+from bench.data.announced import check_answer, check_listing, has_hash
+
+NAME = "someone/tiny-bert"
+
+
+def files_of(folder: str) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in Path(folder).iterdir() if file.is_file()}
+
+
+def answer(headers: dict[str, str]) -> Any:
+    request = SimpleNamespace(method="HEAD", url=SimpleNamespace(host="hub.example", path="/x"))
+    return SimpleNamespace(request=request, headers=headers, is_success=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../../x.pth", "a/b", "..", ".hidden", "", "a\\b", "a" * 300]
+)
+def test_a_header_that_leads_out_of_the_cache(name: str) -> None:
+    for header in ("ETag", "X-Linked-Etag", "X-Repo-Commit"):
+        with pytest.raises(FetchFailed, match=header):
+            check_answer(answer({header: f'"{name}"'}))
+    check_answer(answer({"ETag": 'W/"0a1b"', "X-Repo-Commit": "c" * 40}))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"rfilename": "a", "size": "x"},
+        {"rfilename": "a", "size": -1},
+        {"rfilename": "a", "size": True},
+        {"rfilename": "a", "size": 1e9},
+        {"rfilename": "../a"},
+        {"rfilename": "/a"},
+        {"rfilename": "a\\..\\b"},
+        {"rfilename": 5},
+        {"rfilename": "a", "blobId": "../../x"},
+        {"rfilename": "a", "lfs": {"sha256": "../x"}},
+        {"rfilename": "a", "lfs": "text"},
+        "a",
+    ],
+)
+def test_a_listing_of_another_form(entry: Any) -> None:
+    with pytest.raises(FetchFailed, match="hub.example lists"):
+        check_listing("hub.example", {"sha": "c" * 40, "siblings": [entry]})
+    with pytest.raises(FetchFailed, match="hub.example lists"):
+        check_listing("hub.example", {"siblings": "none"})
+
+
+def test_hashes_of_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"hello\n")
+    assert has_hash(tmp_path / "file", "git", "ce013625030ba8dba906f756967f9e9ca394464a")
+    sha256 = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
+    assert has_hash(tmp_path / "file", "sha256", sha256)
+    assert not has_hash(tmp_path / "file", "sha256", "0" * 64)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+def test_other_bytes_of_the_announced_size_are_not_cached(
+    hub: StandInHub, tiny: str, file: str
+) -> None:
+    files = files_of(tiny)
+    hub.add("model", NAME, files)
+    other = bytearray(files[file])
+    other[-9] ^= 1
+    hub.fault(f"/{file}", wrong=bytes(other), times=None)
+    with pytest.raises(NotAModel, match="wrong checksum|other bytes"):
+        fetch(resolve(NAME), offline=False)
+    hub.faults.clear()
+    assert resolve(NAME).path is None  # nothing of it is taken for the model
+    fetched = fetch(resolve(NAME), offline=False)
+    assert fetched.path is not None and (fetched.path / file).read_bytes() == files[file]
+
+
+def st_folder(tiny: str, folder: Path, module: str = "1_Dense") -> Path:
+    """A sentence-transformers folder whose second module has a pickle."""
+    shutil.copytree(tiny, folder)
+    (folder / module).mkdir()
+    torch.save({"linear.weight": torch.ones(2, 2)}, folder / module / "pytorch_model.bin")
+    modules = [{"idx": 0, "path": "", "type": "x"}, {"idx": 1, "path": module, "type": "y"}]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    return folder
+
+
+def test_the_pickle_of_a_module_is_read_only_if_that_is_allowed(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.torch import load_file
+
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    folder = st_folder(tiny, tmp_path / "st")
+    assert find_pickles(folder) == [folder / "1_Dense" / "pytorch_model.bin"]
+    with pytest.raises(NotAModel, match="1_Dense/pytorch_model.bin is a pickle") as caught:
+        resolve(str(folder))
+    assert "--allow-pickle" in str(caught.value.hint)
+    converted = convert_modules(folder, allow_pickle=True)
+    assert converted != folder and not find_pickles(converted)
+    assert load_file(converted / "1_Dense" / "model.safetensors")["linear.weight"].sum() == 4
+    assert convert_modules(folder, allow_pickle=False) == converted  # from now on
+
+
+def test_a_module_outside_of_its_folder(tiny: str, tmp_path: Path) -> None:
+    folder = st_folder(tiny, tmp_path / "st")
+    text = (folder / "modules.json").read_text().replace("1_Dense", "../other")
+    (folder / "modules.json").write_text(text)
+    with pytest.raises(NotAModel, match="outside of the folder"):
+        find_pickles(folder)
+
+
+def test_pickles_in_a_listing() -> None:
+    files = ["2_Dense/pytorch_model.bin", "3_Dense/pytorch_model.bin", "3_Dense/model.safetensors"]
+    assert pickled_modules([*files, "pytorch_model.bin", "onnx/x/pytorch_model.bin"]) == files[:1]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR:UserWarning")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda values: values.to_sparse(), "not dense"),
+        (lambda values: values.to_sparse_csr(), "not dense"),
+        (lambda values: torch.zeros(1).expand(100_000, 100_000), "its file less"),
+        (lambda values: torch.empty(2, 2, device="meta"), "not dense"),
+    ],
+    ids=["sparse", "csr", "strided", "meta"],
+)
+def test_tensors_that_are_not_their_values(change: Any, words: str, tmp_path: Path) -> None:
+    from bench.backbones.folder import _pickled_tensors
+
+    torch.save({"w": change(torch.ones(2, 2))}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(NotAModel, match=words):
+        _pickled_tensors(tmp_path / "pytorch_model.bin")
+
+
+def test_a_config_of_a_million_layers(tiny: str, tmp_path: Path) -> None:
+    from bench.backbones import load
+
+    shutil.copytree(tiny, tmp_path / "model")
+    config = json.loads((tmp_path / "model/config.json").read_text())
+    (tmp_path / "model/config.json").write_text(json.dumps(config | {"num_hidden_layers": 10**6}))
+    with pytest.raises(NotAModel, match="num_hidden_layers is 1,000,000"):
+        load(resolve(str(tmp_path / "model")))

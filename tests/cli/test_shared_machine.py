@@ -1,0 +1,170 @@
+"""A machine that several people use: modes, launcher variables, full outputs, folders that are gone, plugins that leave."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import bench
+
+from bench.base.errors import BenchError
+from bench.base.files import share_files
+from bench.base.launched import NAMES, launched
+from bench.export import write_aside
+from bench.runs.store import RunsFolder
+
+
+def run_bench(
+    folder: Path, *words: str, output: str = os.devnull
+) -> subprocess.CompletedProcess[str]:
+    with open(output, "w") as out:
+        return subprocess.run(
+            [sys.executable, "-m", "bench", *words],
+            cwd=folder,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+
+
+def test_files_get_the_mode_that_umask_gives(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name in ("private", "below/private"):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o600)
+    (tmp_path / "script").touch()
+    (tmp_path / "script").chmod(0o700)
+    before = os.umask(0o027)
+    try:
+        share_files(tmp_path)
+    finally:
+        os.umask(before)
+    modes = {
+        file.name: file.stat().st_mode & 0o777 for file in tmp_path.rglob("*") if file.is_file()
+    }
+    assert modes == {"private": 0o640, "script": 0o700}
+
+
+def set_launcher(monkeypatch: pytest.MonkeyPatch, **changes: str) -> None:
+    values = ("0", "2", "0", "127.0.0.1", "29500")
+    for name, value in (dict(zip(NAMES, values, strict=True)) | changes).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"WORLD_SIZE": "two"},
+        {"WORLD_SIZE": "-1"},
+        {"WORLD_SIZE": "0"},
+        {"WORLD_SIZE": "2.0"},
+        {"RANK": "2"},
+        {"RANK": "x"},
+        {"LOCAL_RANK": "-1"},
+        {"MASTER_PORT": "http"},
+        {"MASTER_PORT": "70000"},
+    ],
+)
+def test_a_malformed_launcher_variable_is_one_line(
+    changes: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_launcher(monkeypatch, **changes)
+    (name,) = changes
+    with pytest.raises(BenchError, match=f"^{name}="):
+        launched()
+
+
+def test_launcher_variables_of_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_launcher(monkeypatch)
+    process = launched()
+    assert process is not None and (process.count, process.place) == (2, "127.0.0.1:29500")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert launched() is None
+
+
+@pytest.mark.slow
+def test_a_process_that_waits_for_others_says_so_and_ends(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from datetime import timedelta
+
+    from bench.method import ranks
+
+    set_launcher(monkeypatch, MASTER_PORT="29761")
+    monkeypatch.setattr(ranks, "PATIENCE", 0.1)
+    monkeypatch.setattr(ranks, "MEETING", timedelta(seconds=1))
+    with pytest.raises(BenchError, match="met no 1 other process at 127.0.0.1:29761"):
+        ranks.join("cpu")
+    assert "waits for 1 other process at 127.0.0.1:29761" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", ["--help", "methods", "suites", "runs", "references"])
+def test_an_output_that_is_full_is_one_line(words: str, tmp_path: Path) -> None:
+    done = run_bench(tmp_path, *words.split(), output="/dev/full")
+    assert done.returncode == 2
+    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.slow
+def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = "cd gone && rmdir ../gone && exec $0 -P -m bench runs"
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: the working directory cannot be read")
+
+
+def test_a_path_that_is_not_utf_8_is_refused() -> None:
+    done = bench("runs", "--runs", "x\udcff")
+    assert done.exit_code == 2 and "is not UTF-8" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_plugin_that_leaves_is_not_a_success(tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text("import os\nos._exit(0)\n")
+    done = run_bench(tmp_path, "methods", "--plugin", "leaves.py")
+    assert done.returncode == 1
+    assert "leaves.py:2" in done.stderr and "os._exit(0)" in done.stderr
+
+
+def test_what_a_killed_export_left_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / ".model.0123456789ab.tmp"
+    left.mkdir()
+    (left / ".lock").touch()
+    (left / "model.safetensors").write_bytes(b"x")
+    other = tmp_path / ".model2.0123456789ab.tmp"
+    other.mkdir()
+    with write_aside(tmp_path / "model") as aside:
+        (aside / "file").touch()
+        with write_aside(tmp_path / "model2"):  # of another process at the same time
+            assert aside.is_dir() and other.is_dir()
+    assert not left.exists() and other.is_dir()
+    assert [file.name for file in (tmp_path / "model").iterdir()] == ["file"]
+
+
+def test_an_unreadable_checkpoint_is_not_trained_again(tmp_path: Path) -> None:
+    from msgspec.structs import replace
+    from scored_run import finished_run
+
+    from bench.runs.store import UNREADABLE, checkpoint_problem
+
+    store = RunsFolder(tmp_path)
+    run = finished_run(store)
+    file = store.folder(run.run_id) / "checkpoint" / "method.json"
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+    problem = checkpoint_problem(replace(run), store.folder(run.run_id))
+    assert problem is not None and UNREADABLE in problem and "link" in problem
