@@ -29,7 +29,8 @@ FORMS = (
 def file_plugin(file: Path) -> Plugin:
     """The method of one file. Raises BenchError, naming the file, if it holds no vectors."""
     try:
-        with open_plain_file(file.resolve()) as stream:  # a link that the user named is followed
+        place = file.resolve() if file.is_symlink() else file  # the user named that link
+        with open_plain_file(place) as stream:
             if file.suffix.lower() == ".parquet":
                 sentences, vectors = _read_parquet(stream)
             else:
