@@ -72,7 +72,7 @@ from bench.show.figures import missing_library, write_figures
 @option(
     WHAT,
     "--select",
-    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with the backbone or corpus builtin]",
+    help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check, or with the backbone or corpus builtin]",
 )
 @option(
     WHAT,
@@ -140,7 +140,7 @@ def search(
     config, *others = plan_of(targets, None, options).runs
     check_names(config)
     suites = expand_suites(config.suites)
-    built_in = "builtin" in (*config.backbones, config.corpus)
+    built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
     select = select or (BUILT_IN_DEV.value if built_in else STSB_DEV)
     fixed = {**config.values, "select_on": select}
     config = replace(

@@ -283,7 +283,7 @@ def test_another_search_under_the_same_name_is_refused(
     ):
         commands.append(ask("--trials", "1", *words.split()))
     lines = [error_line(bench(*command)) for command in commands]
-    first.write_text(first.read_text() + "# another version\n")
+    first.write_text(first.read_text() + "VERSION = 2\n")
     lines.append(error_line(bench(*ask("--trials", "1"))))
     assert [line.replace(str(tmp_path), "FOLDER") for line in lines] == snapshot
     assert tree(tmp_path / "runs") == before, "nothing was changed"
