@@ -47,7 +47,7 @@ sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
 from factories import record
 
-from bench.backbones.folder import _modules, checkpoint_names, read_config, tensor_names
+from bench.backbones.folder import checkpoint_names, module_folders, read_config, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
 from bench.data.corpora import open_corpus
@@ -307,7 +307,7 @@ READERS = (
         "lists of modules",
         "modules.json",
         text([{"path": "0_T", "type": "a"}]),
-        lambda path: _modules(path.parent),
+        lambda path: module_folders(path.parent),
     ),
     Reader("files of methods", "a.json", text({"a": 1}), read_json),
     Reader("sentences", "a.txt", ("\n".join(row[0] for row in ROWS).encode(),), corpus),

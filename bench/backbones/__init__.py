@@ -296,10 +296,10 @@ def load(
             f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), which needs {' and '.join(missing)}",
             "pip install 'sentence-bench[sentencepiece]'",
         )
-    check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
     quiet()
     if damaged := damaged_weights(folder):
         raise damaged
+    check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
     read: Any = None
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)

@@ -7,7 +7,7 @@ import sys
 import click
 
 from bench.base.errors import BenchError
-from bench.base.text import list_names, plural, size
+from bench.base.text import plural, size
 from bench.cli.options import print_grid, say, warn
 from bench.runs.sizes import RunSize, measure_runs, remove_vectors
 from bench.runs.store import RunsFolder
@@ -41,9 +41,9 @@ def free_space(store: RunsFolder, yes: bool) -> None:
     if not yes and not click.confirm("Remove the stored vectors?"):
         click.echo("nothing was removed")
         return
-    freed, busy = remove_vectors(store)
-    if busy:
-        warn(f"left as they are, a process works on them: {list_names(busy)}")
+    freed, left = remove_vectors(store)
+    for line in left:
+        warn(f"left as it is: {line}")
     click.echo(f"removed {size(freed)}")
 
 

@@ -50,7 +50,9 @@ def check_vectors(method: Any) -> None:
 
 def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -> None:
     """Raises BenchError if a training of so many rows comes to a batch that is too small for the method's loss."""
-    size, least = recipe.batch_size, method.least_rows
+    size, least = recipe.get("batch_size"), method.least_rows
+    if size is None:  # of a method that is fitted, not trained in batches
+        return
     last = rows % size or size
     whole = rows // size
     if recipe.drop_last and whole:

@@ -39,6 +39,7 @@ from bench.base.errors import (
 from bench.base.files import folder_sha256
 from bench.base.installed_code import BUILT_IN
 from bench.base.paths import hide_paths, recorded_path
+from bench.base.places import PLACES
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
@@ -117,12 +118,12 @@ def execute(
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, config.wait_seconds, reporter.note):
+        recorded.remember_places(run, store.path)
         if config.fresh and is_finished_at_all(run, store):
             return execute_afresh(run, store, config, reporter, ranks), True
         if config.fresh and folder.exists():
             forget(run, store, reporter)
         record = _record(run, store, config, reporter)
-        recorded.remember_places(run, store.path)
         has_weights = _has_weights(run, record)
         tasks = _unscored(run, record, folder, reporter) if has_weights else run.task_data
         if record.status == "finished" and has_weights and not tasks:
@@ -196,6 +197,7 @@ def execute_afresh(
             path.rename(folder / path.name)
     shutil.rmtree(made, ignore_errors=True)
     with suppress(OSError):  # others are made again at the same time
+        (aside.path / PLACES).unlink(missing_ok=True)
         aside.path.rmdir()
     return record
 

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.base.errors import RunLocked
+from bench.base.errors import BenchError, RunLocked
 from bench.runs.store import CHECKPOINT, RunsFolder
 
 VECTORS, STATE = "vectors", "state"
@@ -51,8 +51,8 @@ def bytes_below(folder: Path) -> int:
 
 
 def remove_vectors(store: RunsFolder) -> tuple[int, list[str]]:
-    """Remove the stored vectors of all runs; returns the bytes that are free now, and the ids of runs that a process works on."""
-    freed, busy = 0, []
+    """Remove the stored vectors of all runs; returns the bytes that are free now, and a line for each run that is left as it is."""
+    freed, left = 0, []
     for size in measure_runs(store):
         if not size.vectors:
             continue
@@ -60,7 +60,9 @@ def remove_vectors(store: RunsFolder) -> tuple[int, list[str]]:
             with store.lock(size.run_id):
                 shutil.rmtree(store.folder(size.run_id) / VECTORS)
         except RunLocked:
-            busy.append(size.run_id)
+            left.append(f"{size.run_id}: a process works on it")
+        except BenchError as error:
+            left.append(f"{size.run_id}: {error.message}")
         else:
             freed += size.vectors
-    return freed, busy
+    return freed, left

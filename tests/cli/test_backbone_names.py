@@ -54,7 +54,7 @@ def test_two_encoders_are_two_named_rows_of_one_table(
     known = {one["provenance"]["backbone"]["title"]: one for one in records}
     assert set(known) == compared() == {"Small", "Large"}
     loaded = {one["provenance"]["backbone"]["name"] for one in records}
-    assert loaded == set(map(str, encoders)), "it is loaded from there"
+    assert "plain-encoder" in loaded and not any("/" in name for name in loaded)
     (tmp_path / "text.txt").write_text("A sentence.\n")
     to = ("--to", tmp_path / "v.npy", "--runs", runs)
     encoded = bench("encode", known["Small"]["run_id"], tmp_path / "text.txt", *to)

@@ -14,25 +14,34 @@ from bench.runs.sizes import bytes_below, measure_runs
 
 @pytest.fixture
 def store(tmp_path: Path) -> RunsFolder:
-    """Two runs, one with 3,000 bytes of vectors, a checkpoint of 2,000 and a link to a large file elsewhere."""
+    """Two runs, one with 3,000 bytes of vectors and a checkpoint of 2,000."""
     store = RunsFolder(tmp_path / "runs")
     first, second = record("simcse", 1), record("simcse", 2)
     for one in (first, second):
         store.write(one)
     folder = store.folder(first.run_id)
-    (tmp_path / "large").write_bytes(bytes(1_000_000))
     for name, size in (("vectors", 3000), ("checkpoint", 2000)):
         (folder / name).mkdir()
         (folder / name / "file").write_bytes(bytes(size))
-    (folder / "vectors" / "link").symlink_to(tmp_path / "large")
     return store
 
 
 def test_sizes_are_those_of_the_files(store: RunsFolder) -> None:
     largest, other = measure_runs(store)
     assert (largest.checkpoint, other.checkpoint, other.vectors) == (2000, 0, 0)
-    assert 3000 <= largest.vectors < 4000
+    assert largest.vectors == 3000
     assert largest.total == bytes_below(store.folder(largest.run_id))
+
+
+def test_a_link_is_not_followed_and_its_run_is_left(store: RunsFolder, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(1_000_000))
+    largest = measure_runs(store)[0]
+    link = store.folder(largest.run_id) / "vectors" / "link"
+    link.symlink_to(tmp_path / "large")
+    assert measure_runs(store)[0].vectors < 4000
+    done = bench("runs", "--free", "--yes", "--runs", store.path)
+    assert done.exit_code == 0 and largest.run_id in done.stderr and "a link" in done.stderr
+    assert link.is_symlink() and (tmp_path / "large").exists()
 
 
 def test_vectors_go_and_nothing_else(store: RunsFolder) -> None:
@@ -55,5 +64,5 @@ def test_a_run_that_is_worked_on_keeps_its_vectors(store: RunsFolder) -> None:
     before = tree(store.path)
     with store.lock(measure_runs(store)[0].run_id):
         done = bench("runs", "--free", "--yes", "--runs", store.path)
-    assert "a process works on them" in done.stderr
+    assert "a process works on it" in done.stderr
     assert tree(store.path) == before

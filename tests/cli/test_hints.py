@@ -21,13 +21,14 @@ FOREIGN = argv(
     """
     iconv torchrun pip mkdir --query-gpu --abbrev= --nproc-per-node --untracked-files var(-- --wrap= --time=1
     --mem=100M --ntasks=1 --output= --job-name= --array= --chdir= --dependency= --user=
-    --format=%
+    --format=% --auto-truncate
     """
 ) + ["ray start"]
 """Tools of others, whose options are not ours to check."""
 SENTENCE = argv(
     """
-    call cannot is has does knows and by of itself with that never writes gives reads
+    call cannot is has does knows and by of itself with that never writes gives reads scores
+    makes does was are
     """
 )
 """What follows the name of the program where it is no command."""

@@ -28,7 +28,7 @@ MISTAKES = {
         {RUN} simcse --backbone a:b
         {RUN} simcse --backbone nobody/nothing-of-that-name --offline
         {RUN} simcse --suite chek
-        {RUN} simcse --suite sts
+        run simcse --suite sts --corpus builtin --device cpu
         {RUN} simcse --variant energy
         {RUN} simcse+eh --variant mlm
         {RUN} simcse --setting zero-shot

@@ -215,7 +215,10 @@ def test_the_authors_gather_in_several_processes_is_another_run(
     command: list[str], tmp_path: Path
 ) -> None:
     def run_id(*more: str) -> Any:
-        faithful = ("--method", "simcse", "--set", "faithful=true", "--dry-run", "--json")
+        faithful = (
+            *("--method", "simcse", "--set", "faithful=true", "--set", "select_on=last"),
+            *("--dry-run", "--json"),
+        )
         ended = bench(*command, *faithful, "--runs", tmp_path, *more)
         return json.loads(ended.stdout.splitlines()[0])["run_id"]
 

@@ -114,9 +114,10 @@ def nt_xent(first: Any, second: Any, tau: float) -> float:
 
 
 class WithoutMemory(Backbone):
-    """A backbone whose masked language model is there already."""
+    """A backbone whose masked language model is there already; nothing of it is computed."""
 
     masked: Any
+    reads_ahead = True
 
     def _masked_lm(self) -> Any:
         return self.masked
@@ -137,7 +138,14 @@ def counts(cls: type[TorchMethod], model: str, variant: str = "") -> dict[str, i
 
     with torch.device("meta"):
         encoder = getattr(lm_of(config), model)
-        backbone = WithoutMemory(f"{model}-base", "none", model, encoder, tokenizer, Path())
+        backbone = WithoutMemory(
+            name=f"{model}-base",
+            revision="none",
+            family=model,
+            encoder=encoder,
+            tokenizer=tokenizer,
+            path=Path(),
+        )
         backbone.masked = lm_of(config)
         method = cls()
         method.context = Context()
