@@ -23,7 +23,9 @@ def first_position(encoder: Any) -> int:
     if padding is not None:
         return int(padding) + 1
     numbered = getattr(getattr(encoder, "embeddings", None), "position_ids", None)
-    return 0 if numbered is None else int(numbered.flatten()[0])  # 2 for Nystromformer
+    if numbered is None or numbered.is_meta:  # without memory there is nothing to read
+        return 0
+    return int(numbered.flatten()[0])  # 2 for Nystromformer
 
 
 def table_length(encoder: Any) -> int | None:
