@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.base.reading import open_plain_file
+from bench.base.reading import list_plain_files, open_plain_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,6 +137,20 @@ def folder_sha256(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     }
+
+
+def has_same_files(folder: Path, other: Path) -> bool:
+    """Tell whether two folders hold files of the same names and bytes, and no link and no pipe."""
+    found: list[dict[str, str]] = []
+    for one in (folder, other):
+        hashes: dict[str, str] = {}
+        try:
+            for file in list_plain_files(one):
+                hashes[file.relative_to(one).as_posix()] = file_sha256(file, inside=one)
+        except OSError:
+            return False
+        found.append(hashes)
+    return found[0] == found[1]
 
 
 # --- where derived files lie (they can be deleted at any time), and how processes wait for each other there ---

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.files import writing
+from bench.base.files import has_same_files, writing
 from bench.compare.senders import SENDER_FILE
 from bench.publish.asides import alone_in, folder_beside, move_to_place
 from bench.publish.senders import check_name
@@ -25,13 +25,11 @@ ANOTHER = "remove it, or choose another folder: --to DIR"
 def submit_run(source: Path, to: Path, by: str, suites: Sequence[str] = ()) -> Path:
     """Write the run in the folder ``source`` as a folder in ``to``; returns it. ``by``: who ran it; ``suites``: scores of these alone.
 
-    It is written aside, checked as a board checks it, and then renamed to its place. Raises BenchError, and leaves nothing, if it would be
-    refused.
+    It is written aside, checked as a board checks it, and then renamed to its place. The very same submission, if it is there already, stays
+    as it is. Raises BenchError, and leaves nothing, if it would be refused, or if something else is in its place.
     """
     name = check_name(by)
     folder = to / source.name
-    if os.path.lexists(folder):
-        raise BenchError(f"{folder} already exists", ANOTHER)
     try:
         if source.is_symlink():
             raise DataDamaged("it is a link, not a folder", "give the path that it leads to")
@@ -45,7 +43,8 @@ def submit_run(source: Path, to: Path, by: str, suites: Sequence[str] = ()) -> P
                 _write_files(record, source, made, suites)
                 (made / SENDER_FILE).write_text(f"{name}\n", encoding="utf-8")
             check_submission(made)
-            move_to_place(made, folder, ANOTHER)
+            if not has_same_files(made, folder):
+                move_to_place(made, folder, ANOTHER)
     except BenchError as error:
         raise BenchError(
             f"{source.name} cannot be submitted: {error.message}", error.hint
