@@ -494,7 +494,7 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
         Work(
             "evaluate",
             lambda folder: None,
-            ("evaluate", tiny, "--suite", "check", "--device", "cpu", "--runs", "runs"),
+            ("evaluate", tiny, "--set", "pooling=cls", "--suite", "check", "--runs", "runs"),
             begun=worked_on,
             problem=sound,
         ),

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from bench.base.errors import DataDamaged, one_line
+from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.compare.statistics.rows import SENDER
 from bench.runs.record import RecipeValue, RunRecord
 from bench.runs.store import Run
@@ -74,27 +75,21 @@ def with_senders(runs: Sequence[Run]) -> list[Run]:
 
 def read_sender(folder: Path) -> str | None:
     """The name in a submission's folder, on one line; None if the folder is no submission. A file that holds no name still makes it one."""
-    path = folder / SENDER_FILE
-    if not path.exists() and not path.is_symlink():
-        return None
-    if path.is_symlink() or not path.is_file():
-        return NAMELESS
-    with path.open("rb") as file:
-        start = file.read(4 * LONGEST_NAME)
     try:
-        name = " ".join(start.decode("utf-8").split())
-    except ValueError:
-        name = ""
+        text = read_plain_file(folder / SENDER_FILE, 4 * LONGEST_NAME).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError):
+        return NAMELESS
+    name = " ".join(text.split())
     return name if 0 < len(name) <= LONGEST_NAME and name.isprintable() else NAMELESS
 
 
 def published_senders(version: Path) -> dict[str, str | None]:
     """Run id -> who submitted it, of a published version's ``tables.json``; empty if the folder is no version. Raises DataDamaged."""
     path = version / "tables.json"
-    if not path.is_file():
-        return {}
     try:
-        content = path.read_bytes()
+        content = read_plain_file(path, TABLES_BYTES)
         if not msgspec.json.decode(content, type=_AnyFile).schema.startswith(BOARD):
             return {}
     except (OSError, ValueError, RecursionError):  # somebody's own file of that name

@@ -150,13 +150,16 @@ def plain_name(label: str) -> str:
 
 
 def row_labels(
-    submitted: Sequence[tuple[RunRecord, str]], published: Iterable[str]
+    submitted: Sequence[tuple[RunRecord, str]],
+    published: Iterable[str],
+    together: Mapping[str, frozenset[str]] = {},
 ) -> dict[str, str]:
     """Run id -> what its row says of the sender. ``submitted``: (record, name) of runs that no version has; ``published``: what the rows of
-    published runs say.
+    published runs say; ``together``: run id -> what tells which runs came together (``bench.publish.together``), nothing for one alone.
 
-    Runs under a name that the board has already get a number behind it, and with it rows of their own. Of runs that would replace
-    each other, because row and seed are the same or the code of the method is another, each gets the beginning of its record's hash.
+    Runs under a name that the board has already get a number behind it, and with it rows of their own. Runs of one name that would share a
+    row do so only if they came together and none would replace another, because the seed is the same or the code of the method is
+    another. Else the beginning of a hash stands behind the name.
     """
     taken = set(published)
     numbers: dict[str, str] = {}
@@ -167,19 +170,44 @@ def row_labels(
         rows.setdefault((name, _row(record)), []).append(record)
     labels: dict[str, str] = {}
     for (name, _), records in rows.items():
-        label = numbers[name]
-        seeds = {record.seed for record in records}
-        codes = {record.provenance.plugin.sha256 for record in records}
-        stand_together = len(seeds) == len(records) and len(codes) == 1
-        for record in records:
-            labels[record.run_id] = label if stand_together else f"{name} ({_hash_of(record)})"
+        groups = _groups_of(records, together)
+        for group in groups:
+            label = numbers[name] if len(groups) == 1 else f"{name} ({_hash_of(group)})"
+            for record in group:
+                labels[record.run_id] = label
     return labels
 
 
-def _hash_of(record: RunRecord) -> str:
-    """Eight digits that differ for any two records: fingerprints may be copied."""
-    content = json.dumps(record.to_json(), sort_keys=True)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+def _groups_of(
+    records: Sequence[RunRecord], together: Mapping[str, frozenset[str]]
+) -> list[list[RunRecord]]:
+    """The runs of one row and name, in groups that may share it."""
+    came: dict[frozenset[str], list[RunRecord]] = {}
+    groups: list[list[RunRecord]] = []
+    for record in records:
+        if others := together.get(record.run_id):
+            came.setdefault(others, []).append(record)
+        else:
+            groups.append([record])
+    for group in came.values():
+        seeds = {record.seed for record in group}
+        codes = {record.provenance.plugin.sha256 for record in group}
+        if len(seeds) == len(group) and len(codes) == 1:
+            groups.append(group)
+        else:
+            groups += [[record] for record in group]
+    return groups
+
+
+def _hash_of(records: Sequence[RunRecord]) -> str:
+    """Eight digits that differ for any two groups of records: fingerprints may be copied."""
+    digests = []
+    for record in records:
+        content = json.dumps(record.to_json(), sort_keys=True)
+        digests.append(hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest())
+    if len(digests) == 1:
+        return digests[0][:8]
+    return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()[:8]
 
 
 def _next_label(name: str, taken: set[str]) -> str:
