@@ -23,6 +23,7 @@ from bench.export import export as write
 from bench.run.plan import find_run, load_run
 from bench.runs.store import Run, RunsFolder, read_record
 
+
 def holds_exactly(file: Path, content: bytes) -> bool:
     """Whether a plain file of these very bytes is there."""
     try:

@@ -14,7 +14,9 @@ from msgspec import Struct, structs
 
 from bench.base.errors import DataDamaged, one_line
 from bench.base.reading import TABLES_BYTES, read_plain_file
+from bench.compare.sender_rows import row_labels
 from bench.compare.statistics.rows import SENDER
+from bench.compare.together import read_together
 from bench.runs.record import RecipeValue, RunRecord
 from bench.runs.store import Run
 
@@ -56,21 +58,27 @@ def with_sender(run: Run, name: str | None) -> Run:
 
 
 def with_senders(runs: Sequence[Run]) -> list[Run]:
-    """The runs, each that was submitted with its sender, as far as their folders say so.
+    """The runs, each that was submitted with what its row says of its sender, as far as the folders say so.
 
     Raises DataDamaged if the file of a published version that says so cannot be read.
     """
     versions: dict[Path, dict[str, str | None]] = {}
-    named = []
+    labels: dict[Path, str] = {}
+    new: list[Run] = []
     for run in runs:
-        name = read_sender(run.folder)
         version = run.folder.absolute().parent.parent
-        if name is None and run.folder.absolute().parent.name == "runs":
+        if read_sender(run.folder) is not None:
+            new.append(run)
+        elif run.folder.absolute().parent.name == "runs":
             if version not in versions:
                 versions[version] = published_senders(version)
-            name = versions[version].get(run.record.run_id)
-        named.append(with_sender(run, name))
-    return named
+            if (name := versions[version].get(run.record.run_id)) is not None:
+                labels[run.folder] = name
+    together = {run.record.run_id: read_together(run.folder) for run in new}
+    sent = [(run.record, read_sender(run.folder) or NAMELESS) for run in new]
+    named = row_labels(sent, list(labels.values()), together)
+    labels |= {run.folder: named[run.record.run_id] for run in new}
+    return [with_sender(run, labels.get(run.folder)) for run in runs]
 
 
 def read_sender(folder: Path) -> str | None:

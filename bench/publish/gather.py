@@ -25,10 +25,11 @@ from bench.base.files import values_sha256
 from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.board.board import Board, MethodDescription
+from bench.compare.sender_rows import row_labels
+from bench.compare.together import read_together
 from bench.data.sets import DataFolder
-from bench.publish.senders import look_alikes_last, refuse_look_alike, row_labels, sender_of
+from bench.publish.senders import look_alikes_last, refuse_look_alike, sender_of
 from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
-from bench.publish.together import read_together
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
 from bench.run.recipes import RecipeFile

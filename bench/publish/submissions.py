@@ -23,9 +23,9 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
 from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
+from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
 from bench.publish.senders import sender_of
-from bench.publish.together import TOGETHER_BYTES
 from bench.runs.paths import refuse_paths
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.store import CURVE, RECORD, Run, RunsFolder, predictions_name

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import has_same_files, writing
 from bench.compare.senders import SENDER_FILE
+from bench.compare.together import write_together
 from bench.publish.asides import alone_in, folder_beside, move_to_place
 from bench.publish.senders import check_name
 from bench.publish.submissions import check_submission, read_for_submission
-from bench.publish.together import write_together
 from bench.runs.record import RunRecord
 from bench.runs.store import CURVE, RECORD, RunsFolder, predictions_name, read_record
 

@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.board.board import board
+from bench.compare.sender_rows import row_labels
 from bench.compare.senders import SENDER_FILE
+from bench.compare.together import TOGETHER_FILE, write_together
 from bench.publish.gather import gather
 from bench.publish.senders import (
     check_name,
     look_alikes_last,
     refuse_look_alike,
-    row_labels,
 )
-from bench.publish.together import TOGETHER_FILE, write_together
 from bench.runs import RunRecord
 
 UNSEEN = {

@@ -21,12 +21,12 @@ from scored_run import finished_run, predictions
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
 from bench.compare.senders import SENDER_FILE
+from bench.compare.together import TOGETHER_FILE, read_together
 from bench.publish import submissions as checking
 from bench.publish import submit
 from bench.publish.gather import gather
 from bench.publish.senders import sender_of
 from bench.publish.submissions import check_submission
-from bench.publish.together import TOGETHER_FILE, read_together
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
 
@@ -435,9 +435,7 @@ def test_if_one_of_several_runs_is_refused_none_is_written(
 ) -> None:
     finished_run(theirs, 1)
     flipped(theirs, finished_run(theirs, 2))
-    done = bench(
-        "submit", "simcse", "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada"
-    )
+    done = bench("submit", "simcse", "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
     assert done.exit_code == 2 and "-s2-" in done.stderr and "cannot be submitted" in done.stderr
     assert list((tmp_path / "box").iterdir()) == []
 
