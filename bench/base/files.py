@@ -167,8 +167,16 @@ SETTLED_SECONDS = 2.0  # a file written later may change again within one tick o
 
 
 def default_cache() -> Path:
-    """$BENCH_CACHE, else ~/.cache/sentence-bench."""
-    return Path(os.environ.get("BENCH_CACHE") or Path.home() / ".cache" / "sentence-bench")
+    """$BENCH_CACHE, else ~/.cache/sentence-bench. Raises BenchError for a user without a home."""
+    named = os.environ.get("BENCH_CACHE")
+    if named:
+        return Path(named)
+    try:
+        return Path.home() / ".cache" / "sentence-bench"
+    except RuntimeError:
+        raise BenchError(
+            "HOME is not set, and this user has no home folder", "set BENCH_CACHE to a folder"
+        ) from None
 
 
 @contextlib.contextmanager
