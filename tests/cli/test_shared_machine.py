@@ -97,7 +97,7 @@ def test_a_process_that_waits_for_others_says_so_and_ends(
     set_launcher(monkeypatch, MASTER_PORT="29761")
     monkeypatch.setattr(ranks, "PATIENCE", 0.1)
     monkeypatch.setattr(ranks, "MEETING", timedelta(seconds=1))
-    with pytest.raises(BenchError, match="met no 1 other process at 127.0.0.1:29761"):
+    with pytest.raises(BenchError, match="waited in vain for 1 other process at 127.0.0.1:29761"):
         ranks.join("cpu")
     assert "waits for 1 other process at 127.0.0.1:29761" in capfd.readouterr().err
 
