@@ -14,6 +14,7 @@ import kills
 import pytest
 
 KILLS = {"train-simcse": 30, "score-check": 20, "search": 30, "publish": 20}
+KILLS |= {"evaluate": 12, "submit": 12, "export": 12}
 KILLS |= {"record": 6, "data-fetch": 4, "data-overlap": 2}
 
 

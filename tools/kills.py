@@ -9,7 +9,7 @@ which share of the work the kills hit (quartiles). Everything is tiny: a random 
 needs the real data sets (``--data``, or BENCH_DATA) but for the suite ``check``; of large ones a few rows of each class are kept. Exit
 code 1 where anything was not as it must be.
 
-``tests/test_kills.py`` does seven of these kinds.
+``tests/test_kills.py`` does ten of these kinds.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ PRELOADED = [
     "bench.score.suites.sts",
     "bench.methods.simcse",
     "transformers",
+    "bench.cli.evaluate",
+    "bench.cli.export",
     "bench.cli.publish",
     "bench.publish.build",
     "bench.board.board",
@@ -359,6 +361,29 @@ def published_whole(folder: Path, before: Path) -> str | None:
     )
 
 
+def submitted_whole(folder: Path) -> str | None:
+    """Of a submission that was killed: every run that is in its place passes the checks of a board."""
+    from bench.base.errors import BenchError
+    from bench.publish.submissions import check_submission
+
+    for place in sorted((folder / "box").glob("[!.]*")):
+        try:
+            check_submission(place)
+        except BenchError as error:
+            return f"{place.name}: {error.message}"
+    return None
+
+
+def exported_whole(folder: Path, whole: Path) -> str | None:
+    """Of an export that was killed: what is in its place is the whole export. ``whole``: the undisturbed one."""
+    from bench.base.files import has_same_files
+
+    place = folder / "model"
+    if not place.exists():
+        return None
+    return None if has_same_files(place, whole) else "model is there, and is not whole"
+
+
 # --- kinds of work ---
 
 
@@ -466,6 +491,25 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
             ("publish", "--runs", "runs", "--out", "leaderboards"),
             problem=lambda folder: published_whole(folder, inputs / "published" / "leaderboards"),
         ),
+        Work(
+            "evaluate",
+            lambda folder: None,
+            ("evaluate", tiny, "--set", "pooling=cls", "--suite", "check", "--runs", "runs"),
+            begun=worked_on,
+            problem=sound,
+        ),
+        Work(
+            "submit",
+            lambda folder: _to_submit(folder, inputs),
+            ("submit", "simcse", "promcse", "--runs", "runs", "--to", "box", "--by", "Ada"),
+            problem=submitted_whole,
+        ),
+        Work(
+            "export",
+            lambda folder: _to_export(folder, inputs, tiny),
+            ("export", "cls", "--runs", "runs", "--to", "model"),
+            problem=lambda folder: exported_whole(folder, inputs / "exported" / "model"),
+        ),
     ]
     names = [one.name for one in every]
     if strange := [name for name in wanted if name not in names]:
@@ -530,6 +574,31 @@ def _to_publish(folder: Path, inputs: Path) -> None:
         process.join(PATIENCE)
         made_run(kept / "runs", "promptbert", 1, suites=("check",))
     shutil.copytree(kept, folder, dirs_exist_ok=True)
+
+
+def _to_submit(folder: Path, inputs: Path) -> None:
+    """Four finished runs."""
+    from made_runs import made_runs
+
+    kept = inputs / "submitted"
+    if not kept.is_dir():
+        made_runs(kept / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
+    shutil.copytree(kept, folder, dirs_exist_ok=True)
+
+
+def _to_export(folder: Path, inputs: Path, tiny: str) -> None:
+    """A finished run; its undisturbed export stays among the inputs."""
+    kept = inputs / "exported"
+    if not kept.is_dir():
+        kept.mkdir()
+        run = ("run", "cls", "--backbone", tiny, "--suite", "check", "--device", "cpu")
+        export = ("export", "cls", "--to", "model")
+        for words in (run, export):
+            process = _start(
+                "command", (*words, "--runs", "runs"), kept, {}, inputs / "exported.txt"
+            )
+            process.join(PATIENCE)
+    shutil.copytree(kept / "runs", folder / "runs")
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.base.reading import open_plain_file
+from bench.base.reading import list_plain_files, open_plain_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,6 +139,20 @@ def folder_sha256(folder: Path) -> dict[str, str]:
     }
 
 
+def has_same_files(folder: Path, other: Path) -> bool:
+    """Tell whether two folders hold files of the same names and bytes, and no link and no pipe."""
+    found: list[dict[str, str]] = []
+    for one in (folder, other):
+        hashes: dict[str, str] = {}
+        try:
+            for file in list_plain_files(one):
+                hashes[file.relative_to(one).as_posix()] = file_sha256(file, inside=one)
+        except OSError:
+            return False
+        found.append(hashes)
+    return found[0] == found[1]
+
+
 # --- where derived files lie (they can be deleted at any time), and how processes wait for each other there ---
 
 
@@ -153,8 +167,16 @@ SETTLED_SECONDS = 2.0  # a file written later may change again within one tick o
 
 
 def default_cache() -> Path:
-    """$BENCH_CACHE, else ~/.cache/sentence-bench."""
-    return Path(os.environ.get("BENCH_CACHE") or Path.home() / ".cache" / "sentence-bench")
+    """$BENCH_CACHE, else ~/.cache/sentence-bench. Raises BenchError for a user without a home."""
+    named = os.environ.get("BENCH_CACHE")
+    if named:
+        return Path(named)
+    try:
+        return Path.home() / ".cache" / "sentence-bench"
+    except RuntimeError:
+        raise BenchError(
+            "HOME is not set, and this user has no home folder", "set BENCH_CACHE to a folder"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -106,7 +106,8 @@ def _relative(path: str, folder: Path) -> str | None:
 def hide_paths(text: str, folder: Path | None = None) -> str:
     """A sentence in which each absolute path is named as a record names it. Paths with blanks are known if they lie in ``folder`` (None: the
     working directory) or in the user's home."""
-    for known in (folder or Path.cwd(), Path.home()):
+    # a user without a home has "~"
+    for known in (folder or Path.cwd(), Path(os.path.expanduser("~"))):
         if len(known.parts) > 1:
             text = text.replace(f"{known}{os.sep}", "")
     return _SEVERAL_PARTS.sub(lambda found: _hidden(found[0], folder), text)

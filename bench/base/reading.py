@@ -26,6 +26,8 @@ CURVE_BYTES = 64 * MIB
 PREDICTIONS_BYTES = 256 * MIB
 MANIFEST_BYTES = 64 * MIB
 SEARCH_BYTES = 64 * MIB
+TABLES_BYTES = 256 * MIB
+"""The tables.json of a version: two kilobytes for each row of a table."""
 SETTINGS_BYTES = 16 * MIB
 """A JSON file of a model: its config, its list of modules, the index of its weights."""
 MOST_FILES = 500_000

@@ -146,6 +146,7 @@ class Verbs(HelpfulGroup):
     def main(self, *args: Any, **extra: Any) -> Any:
         """As click has it; what could not be printed is a line and exit code 2, also of ``--help``."""
         code: Any = 0
+        check_streams()
         try:
             return super().main(*args, **extra)
         except SystemExit as end:
@@ -210,6 +211,15 @@ def drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def check_streams() -> None:
+    """End with a line if the process was started without a standard output; without a standard error, what it would say goes nowhere."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
+    if sys.stdout is None:
+        show_error(BenchError("the output cannot be written: it is closed", "bench ... > FILE"))
+        sys.exit(2)
+
+
 def check_places(words: Sequence[str]) -> None:
     """Raise BenchError for a path that no record could hold, and if the working directory is gone."""
     try:
@@ -260,7 +270,8 @@ def show_error(error: BenchError, label: str = "error") -> None:
         hint = f"{hint} (with the same {' and '.join(same)})"
     for name, text in ((label, error.message), ("try", hint)):
         if text:
-            click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
+            with contextlib.suppress(OSError):  # a full disk: the exit code says it
+                click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
 
 
 @click.group(

@@ -9,6 +9,7 @@ import click
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
+from bench.base.reading import read_plain_file
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
@@ -21,6 +22,15 @@ from bench.export import check_export, check_repository, results, upload
 from bench.export import export as write
 from bench.run.plan import find_run, load_run
 from bench.runs.store import Run, RunsFolder, read_record
+
+
+def holds_exactly(file: Path, content: bytes) -> bool:
+    """Whether a plain file of these very bytes is there."""
+    try:
+        return read_plain_file(file, len(content)) == content
+    except OSError:
+        return False
+
 
 FOLDERS = ("sentence-transformers", "transformers", "mteb")
 
@@ -78,8 +88,12 @@ def export(
             raise BenchError(f"--format {form} writes a file of scores", "--to FILE")
         file = RunsFolder(runs).record_file(reference)
         scored = Run(read_record(file), file.parent)
-        check_export(scored.record, to)
-        write_or_fail(to, results.results_text(scored, form).encode(), hint="another --to FILE")
+        if not to.is_file():
+            check_export(scored.record, to)
+        text = results.results_text(scored, form).encode()
+        if not holds_exactly(to, text):  # a command that was killed at its very end left it so
+            check_export(scored.record, to)
+            write_or_fail(to, text, hint="another --to FILE")
         click.echo(json_text({"run": file.parent.name, "to": str(to)}) if as_json else to)
         return
     with tempfile.TemporaryDirectory() as temporary:

@@ -27,7 +27,7 @@ from bench.cli.options import (
 )
 from bench.data.sets import DataFolder
 from bench.publish import build
-from bench.publish.submit import submit_run
+from bench.publish.submit import submit_runs
 from bench.runs.store import RunsFolder
 from bench.show.tables.report import report_grids
 
@@ -186,12 +186,15 @@ def submit(
 ) -> None:
     """Write finished runs, with their predictions, to folders for a pull request; each is checked as the board checks it.
 
-    RUN is an id, the beginning of ids, or a path. Nothing is sent. A record holds your command, and the processor and libraries it ran
+    RUN is an id, the beginning of ids, or a path. Give all seeds of a row in one command: runs that came in several stand in rows of their
+    own. Nothing is sent. A record holds your command, and the processor and libraries it ran
     on: look at it before you hand it over.
 
     \b
     Example:  bench submit simcse-builtin --by "Ada Lovelace, Example University"
     """
     store = RunsFolder(runs)
-    for file in dict.fromkeys(file for name in references for file in store.record_files(name)):
-        click.echo(submit_run(file.parent.absolute(), to, by, comma_list(suite)))
+    files = dict.fromkeys(file for name in references for file in store.record_files(name))
+    sources = [file.parent.absolute() for file in files]
+    for folder in submit_runs(sources, to, by, comma_list(suite)):
+        click.echo(folder)

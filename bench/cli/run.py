@@ -475,16 +475,16 @@ def run_all(
 ) -> tuple[list[RunRecord], int]:
     """Do every planned run in turn; a failure is reported, and the next run starts. Returns the records and the exit code.
 
-    With ``config.wait_seconds``, a run that another process works on is put last and then waited for, so several processes with the
-    same runs do each of them once. Raises DeviceLost, and RunFailed if the ranks of a training no longer agree: this process can then
-    do no other run.
+    A run that another process works on is put last, so that several processes with the same runs do each of them once. What then is still
+    worked on is waited for, ``config.wait_seconds``, and left to that process, with a line. Raises DeviceLost, and RunFailed if the ranks of
+    a training no longer agree: this process can then do no other run.
     """
     records: list[RunRecord] = []
     worst, noted = 0, set[str]()
-    elsewhere: list[RunLocked] = []
     turns = list(enumerate(planned, 1))
     reporter.plan(planned)
-    for wait in (0.0, config.wait_seconds):
+    for is_last_round in (False, True):
+        wait = config.wait_seconds if is_last_round else 0.0
         locked = []
         for number, run in turns:
             reporter.start(run.run_id, number)
@@ -499,25 +499,19 @@ def run_all(
             except (RunFailed, RunLocked) as error:
                 if ranks and ranks.broken:
                     raise
-                if isinstance(error, RunLocked) and wait < config.wait_seconds:
-                    locked.append((number, run))
-                elif isinstance(error, RunLocked) and len(planned) > 1:
-                    elsewhere.append(error)
-                else:
+                if isinstance(error, RunFailed):
                     worst = max(worst, error.exit_code)
                     show_error(error)
+                elif is_last_round:
+                    reporter.done(f"{error.message}, which does it")
+                else:
+                    locked.append((number, run))
             else:
                 records.append(record)
                 reporter.done(outcome(record, worked))
                 if as_json:
                     print_json([record.to_json()])
         turns = locked
-    for busy in elsewhere:  # another process with the same command shares the work
-        if records:
-            reporter.note(f"{busy.message}, which does it")
-        else:
-            worst = max(worst, busy.exit_code)
-            show_error(busy)
     return records, worst
 
 

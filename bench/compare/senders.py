@@ -13,7 +13,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from bench.base.errors import DataDamaged, one_line
+from bench.base.reading import TABLES_BYTES, read_plain_file
+from bench.compare.sender_rows import row_labels
 from bench.compare.statistics.rows import SENDER
+from bench.compare.together import read_together
 from bench.runs.record import RecipeValue, RunRecord
 from bench.runs.store import Run
 
@@ -55,46 +58,46 @@ def with_sender(run: Run, name: str | None) -> Run:
 
 
 def with_senders(runs: Sequence[Run]) -> list[Run]:
-    """The runs, each that was submitted with its sender, as far as their folders say so.
+    """The runs, each that was submitted with what its row says of its sender, as far as the folders say so.
 
     Raises DataDamaged if the file of a published version that says so cannot be read.
     """
     versions: dict[Path, dict[str, str | None]] = {}
-    named = []
+    labels: dict[Path, str] = {}
+    new: list[Run] = []
     for run in runs:
-        name = read_sender(run.folder)
         version = run.folder.absolute().parent.parent
-        if name is None and run.folder.absolute().parent.name == "runs":
+        if read_sender(run.folder) is not None:
+            new.append(run)
+        elif run.folder.absolute().parent.name == "runs":
             if version not in versions:
                 versions[version] = published_senders(version)
-            name = versions[version].get(run.record.run_id)
-        named.append(with_sender(run, name))
-    return named
+            if (name := versions[version].get(run.record.run_id)) is not None:
+                labels[run.folder] = name
+    together = {run.record.run_id: read_together(run.folder) for run in new}
+    sent = [(run.record, read_sender(run.folder) or NAMELESS) for run in new]
+    named = row_labels(sent, list(labels.values()), together)
+    labels |= {run.folder: named[run.record.run_id] for run in new}
+    return [with_sender(run, labels.get(run.folder)) for run in runs]
 
 
 def read_sender(folder: Path) -> str | None:
     """The name in a submission's folder, on one line; None if the folder is no submission. A file that holds no name still makes it one."""
-    path = folder / SENDER_FILE
-    if not path.exists() and not path.is_symlink():
-        return None
-    if path.is_symlink() or not path.is_file():
-        return NAMELESS
-    with path.open("rb") as file:
-        start = file.read(4 * LONGEST_NAME)
     try:
-        name = " ".join(start.decode("utf-8").split())
-    except ValueError:
-        name = ""
+        text = read_plain_file(folder / SENDER_FILE, 4 * LONGEST_NAME).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError):
+        return NAMELESS
+    name = " ".join(text.split())
     return name if 0 < len(name) <= LONGEST_NAME and name.isprintable() else NAMELESS
 
 
 def published_senders(version: Path) -> dict[str, str | None]:
     """Run id -> who submitted it, of a published version's ``tables.json``; empty if the folder is no version. Raises DataDamaged."""
     path = version / "tables.json"
-    if not path.is_file():
-        return {}
     try:
-        content = path.read_bytes()
+        content = read_plain_file(path, TABLES_BYTES)
         if not msgspec.json.decode(content, type=_AnyFile).schema.startswith(BOARD):
             return {}
     except (OSError, ValueError, RecursionError):  # somebody's own file of that name

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import BenchError, NotAModel, RunFailed, one_line
-from bench.base.files import is_free, lock, share_files
-from bench.base.reading import open_plain_file
+from bench.base.files import has_same_files, is_free, lock, share_files
+from bench.base.reading import SETTINGS_BYTES, open_plain_file, read_plain_file
 from bench.data.fetching import offline_now
 from bench.export import card, folders, results
 from bench.export.code import check_code, remove_code_names
@@ -49,13 +49,10 @@ SENTENCES = (
 
 
 def check_export(record: RunRecord, to: Path) -> None:
-    """Raises BenchError if the target exists already or the record holds an absolute path, NotAModel if the run is not finished: its
-    scores belong in the model card."""
-    if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
-        raise BenchError(
-            f"--to {to} exists already; nothing was written",
-            "name a new folder, or remove that one first",
-        )
+    """Raises BenchError if the target is anything but an empty folder or an export of this run, or if the record holds an absolute path;
+    NotAModel if the run is not finished: its scores belong in the model card."""
+    if to.is_symlink() or (to.exists() and not (is_empty(to) or is_export_of(record, to))):
+        raise there_already(to)
     if record.status != "finished":
         raise NotAModel(
             f"{record.run_id} is not finished (status {record.status})",
@@ -64,9 +61,30 @@ def check_export(record: RunRecord, to: Path) -> None:
     refuse_paths(record.to_json(), RECORD)
 
 
+def there_already(to: Path) -> BenchError:
+    """The error for a target that holds something else."""
+    return BenchError(
+        f"--to {to} exists already; nothing was written",
+        "name a new folder, or remove that one first",
+    )
+
+
+def is_empty(to: Path) -> bool:
+    return to.is_dir() and not any(to.iterdir())
+
+
+def is_export_of(record: RunRecord, to: Path) -> bool:
+    """Whether the folder has a model card of this run: an earlier export may have been killed after it had put the folder there."""
+    try:
+        text = read_plain_file(to / "README.md", SETTINGS_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return record.fingerprint in text
+
+
 def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
     """Write a finished run, whose method is loaded, to a new folder for one of these tools. ``place``: from where the README loads
-    it, if it will not be this folder.
+    it, if it will not be this folder. The very same export, if it is there already, stays as it is.
 
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
@@ -105,7 +123,10 @@ def refuse_written_paths(folder: Path) -> None:
 
 @contextlib.contextmanager
 def write_aside(to: Path) -> Iterator[Path]:
-    """A folder next to ``to`` that takes its place at the end, and is removed after any error."""
+    """A folder next to ``to`` that takes its place at the end, and is removed after any error.
+
+    Raises BenchError if it cannot be written, or if ``to`` then holds other files; with the same files it stays as it is.
+    """
     from safetensors import SafetensorError
 
     target = to.absolute()
@@ -117,10 +138,14 @@ def write_aside(to: Path) -> Iterator[Path]:
             held.enter_context(lock(aside / OWNED))
             _remove_leftovers(target, aside)
             yield aside
-            (aside / OWNED).unlink()
             share_files(aside)
+            (aside / OWNED).unlink()
+            if has_same_files(aside, target):
+                return
+            if target.is_dir() and not is_empty(target):
+                raise there_already(to)
             if target.is_dir():
-                target.rmdir()  # it is empty, else the system refuses
+                target.rmdir()
             os.replace(aside, target)
         except (OSError, SafetensorError) as error:
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())

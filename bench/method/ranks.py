@@ -301,7 +301,7 @@ def join(device: str) -> Ranks:
     except (RuntimeError, ValueError, OSError) as error:  # torch's DistError is a RuntimeError
         why = " ".join(str(error).split())[:120]
         raise BenchError(
-            f"process {process.rank} of {process.count} met no {others} at {process.place}: {why}",
+            f"process {process.rank} of {process.count} waited in vain for {others} at {process.place}: {why}",
             HINT,
         ) from None
     finally:

@@ -20,7 +20,8 @@ def alone_in(folder: Path, prefix: str) -> Iterator[None]:
 
     ``prefix``: how the names of their temporary folders begin. Raises BenchError if the lock cannot be written.
     """
-    name = sha256(os.fsencode(f"{Path.home()}\0{folder.absolute()}")).hexdigest()[:16]
+    home = os.path.expanduser("~")  # "~" for a user without one
+    name = sha256(os.fsencode(f"{home}\0{folder.absolute()}")).hexdigest()[:16]
     with contextlib.ExitStack() as held:
         place = Path(tempfile.gettempdir()) / f"bench-publish-{name}.lock"
         with writing(place, "another folder for temporary files: TMPDIR"):

@@ -260,7 +260,11 @@ def _write(
 def _write_index(out: Path) -> None:
     """What lies beside the versions; also after a process was killed before it did this."""
     for name, content in index_files(versions(out)).items():
-        if not (out / name).is_file() or (out / name).read_bytes() != content:
+        try:
+            there = read_plain_file(out / name, len(content))
+        except OSError:  # nothing, a link, or a longer file
+            there = None
+        if there != content:
             write_or_fail(out / name, content, hint="another folder: --out DIR")
 
 

@@ -25,8 +25,10 @@ from bench.base.files import values_sha256
 from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.board.board import Board, MethodDescription
+from bench.compare.sender_rows import row_labels
+from bench.compare.together import read_together
 from bench.data.sets import DataFolder
-from bench.publish.senders import look_alikes_last, refuse_look_alike, row_labels, sender_of
+from bench.publish.senders import look_alikes_last, refuse_look_alike, sender_of
 from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
 from bench.publish.versions import RUNS, Version, read_version
 from bench.run.plugins import Plugin, discover
@@ -194,6 +196,7 @@ def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
 def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) -> None:
     """Note what the rows of submitted runs say of their senders: what they said in the last version, or what they may say now."""
     new: list[tuple[RunRecord, str]] = []
+    together: dict[str, frozenset[str]] = {}
     for run in runs:
         run_id = run.record.run_id
         gathered.submitted.add(run_id)
@@ -202,8 +205,9 @@ def _label(runs: Sequence[Run], names: Mapping[str, str], gathered: Gathered) ->
             gathered.senders[run_id] = before
         else:
             new.append((run.record, names[run.folder.name]))
+            together[run_id] = read_together(run.folder)
     on_board = [name for name in (*gathered.senders.values(), *gathered.published.values()) if name]
-    gathered.senders |= row_labels(new, on_board)
+    gathered.senders |= row_labels(new, on_board, together)
 
 
 def left_out(folder: Path, why: str) -> str:

@@ -1,30 +1,25 @@
-"""Who submitted a run: what a name may consist of, which names look alike, and what stands in a row.
+"""Who submitted a run: what a name may consist of, and which names look alike.
 
-Nobody can prove here who they are. So a name must be seen, must not look like another one, and never opens the row of somebody who has
-the same name: a submission can neither replace a run that is there nor move its mean.
+Nobody can prove here who they are. So a name must be seen and must not look like another one. What the very same name may do is in
+``bench.compare.sender_rows``.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bench.base.errors import DataDamaged, printable
 from bench.base.reading import read_plain_file
+from bench.compare.sender_rows import NUMBERED, plain_name
 from bench.compare.senders import LONGEST_NAME, SENDER_FILE
-from bench.compare.statistics.rows import configuration
-from bench.runs.record import RunRecord
 
 MOST_BYTES = 1024
 MOST_MARKS = 2
 """Combining marks on one letter; Vietnamese needs two."""
 
-_NUMBERED = re.compile(r"\((?:\d+|[0-9a-f]{8})\)$")
-"""How bench ends the names of rows that must stand apart."""
 _UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _UNSEEN_RANGES = (
     (0x00AD, 0x00AD),
@@ -84,7 +79,7 @@ def check_name(text: str, must: str = "--by must be") -> str:
         raise DataDamaged(f"{must} {_EXPECTED}; it has no letter and no digit")
     if _most_marks(name) > MOST_MARKS or unicodedata.category(name[0])[0] == "M":
         raise DataDamaged(f"{must} {_EXPECTED}; it has too many marks on one letter")
-    if _NUMBERED.search(name):
+    if NUMBERED.search(name):
         raise DataDamaged(
             f"{must} a name without a number in brackets at its end: boards add those"
         )
@@ -142,60 +137,6 @@ def refuse_look_alike(name: str, known: Iterable[str]) -> None:
                 f"the sender '{printable(name)}' looks like '{printable(plain)}', who is there already",
                 "write more of the name",
             )
-
-
-def plain_name(label: str) -> str:
-    """The sender's name in what stands in a row: "Ada (2)" -> "Ada"."""
-    return _NUMBERED.sub("", label).rstrip()
-
-
-def row_labels(
-    submitted: Sequence[tuple[RunRecord, str]], published: Iterable[str]
-) -> dict[str, str]:
-    """Run id -> what its row says of the sender. ``submitted``: (record, name) of runs that no version has; ``published``: what the rows of
-    published runs say.
-
-    Runs under a name that the board has already get a number behind it, and with it rows of their own. Of runs that would replace
-    each other, because row and seed are the same or the code of the method is another, each gets the beginning of its record's hash.
-    """
-    taken = set(published)
-    numbers: dict[str, str] = {}
-    for _, name in submitted:
-        numbers.setdefault(name, _next_label(name, taken))
-    rows: dict[tuple[str, str], list[RunRecord]] = {}
-    for record, name in submitted:
-        rows.setdefault((name, _row(record)), []).append(record)
-    labels: dict[str, str] = {}
-    for (name, _), records in rows.items():
-        label = numbers[name]
-        seeds = {record.seed for record in records}
-        codes = {record.provenance.plugin.sha256 for record in records}
-        stand_together = len(seeds) == len(records) and len(codes) == 1
-        for record in records:
-            labels[record.run_id] = label if stand_together else f"{name} ({_hash_of(record)})"
-    return labels
-
-
-def _hash_of(record: RunRecord) -> str:
-    """Eight digits that differ for any two records: fingerprints may be copied."""
-    content = json.dumps(record.to_json(), sort_keys=True)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _next_label(name: str, taken: set[str]) -> str:
-    """The name, or if the board has runs under it, the name with the first number that is free."""
-    if not any(plain_name(label) == name for label in taken):
-        return name
-    number = 2
-    while f"{name} ({number})" in taken:
-        number += 1
-    return f"{name} ({number})"
-
-
-def _row(record: RunRecord) -> str:
-    """What decides in which row a run stands, but for its sender: as ``bench.compare.statistics.table.rows_of`` groups runs."""
-    place = (record.method, record.variant, record.setting, record.backbone_name)
-    return json.dumps([place, configuration(record)], sort_keys=True)
 
 
 def look_alikes_last(names: Mapping[str, str]) -> list[str]:

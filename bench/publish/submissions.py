@@ -4,6 +4,7 @@ A submitted run is a folder ``leaderboards/submissions/ID/``:
 
     run.json                  the record
     submitted_by.txt          who made it, on one line, as the board shows it
+    submitted_with.txt        which records came in the same command; missing for one alone
     predictions/STS12.npz     what the model said of every item; predictions/mteb/... for tasks of mteb
     curve.jsonl               the training curve; may be missing
 
@@ -21,7 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged, one_line, printable
-from bench.base.reading import CURVE_BYTES, read_plain_file
+from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
+from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
 from bench.publish.senders import sender_of
 from bench.runs.paths import refuse_paths
@@ -36,6 +38,7 @@ NAMES = {  # name below the submission's folder -> bytes at most
     re.compile(r"run\.json"): 8 * MiB,
     re.compile(r"curve\.jsonl"): 4 * MiB,
     re.compile(r"submitted_by\.txt"): 1024,
+    re.compile(r"submitted_with\.txt"): TOGETHER_BYTES,
     re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
 ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
@@ -142,7 +145,7 @@ def _check_sizes(run: Run) -> None:
 def unpacked_bytes(path: Path) -> int:
     """Of a predictions file. Raises DataDamaged for one that is too large or that takes more memory than it holds."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_plain_file(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
         raise DataDamaged(f"{path.name} is not a predictions file: {one_line(error)}") from None

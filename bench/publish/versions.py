@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from bench.base.errors import DIFFERS, BenchError, DataDamaged, Finding, one_line
 from bench.base.files import file_sha256
-from bench.base.reading import read_plain_file
+from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.runs.arrays import MANIFEST, NAME
 from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder
@@ -26,7 +26,6 @@ from bench.verify.scores import RunReport
 
 RUNS, PLAN, PLANS = "runs", "plan.md", "plans"
 """Folder of a version's runs. What was to be found out, written before the runs: PLANS/vN.md beside the versions, PLAN in the version."""
-TABLES_BYTES = 1 << 28
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
 
 

@@ -178,6 +178,22 @@ def test_mistakes_write_and_send_nothing(
     assert tree(tmp_path) == before and tree(finished[0]) == kept and hub.uploads == []
 
 
+def test_the_same_export_again_changes_nothing_and_another_one_is_refused(
+    finished: Finished, tmp_path: Path
+) -> None:
+    """A command may have been killed after it had put the folder in its place."""
+    assert export(finished, "--to", tmp_path / "new").exit_code == 0
+    before = tree(tmp_path)
+    assert export(finished, "--to", tmp_path / "new").exit_code == 0
+    assert tree(tmp_path) == before
+    done = export(finished, "--to", tmp_path / "new", "--format", "transformers")
+    assert "exists already" in error_line(done) and tree(tmp_path) == before
+    (tmp_path / "new" / "notes.txt").write_text("mine")
+    before = tree(tmp_path)
+    assert "exists already" in error_line(export(finished, "--to", tmp_path / "new"))
+    assert tree(tmp_path) == before
+
+
 @pytest.mark.parametrize("fault", ["other vectors", "full disk"])
 def test_a_fault_leaves_nothing_behind(
     fault: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,15 @@ def test_a_run_of_a_plugin_says_which_and_the_hint_works(
     assert bench(*encode, "--plugin", "mine.py").exit_code == 0
 
 
-def test_a_run_that_another_process_works_on(tiny: str, tmp_path: Path) -> None:
+def test_a_run_that_another_process_works_on_is_left_to_it(tiny: str, tmp_path: Path) -> None:
     command = ("run", "--method", "cls", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
     plan = json.loads(bench(*command, "--dry-run", "--json").stdout)
     with RunsFolder(tmp_path).lock(plan["run_id"]):
         done = bench(*command)
-    assert f":{os.getpid()}" in error_line(done) and "is locked by" in error_line(done)
-    assert hint(done).startswith("wait for it") and bench(*command, "--wait").exit_code == 0
+    assert done.exit_code == 0 and done.stdout == "" and RunsFolder(tmp_path).ids() == []
+    last = done.stderr.splitlines()[-1]
+    assert f"is locked by {socket.gethostname()}:{os.getpid()}, which does it" in last
+    assert bench(*command, "--wait").exit_code == 0 and len(RunsFolder(tmp_path).ids()) == 1
 
 
 # --- files, options and groups ---

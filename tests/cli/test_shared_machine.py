@@ -97,7 +97,7 @@ def test_a_process_that_waits_for_others_says_so_and_ends(
     set_launcher(monkeypatch, MASTER_PORT="29761")
     monkeypatch.setattr(ranks, "PATIENCE", 0.1)
     monkeypatch.setattr(ranks, "MEETING", timedelta(seconds=1))
-    with pytest.raises(BenchError, match="met no 1 other process at 127.0.0.1:29761"):
+    with pytest.raises(BenchError, match="waited in vain for 1 other process at 127.0.0.1:29761"):
         ranks.join("cpu")
     assert "waits for 1 other process at 127.0.0.1:29761" in capfd.readouterr().err
 
@@ -109,6 +109,114 @@ def test_an_output_that_is_full_is_one_line(words: str, tmp_path: Path) -> None:
     done = run_bench(tmp_path, *words.split(), output="/dev/full")
     assert done.returncode == 2
     assert done.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_what_verbs_say_of_real_runs_to_a_full_output_is_one_line(
+    tiny: str, tmp_path: Path
+) -> None:
+    from made_runs import made_runs
+
+    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
+    commands = [
+        "compare --runs runs",
+        "runs --runs runs",
+        "runs simcse-builtin-s1 --runs runs --json",
+        "verify --runs runs",
+        "methods simcse",
+        "suites sts",
+        "doctor",
+        "references simcse",
+        "publish --preview --runs runs --out boards",
+        "submit simcse --by Ada --runs runs --to box",
+        "export simcse-builtin-s1 --runs runs --format every-eval-ever --to scores.json",
+        f"evaluate {tiny} --set pooling=cls --suite check --runs scored",
+    ]
+    for command in commands:
+        done = run_bench(tmp_path, *command.split(), output="/dev/full")
+        assert done.returncode == 2 and "Traceback" not in done.stderr, (command, done.stderr)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        assert lines == ["error: the output cannot be written: No space left on device"], command
+    assert (tmp_path / "scores.json").is_file() and (tmp_path / "boards" / "preview").is_dir()
+    assert len(RunsFolder(tmp_path / "scored").ids()) == 1, "what was done is kept"
+
+
+@pytest.mark.slow
+def test_an_output_that_is_closed_is_one_line_and_closed_errors_are_no_failure(
+    tmp_path: Path,
+) -> None:
+    def end(redirection: str) -> subprocess.CompletedProcess[str]:
+        script = f"exec $0 -P -m bench suites {redirection}"
+        place = {"PYTHONPATH": str(Path(__file__).parents[2])}
+        return subprocess.run(
+            ["sh", "-c", script, sys.executable],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=os.environ | place,
+        )
+
+    done = end(">&-")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the output cannot be written: it is closed\n")
+    assert end("2>&-").returncode == 0
+    if Path("/dev/full").exists():
+        assert end("> /dev/full 2>&1").returncode == 2
+
+
+HOMES = ("missing/below/a-file", "a-file", "read-only")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("home", HOMES)
+def test_a_home_that_cannot_be_written_costs_a_line_at_most(home: str, tmp_path: Path) -> None:
+    from made_runs import made_runs
+    from test_bad_machine import without_rights
+
+    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
+    (tmp_path / "a-file").touch()
+    (tmp_path / "missing").mkdir(mode=0o555)
+    (tmp_path / "read-only").mkdir(mode=0o555)
+    runs = f"--runs {tmp_path}/runs"
+    commands = [
+        f"compare {runs}",
+        f"runs {runs}",
+        f"verify {runs}",
+        "doctor",
+        "methods",
+        "data",
+        f"publish --preview {runs} --out {tmp_path}/boards",
+        f"submit simcse --by Ada {runs} --to {tmp_path}/box",
+        f"run cls --backbone builtin --suite check --runs {tmp_path}/made",
+    ]
+    words = [command.split() for command in commands]
+    said = without_rights(words, HOME=str(tmp_path / home), BENCH_CACHE="")
+    for command, (code, _, err) in zip(commands, said, strict=True):
+        assert code == 0, (command, err)
+    train = "run simcse --backbone builtin --corpus builtin --suite check --set max_steps=1"
+    ((code, _, err),) = without_rights(
+        [[*train.split(), "--runs", f"{tmp_path}/trained"]],
+        HOME=str(tmp_path / home),
+        BENCH_CACHE="",
+    )
+    assert code == 1 and "error: the tokenised corpus cannot be written to" in err
+    assert "BENCH_CACHE" in err
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.base.files import default_cache
+    from bench.base.paths import hide_paths
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("BENCH_CACHE")
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(BenchError, match="HOME is not set"):
+        default_cache()
+    assert hide_paths("no path") == "no path"
 
 
 @pytest.mark.slow

@@ -66,5 +66,8 @@ def test_the_verb_writes_a_new_file_of_a_finished_run(tmp_path: Path) -> None:
     file = tmp_path / "scores.json"
     assert bench(*words, "--to", file).exit_code == 0
     assert json.loads(file.read_text())["model_info"]["name"] == "simcse"
+    assert bench(*words, "--to", file).exit_code == 0, "the same command again changes nothing"
+    file.write_text("mine")
     assert "exists already" in error_line(bench(*words, "--to", file))
+    assert file.read_text() == "mine"
     assert "writes a file of scores" in error_line(bench(*words, "--push", "me/model"))

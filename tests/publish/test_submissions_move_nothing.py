@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from made_runs import made_run, made_runs
 
 from bench.board.board import Board, board
 from bench.compare.senders import SENDER_FILE, published_senders, read_sender
+from bench.compare.together import TOGETHER_FILE, write_together
 from bench.publish.build import as_csvs, as_json, markdown_page
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.store import Run
@@ -143,6 +145,7 @@ def test_a_submitted_row_is_no_baseline(tmp_path: Path) -> None:
     sent = made_runs(tmp_path / "sent", {"simcse": 0.1})
     for record in sent:
         (RunsFolder(tmp_path / "sent").folder(record.run_id) / SENDER_FILE).write_text("Eve\n")
+    write_together([RunsFolder(tmp_path / "sent").folder(record.run_id) for record in sent])
     folders = [str(path) for name in ("own", "sent") for path in (tmp_path / name).iterdir()]
     done = bench("compare", *folders, "--format", "json")
     first, second = json.loads(done.stdout)["tables"]
@@ -151,6 +154,12 @@ def test_a_submitted_row_is_no_baseline(tmp_path: Path) -> None:
         "ct",
     }
     assert second["submitted_by"] == "Eve" and second["baseline"] is None
+    shutil.copytree(tmp_path / "sent", tmp_path / "apart")
+    for note in (tmp_path / "apart").glob(f"*/{TOGETHER_FILE}"):
+        note.unlink()
+    folders[-3:] = [str(path) for path in (tmp_path / "apart").iterdir()]
+    tables = json.loads(bench("compare", *folders, "--format", "json").stdout)["tables"][1:]
+    assert len({one["submitted_by"] for one in tables}) == 3, "perhaps of three people"
     refused = bench("compare", *folders, "--baseline", "simcse")
     assert refused.exit_code == 2 and "unknown baseline" in refused.stderr
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,13 +13,14 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.board.board import board
+from bench.compare.sender_rows import row_labels
 from bench.compare.senders import SENDER_FILE
+from bench.compare.together import TOGETHER_FILE, write_together
 from bench.publish.gather import gather
 from bench.publish.senders import (
     check_name,
     look_alikes_last,
     refuse_look_alike,
-    row_labels,
 )
 from bench.runs import RunRecord
 
@@ -102,6 +105,12 @@ def run(seed: int, fingerprint: str = "", code: str = "") -> RunRecord:
     return replace(made, fingerprint=fingerprint or made.fingerprint, provenance=origin)
 
 
+def came(*records: RunRecord) -> dict[str, frozenset[str]]:
+    """As of one command."""
+    names = frozenset(one.run_id for one in records)
+    return dict.fromkeys(names, names)
+
+
 def test_runs_that_would_replace_each_other_stand_apart() -> None:
     first, other, second = run(1), run(2), run(1)
     second = replace(
@@ -109,15 +118,28 @@ def test_runs_that_would_replace_each_other_stand_apart() -> None:
         run_id="simcse-builtin-s1-0000000f",
         provenance=replace(second.provenance, created="9999-01-01T00:00:00Z"),
     )
-    assert set(row_labels([(first, "Ada"), (other, "Ada")], []).values()) == {"Ada"}
-    labels = row_labels([(first, "Ada"), (second, "Ada")], [])
+    together = came(first, other)
+    assert set(row_labels([(first, "Ada"), (other, "Ada")], [], together).values()) == {"Ada"}
+    labels = row_labels([(first, "Ada"), (second, "Ada")], [], came(first, second))
     assert len(set(labels.values())) == 2 and "Ada" not in labels.values()
-    swapped = row_labels([(second, "Ada"), (first, "Ada")], [])
+    swapped = row_labels([(second, "Ada"), (first, "Ada")], [], came(first, second))
     assert labels == swapped  # no order decides who has the plain name
     newer = run(3, code="d")  # other code of the method would replace the whole row
-    labels = row_labels([(first, "Ada"), (newer, "Ada")], [])
+    labels = row_labels([(first, "Ada"), (newer, "Ada")], [], came(first, newer))
     assert len(set(labels.values())) == 2
     assert set(row_labels([(first, "Ada"), (second, "Grace")], []).values()) == {"Ada", "Grace"}
+
+
+def test_runs_that_did_not_come_together_share_no_row() -> None:
+    """Two people may write one name: their mean would be nobody's."""
+    first, second, other = run(1), run(2), run(3)
+    sent = [(one, "Ada") for one in (first, second, other)]
+    labels = row_labels(sent, [], came(first, second))
+    assert labels[first.run_id] == labels[second.run_id] != labels[other.run_id]
+    assert all(re.fullmatch(r"Ada \([0-9a-f]{8}\)", label) for label in labels.values())
+    assert row_labels(sent[::-1], [], came(first, second)) == labels
+    assert len(set(row_labels(sent, []).values())) == 3
+    assert row_labels(sent[:1], []) == {first.run_id: "Ada"}
 
 
 def test_a_name_that_the_board_has_never_opens_its_rows() -> None:
@@ -147,6 +169,24 @@ def test_an_imposter_neither_replaces_a_row_nor_joins_a_published_one(
     assert not made.left_out
     rows = {row.runs for _, row in made.rows}
     assert {(ada.run_id,), (junk.run_id,)} <= rows
+
+
+def test_an_imposter_of_the_same_batch_with_another_seed_joins_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.publish.gather.check_submission", read_only)
+    box = tmp_path / "box"
+    made_run(tmp_path / "own", "ct", 1, suites=("check",))
+    ada = [submitted(box, seed, "Ada", noise=0.1) for seed in (1, 2)]
+    write_together([box / one.run_id for one in ada])
+    assert gather(tmp_path / "own", box).senders == {one.run_id: "Ada" for one in ada}
+    junk = submitted(box, 3, "Ada", noise=3.0)
+    shutil.copy(box / ada[0].run_id / TOGETHER_FILE, box / junk.run_id)
+    found = gather(tmp_path / "own", box)
+    made = board(found.runs, version="v1", title="x", senders=found.senders)
+    rows = {frozenset(row.runs) for _, row in made.rows}
+    assert {frozenset(one.run_id for one in ada), frozenset([junk.run_id])} <= rows
+    assert "Ada" not in found.senders.values() and found.refused == []
 
 
 def read_only(folder: Path, data: object = None) -> RunRecord:

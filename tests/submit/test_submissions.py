@@ -21,9 +21,11 @@ from scored_run import finished_run, predictions
 from bench.base.errors import BenchError
 from bench.base.files import values_sha256
 from bench.compare.senders import SENDER_FILE
+from bench.compare.together import TOGETHER_FILE, read_together
 from bench.publish import submissions as checking
 from bench.publish import submit
 from bench.publish.gather import gather
+from bench.publish.senders import sender_of
 from bench.publish.submissions import check_submission
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
@@ -403,8 +405,39 @@ def test_submit_writes_a_folder_that_passes(theirs: RunsFolder, tmp_path: Path) 
     files = {path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()}
     assert files == {"run.json", SENDER_FILE, "predictions/CHECK.npz"}
     assert check_submission(made) == run
-    again = bench(*words)
-    assert again.exit_code == 2 and "already exists" in again.stderr
+    again = bench(*words)  # a command may have been killed at its very end
+    assert again.exit_code == 0 and again.stdout == done.stdout
+    other = bench(*words[:-1], "Grace")
+    assert other.exit_code == 2 and "already exists" in other.stderr
+    assert check_submission(made) == run and sender_of(made) == "Ada"
+
+
+def test_runs_of_one_command_say_that_they_came_together(
+    theirs: RunsFolder, tmp_path: Path
+) -> None:
+    runs, box = [finished_run(theirs, seed) for seed in (1, 2)], tmp_path / "box"
+    words = ("submit", "simcse", "--runs", theirs.path, "--to", box, "--by", "Ada")
+    assert bench(*words).exit_code == 0
+    sets = [read_together(box / run.run_id) for run in runs]
+    assert sets[0] == sets[1] and len(sets[0]) == 2
+    assert [check_submission(box / run.run_id) for run in runs] == runs
+    shutil.rmtree(box / runs[1].run_id)  # killed between the two
+    assert bench(*words).exit_code == 0
+    assert read_together(box / runs[1].run_id) == sets[0]
+    imposter = finished_run(RunsFolder(tmp_path / "other"), 3)
+    folder = tmp_path / "other" / imposter.run_id
+    shutil.copy(box / runs[0].run_id / TOGETHER_FILE, folder)
+    assert len(read_together(folder)) == 1, "it is not in the file that it copied"
+
+
+def test_if_one_of_several_runs_is_refused_none_is_written(
+    theirs: RunsFolder, tmp_path: Path
+) -> None:
+    finished_run(theirs, 1)
+    flipped(theirs, finished_run(theirs, 2))
+    done = bench("submit", "simcse", "--runs", theirs.path, "--to", tmp_path / "box", "--by", "Ada")
+    assert done.exit_code == 2 and "-s2-" in done.stderr and "cannot be submitted" in done.stderr
+    assert list((tmp_path / "box").iterdir()) == []
 
 
 def test_submit_refuses_what_a_board_refuses_and_leaves_nothing(
@@ -439,10 +472,10 @@ def test_a_kill_leaves_nothing_in_the_place_and_the_same_command_goes_through(
 
     monkeypatch.setattr(submit, "check_submission", killed)
     with pytest.raises(KeyboardInterrupt):
-        submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+        submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
     assert not (box / run.run_id).exists() and list(box.iterdir())
     monkeypatch.undo()
-    made = submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+    (made,) = submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
     assert made == box / run.run_id and list(box.iterdir()) == [made]
     assert check_submission(made) == run
 
@@ -457,7 +490,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 
     monkeypatch.setattr(submit, "_write_files", full)
     with pytest.raises(BenchError, match="No space left on device"):
-        submit.submit_run(theirs.folder(run.run_id), box, "Ada")
+        submit.submit_runs([theirs.folder(run.run_id)], box, "Ada")
     assert list(box.iterdir()) == []
 
 

@@ -1,0 +1,44 @@
+"""Which submitted runs came together: ``submitted_with.txt``, which ``bench submit`` writes beside each record of one command.
+
+A name proves nothing, so runs of one name may be of several people, and their mean would be nobody's. The file has the sha256 of every
+``run.json`` of the command. Two runs came together only if both files are equal and each has the hash of its own record: whoever adds a
+run later cannot be in the files that were there before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from bench.base.files import file_sha256
+from bench.base.reading import read_plain_file
+from bench.runs.store import RECORD
+
+TOGETHER_FILE = "submitted_with.txt"
+TOGETHER_BYTES = 1 << 17
+"""Of some 2,000 runs."""
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def write_together(folders: Iterable[Path]) -> None:
+    """Note in the folders of these submitted runs that they came together; a single one needs no note. Raises OSError."""
+    places = list(folders)
+    if len(places) < 2:
+        return
+    hashes = sorted(file_sha256(folder / RECORD, inside=folder) for folder in places)
+    for folder in places:
+        (folder / TOGETHER_FILE).write_text("".join(f"{one}\n" for one in hashes), encoding="ascii")
+
+
+def read_together(folder: Path) -> frozenset[str]:
+    """The hashes of the records that came together with that of a submitted run, its own among them; of its own alone if no file says more."""
+    own = file_sha256(folder / RECORD, inside=folder)
+    try:
+        text = read_plain_file(folder / TOGETHER_FILE, TOGETHER_BYTES).decode("ascii")
+    except (OSError, ValueError):
+        return frozenset([own])
+    hashes = frozenset(text.split())
+    if own not in hashes or not all(_HASH.fullmatch(one) for one in hashes):
+        return frozenset([own])
+    return hashes
