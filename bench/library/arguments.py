@@ -18,7 +18,14 @@ from bench.data.sets import DataFolder
 from bench.method import Method
 from bench.run.config import RunConfig, as_typed, from_table
 from bench.run.plugins import Plugin, discover, from_file, register_class
-from bench.run.recipes import OF_ENCODERS, ON_REQUEST, TRAINING, read_custom, setter
+from bench.run.recipes import (
+    OF_ENCODERS,
+    ON_REQUEST,
+    OTHER_NAMES,
+    TRAINING,
+    plain_key,
+    read_custom,
+)
 from bench.score.suites import split_names, use_files
 
 PathLike = str | os.PathLike[str]
@@ -76,16 +83,15 @@ def find_methods(method: Methods, plugins: Plugins) -> NamedMethods:
             continue
         text = os.fspath(one)
         if text.endswith(".py"):
-            files.append(str(Path(text).expanduser()))
+            file = Path(text).expanduser()
+            use_files([file])
+            files.append(str(file))
+            names += [plugin.name for plugin in from_file(file)]
         elif text.endswith(".toml"):
             recipes.append(str(Path(text).expanduser()))
         else:
             names += [name.strip() for name in text.split(",") if name.strip()]
     others = [file for file in use_plugins(plugins) if file not in files]
-    if files:
-        use_files([Path(file) for file in files])
-        for file in files:
-            names += [plugin.name for plugin in from_file(Path(file))]
     registry = discover([Path(file) for file in (*files, *others)])
     for plugin in classes:
         if registry[plugin.name].cls is not plugin.cls:
@@ -140,19 +146,20 @@ def check_recipe_keys(
     known = {*TRAINING, *ON_REQUEST, *OF_ENCODERS, *arguments}
     for cls in classes:
         known |= {*cls.defaults, *cls.optional}
+    name = f"bench.{function.__name__}"
     for key in values:
-        if key not in known:
-            raise UnknownName(
-                "argument",
-                key,
-                known,
-                f"of bench.{function.__name__}",
-                _as_keyword(setter(key)) or "help(bench." + function.__name__ + ")",
-            )
+        if key in known:
+            continue
+        keyword = _as_keyword(OTHER_NAMES.get(plain_key(key), ""))
+        if keyword:
+            raise BenchError(f"unknown argument '{key}' of {name}: it has another name", keyword)
+        raise UnknownName("argument", key, known, f"of {name}", f"help({name})")
 
 
 def _as_keyword(option: str) -> str:
-    """ "--set learning_rate=VALUE" -> "learning_rate=VALUE"; "--corpus FILE" -> "corpus=FILE"."""
+    """ "--set learning_rate=VALUE" -> "learning_rate=VALUE"; "--corpus FILE" -> "corpus=FILE"; "" for what the command line alone has."""
+    if option.startswith("--on "):
+        return ""
     option = option.removeprefix("--set ")
     return re.sub(r"^--(\w+) ", r"\1=", option)
 

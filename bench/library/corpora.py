@@ -34,10 +34,11 @@ def corpus_place(corpus: Any) -> str | None:
         return None
     if isinstance(corpus, str | os.PathLike):
         return os.fspath(corpus)
-    if isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
-        rows = _rows_of_columns(corpus)
-    elif _is_frame(corpus):
+    rows: Iterator[Any]
+    if _is_frame(corpus):
         rows = iter(corpus.to_dict("records"))
+    elif isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
+        rows = _rows_of_columns(corpus)
     else:
         rows = iter(corpus)
     first = next(rows, None)

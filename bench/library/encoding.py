@@ -50,9 +50,9 @@ def load_run(
     offline: bool = False,
     plugins: Plugins = (),
 ) -> LoadedRun:
-    """The model of a finished run, by id, folder or result: ``load_run(...).encode([...])`` is (n, d) float32.
+    """The model of a finished run, ready to encode: ``load_run(...).encode([...])`` is (n, d) float32.
 
-    ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``device``: "auto", "cpu", "cuda:1", "mps". ``offline`` opens no
+    ``run``: an id, its beginning, a folder or a result. ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``device``: "auto", "cpu", "cuda:1", "mps". ``offline`` opens no
     connection. ``plugins``: the Python file or the class of the run's method. Raises BenchError if there is no such run, or it has no
     model (it scored an object, vectors or a server).
     """

@@ -52,12 +52,12 @@ def plot_trials(
     if axes is None:
         (axes,) = _new_axes([8])
     for method, of_method in trials.items():
-        recipe = [trial.score for trial in of_method if trial.number == RECIPE]
+        recipe = next((trial.score for trial in of_method if trial.number == RECIPE), None)
         tried = [trial for trial in of_method if trial.number != RECIPE and trial.state != RUNNING]
         curve = expected_best([trial.score for trial in tried])
         (line,) = axes.plot(range(1, len(curve) + 1), curve, marker="o", label=method)
-        if recipe and recipe[0] is not None:
-            axes.plot([0], recipe, marker="s", color=line.get_color())
+        if recipe is not None:
+            axes.plot([0], [recipe], marker="s", color=line.get_color())
     axes.set_xlabel("trials (0: the recipe as it is)")
     axes.set_ylabel(f"expected best {select_on}")
     axes.legend()

@@ -108,14 +108,14 @@ def train(
         options["backbones"] = [os.fspath(one) for one in listed(backbone)]
     if name:
         options["names"] = [name]
-    options["command"] = _command(methods, options)
+    options["command"] = _command(methods, options, {**(settings or {}), **recipe})
     config = run_config(options, suites, data)
     plan = checked(Plan(tuple(with_recipes(config, options))))
     store = RunsFolder(as_path(runs))
     return Results(execute_runs(plan_runs(plan).runs, store, plan.runs[0], progress))
 
 
-def _command(methods: NamedMethods, options: Mapping[str, Any]) -> str:
+def _command(methods: NamedMethods, options: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     """The call as a record holds it: files and folders relative to the working directory, or by their names."""
     named = [*methods.names, *map(recorded_path, methods.recipes)]
     backbones = [recorded_path(one) for one in options.get("backbones", ["builtin"])]
@@ -127,7 +127,7 @@ def _command(methods: NamedMethods, options: Mapping[str, Any]) -> str:
         f"corpus={known!r}",
         f"seeds={options['seeds']}",
     ]
-    parts += [f"{key}={_recorded(value)!r}" for key, value in options["set"].items()]
+    parts += [f"{key}={_recorded(value)!r}" for key, value in values.items()]
     return f"bench.train({', '.join(parts)})"
 
 
@@ -135,5 +135,9 @@ def _alone(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values
 
 
-def _recorded(text: str) -> str:
-    return recorded_path(text) if os.path.exists(text) else text
+def _recorded(value: Any) -> Any:
+    """A recipe value as a record shows it; a file or a folder by its name."""
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        return recorded_path(text) if os.path.exists(text) else text
+    return value
