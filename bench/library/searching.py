@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,11 +188,12 @@ def search_recipes(
         fixed=asked.fixed,
         command=f"bench.search_recipes({', '.join(map(repr, jobs))}, trials={trials})",
     )
-    for note in plan_notes(jobs):
-        warnings.warn(note, stacklevel=2)
     worker = Worker(store.folder(study.name), study, jobs, config)
-    with show_progress(progress) as reporter:
-        do_trials(worker, reporter or QuietReporter())
+    with show_progress(progress) as shown:
+        reporter = shown or QuietReporter()
+        for note in plan_notes(jobs):
+            reporter.note(note)
+        do_trials(worker, reporter)
     results, files = write_found(worker)
     return SearchResult(worker.folder, results, _written(files))
 

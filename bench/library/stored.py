@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
-    """Every run in a runs folder (./runs, or $BENCH_RUNS) or in several, by id; a damaged record is omitted with a warning.
+    """Every run of a runs folder, or of several, by id; a damaged record is omitted with a warning.
 
         bench.load_runs().frame()
         bench.load_runs(["runs", "leaderboards/v4/runs"]).table()
 
-    Copies of a run count once. Raises BenchError if two different runs have one id.
+    ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once. Raises BenchError if two different runs have one id.
     """
     results = []
     for one in listed(folder):
@@ -34,7 +34,7 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
 
 
 def frame(folder: PathLike | Sequence[PathLike] | None = None) -> pd.DataFrame:
-    """Every run of a runs folder, or of several, as tidy rows, one for each run and score; see :func:`load_runs`. Needs pandas."""
+    """Every run of a runs folder, or of several, as tidy rows, one for each run and score. ``folder`` is as in :func:`load_runs`. Needs pandas."""
     return load_runs(folder).frame()
 
 
