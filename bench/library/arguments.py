@@ -43,8 +43,23 @@ class NamedMethods:
     recipes: tuple[str, ...]
 
 
-def as_path(path: PathLike | None) -> Path | None:
-    return None if path is None else Path(path).expanduser()
+def as_path(path: PathLike | None, argument: str = "runs") -> Path | None:
+    return None if path is None else Path(path_text(path, argument)).expanduser()
+
+
+def path_text(path: Any, argument: str) -> str:
+    """A path or a name as a text. Raises BenchError, which names the argument, for anything else."""
+    if not isinstance(path, str | os.PathLike):
+        raise BenchError(
+            f"{argument}={path!r:.60}, of type {type(path).__name__}: expected a path or a name"
+        )
+    return str(os.fspath(path))
+
+
+def check_mapping(value: Any, argument: str, example: str) -> None:
+    """Raise BenchError if an argument is neither None nor a dictionary."""
+    if value is not None and not isinstance(value, Mapping):
+        raise BenchError(f"{argument}={value!r:.60}: expected a dictionary", example)
 
 
 def listed(value: Any) -> list[Any]:
@@ -125,6 +140,7 @@ def seed_numbers(seeds: Seeds) -> list[int]:
 
 def recipe_texts(settings: Mapping[str, Any] | None, values: Mapping[str, Any]) -> dict[str, str]:
     """Recipe values as ``--set`` takes them; a list is a series. Raises BenchError for a key that is given twice."""
+    check_mapping(settings, "settings", 'settings={"batch_size": 128}')
     for key in (settings or {}).keys() & values.keys():
         raise BenchError(f"{key} is given twice: {key}=... and settings=", "leave one of them out")
     texts = {}
@@ -176,9 +192,9 @@ def run_config(
     options: Mapping[str, Any], suites: PathLike | Sequence[PathLike], data: PathLike | None
 ) -> RunConfig:
     """The options of a run. Raises BenchError for one of the wrong type, and for a folder without data."""
-    folder = as_path(data or os.environ.get("BENCH_DATA") or None)
+    folder = as_path(data or os.environ.get("BENCH_DATA") or None, "data")
     DataFolder(folder).check_root()
-    names = ",".join(os.fspath(suite) for suite in listed(suites))
+    names = ",".join(path_text(suite, "suites") for suite in listed(suites))
     table = {
         **options,
         "suites": list(split_names(names)),

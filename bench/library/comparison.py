@@ -10,12 +10,13 @@ from bench.compare.senders import with_senders
 from bench.library.arguments import PathLike, as_path
 from bench.library.results import Result, Tables, distinct_results
 from bench.library.stored import find_results
+from bench.method import Method
 from bench.runs.store import RunsFolder
 
 
 def compare_runs(
     what: Any,
-    baseline: str | Result | None = None,
+    baseline: str | Result | type[Method] | None = None,
     *,
     together: bool = False,
     runs: PathLike | None = None,
@@ -25,7 +26,7 @@ def compare_runs(
         bench.compare_runs(results, baseline="simcse").plot()
 
     ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of these, or several. ``baseline``: a
-    method, a model's name, or one of the results. ``together``: all settings and backbones in one table. ``runs``: the folder of the runs;
+    method (its name or its class), a model's name, or one of the results. ``together``: all settings and backbones in one table. ``runs``: the folder of the runs;
     None: $BENCH_RUNS, or ./runs. Everything else is as in ``bench compare`` (docs/statistics.md). Raises BenchError for
     a run that is missing or not finished and for two different runs of one id, UnknownName for an unknown baseline.
     """
@@ -37,6 +38,8 @@ def compare_runs(
         raise BenchError("no run was named", "name finished runs")
     if isinstance(baseline, Result):
         baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
+    elif isinstance(baseline, type):
+        baseline = str(baseline.name)
     return Tables(
         tables.compare_runs(
             with_senders([result.run for result in results.values()]),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bench.base import devices
 from bench.base.errors import BenchError
 from bench.data.corpora import open_corpus
-from bench.library.arguments import PathLike, Plugins, as_path, use_plugins
+from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.method import Method
 from bench.run.plan import TrainedRun, find_run
@@ -33,9 +33,15 @@ class LoadedRun:
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, d) float32, row i for sentence i: the vectors by which the run was scored."""
-        if isinstance(sentences, str) or not len(sentences):
+        texts = [] if isinstance(sentences, str) else list(sentences)
+        if not texts:
             raise BenchError("encode takes a list of sentences, at least one", 'encode(["..."])')
-        texts = list(sentences)
+        for number, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                kind = type(text).__name__
+                raise BenchError(
+                    f"sentence {number} is {text!r:.60}, of type {kind}", "a list of texts"
+                )
         return check_vectors(self.method.encode(texts), texts, self.result.run_id)
 
     def __repr__(self) -> str:
@@ -82,6 +88,11 @@ def encode_sentences(
     BenchError.
     """
     if isinstance(sentences, str | os.PathLike):
+        if not os.path.exists(os.path.expanduser(sentences)):
+            raise BenchError(
+                f"there is no file {os.fspath(sentences)!r:.80}",
+                "one sentence is a list, too: [sentence]",
+            )
         corpus = open_corpus(Path(sentences).expanduser()).only(column)
         texts = [row[0] for row in corpus.unchanged_rows()]
     elif column is not None:
@@ -94,7 +105,7 @@ def encode_sentences(
 
 def find_trained_run(run: PathLike | Result, runs: PathLike | None, plugins: Plugins) -> TrainedRun:
     """The run that has this id, folder or result; its notes are warnings. Raises BenchError."""
-    reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
+    reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
     files = [Path(file) for file in use_plugins(plugins)]
     trained = find_run(reference, RunsFolder(as_path(runs)), files)
     for note in trained.notes:

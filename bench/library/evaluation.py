@@ -16,6 +16,7 @@ from bench.library.arguments import (
     PathLike,
     Plugins,
     as_path,
+    check_mapping,
     check_recipe_keys,
     recipe_texts,
     run_config,
@@ -84,6 +85,8 @@ def evaluate(
         "allow_pickle": allow_pickle,
     }
     config = run_config(options, suites, data)
+    check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
+    check_mapping(server, "server", 'server={"model": "NAME"}')
     check_prompts(prompts or {}, config.suites)
     encoder = find_model(
         model,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
 from bench.export import results
 from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
-from bench.library.arguments import PathLike, Plugins, as_path, use_plugins
+from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.runs.store import RunsFolder
 
@@ -48,8 +47,8 @@ def export_run(
         raise BenchError("an export needs either to= or push=", 'to="FOLDER", or push="OWNER/NAME"')
     if push is None and (private or replace):
         raise BenchError("private= and replace= need push=", 'push="OWNER/NAME"')
-    reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    store, target = RunsFolder(as_path(runs)), as_path(to)
+    reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
+    store, target = RunsFolder(as_path(runs)), as_path(to, "to")
     files = [Path(file) for file in use_plugins(plugins)]
     if format in results.FORMATS:
         if target is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.cli.options import no_collection
 from bench.data.sets import DataFolder
-from bench.library.arguments import PathLike, Plugins, as_path, use_plugins
+from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.publish.build import Outcome, publish
 
 SHOWN = 20  # runs that are left out, of which a warning tells
@@ -42,14 +42,14 @@ def publish_runs(
     with no_collection():
         outcome = publish(
             runs=as_path(runs),
-            out=Path(out).expanduser(),
-            submissions=as_path(submissions),
+            out=Path(path_text(out, "out")).expanduser(),
+            submissions=as_path(submissions, "submissions"),
             baseline=baseline,
             title=title,
             note=note,
             predictions_url=predictions_url,
             preview=preview,
-            data=None if data is None else DataFolder(as_path(data), offline=True),
+            data=None if data is None else DataFolder(as_path(data, "data"), offline=True),
         )
     lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]
     for line in lines[:SHOWN]:

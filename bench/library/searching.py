@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 from rich.text import Text
 
+from bench.base.errors import BenchError, UnknownName
 from bench.cli.planning import checked, plan_runs
 from bench.library.arguments import (
     Methods,
@@ -19,9 +19,11 @@ from bench.library.arguments import (
     Plugins,
     Seeds,
     as_path,
+    check_mapping,
     check_recipe_keys,
     classes_of,
     find_methods,
+    path_text,
     recipe_texts,
     run_config,
     seed_numbers,
@@ -42,6 +44,9 @@ from bench.show.grid import Column, Grid, as_html, grid, terminal
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+MOST_TRIALS = 999
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,6 +153,11 @@ def search_recipes(
     Several processes with the same call share the trials. Raises BenchError, also if Optuna is not installed.
     """
     check_optuna()
+    _check_choice("sampler", sampler, ("random", "grid", "tpe"))
+    _check_choice("pruner", pruner, ("none", "median", "halving"))
+    if not isinstance(trials, int) or not 1 <= trials <= MOST_TRIALS:
+        raise BenchError(f"trials={trials!r:.60}: expected a number from 1 to {MOST_TRIALS}")
+    check_mapping(space, "space", 'space={"temperature": [0.03, 0.05]}')
     values = recipe_texts(settings, recipe)
     methods = find_methods(method, plugins)
     check_recipe_keys(values, search_recipes, classes_of(methods))
@@ -167,7 +177,7 @@ def search_recipes(
         "budget": budget,
         "chunk": chunk,
         "corpus": corpus_place(corpus),
-        "backbones": None if backbone is None else [os.fspath(backbone)],
+        "backbones": None if backbone is None else [path_text(backbone, "backbone")],
         "seeds": None if seeds is None else seed_numbers(seeds),
         "runs": None if runs is None else str(as_path(runs)),
     }
@@ -196,6 +206,11 @@ def search_recipes(
         do_trials(worker, reporter)
     results, files = write_found(worker)
     return SearchResult(worker.folder, results, _written(files))
+
+
+def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UnknownName(argument, value, choices)
 
 
 def _space_texts(space: Mapping[str, str | Sequence[Any]] | None) -> dict[str, str]:

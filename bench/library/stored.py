@@ -25,7 +25,7 @@ def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
     """
     results = []
     for one in listed(folder):
-        store = RunsFolder(as_path(one))
+        store = RunsFolder(as_path(one, "folder"))
         records, damaged = store.records()
         for error in damaged:
             warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)

@@ -19,6 +19,7 @@ from bench.library.arguments import (
     classes_of,
     find_methods,
     listed,
+    path_text,
     recipe_texts,
     run_config,
     seed_numbers,
@@ -105,7 +106,7 @@ def train(
     optional = {"setting": setting, "budget": budget, "chunk": chunk, "corpus": place}
     options |= {key: value for key, value in optional.items() if value is not None}
     if backbone is not None:
-        options["backbones"] = [os.fspath(one) for one in listed(backbone)]
+        options["backbones"] = [path_text(one, "backbone") for one in listed(backbone)]
     if name:
         options["names"] = [name]
     options["command"] = _command(methods, options, {**(settings or {}), **recipe})

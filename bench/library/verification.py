@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from bench.base.errors import UNCHECKED, Finding
 from bench.data.sets import DataFolder
-from bench.library.arguments import PathLike, Plugins, as_path, listed, use_plugins
+from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.libraries import import_pandas
 from bench.library.results import STYLE, WIDTH, Result
 from bench.runs.store import RunsFolder
@@ -83,12 +82,14 @@ def verify_runs(
     Method classes. Raises BenchError if there is no run.
     """
     files = [Path(file) for file in use_plugins(plugins)]
-    folder = None if data is None else DataFolder(as_path(data), offline=True)
+    folder = None if data is None else DataFolder(as_path(data, "data"), offline=True)
     more = None
     if encode:
         more = compare_encoded(folder, files, device, offline, _warn)
     places = [
-        str(one.folder) if isinstance(one, Result) else str(Path(os.fspath(one)).expanduser())
+        str(one.folder)
+        if isinstance(one, Result)
+        else str(Path(path_text(one, "what")).expanduser())
         for one in listed(what)
     ]
     folders = list(find_folders(places, RunsFolder(as_path(runs))))

@@ -94,6 +94,12 @@ def test_a_class_a_list_of_methods_a_number_and_sentences(
     (again,) = bench.train(mine, seeds=[1], **options)
     assert again.run_id == results[0].run_id and again.record == record, "nothing was repeated"
     assert bench.load_run(again, device="cpu").encode(["a dog"]).shape == (1, 32)
+    compared = bench.compare_runs(results, baseline=mine)
+    assert compared.tables[0].baseline.startswith("mine")
+    monkeypatch.setattr(known, "_classes", {})  # another process
+    with pytest.raises(BenchError, match="'mine' of the class Mine .*plugins="):
+        bench.load_run(again, device="cpu")
+    assert bench.load_run(again, device="cpu", plugins=mine).encode(["a dog"]).shape == (1, 32)
 
     changed = typed(monkeypatch, CLASS.replace("FACTOR = 1.0", "FACTOR = 2.0"), cell=2)
     assert bench.train(changed, seeds=1, **options)[0].run_id == again.run_id, "it is not used"
@@ -181,6 +187,11 @@ WRONG_ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "another name of ours": ({"dataset": "x.txt"}, "(try: corpus=FILE)"),
     "a value of the wrong type": ({"batch_size": "many"}, "batch_size=many"),
     "a budget without a unit": ({"budget": 500}, "budget=500: Expected str or None, got int"),
+    "a model as a backbone": ({"backbone": object()}, "of type object: expected a path or a name"),
+    "a number as a suite": ({"suites": 3}, "suites=3, of type int: expected a path or a name"),
+    "no suite": ({"suites": None}, "suites=None, of type NoneType"),
+    "a number as data": ({"data": 3}, "data=3, of type int"),
+    "settings in a list": ({"settings": ["a"]}, "settings=['a']: expected a dictionary"),
     "no such method": ({"method": "simsce"}, "unknown method 'simsce'"),
     "no method": ({"method": []}, "no method was named"),
     "a class of something else": ({"method": dict}, "the class dict is not a method"),

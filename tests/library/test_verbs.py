@@ -61,8 +61,12 @@ def test_encoding_a_list_and_a_file_gives_the_same_vectors(trained: Any, tmp_pat
     assert np.array_equal(bench.load_run(trained, device="cpu").encode(WORDS), vectors)
     with pytest.raises(BenchError, match="a list of sentences has no columns"):
         bench.encode_sentences(trained, WORDS, column="sent0")
-    with pytest.raises(BenchError, match="no corpus at"):
-        bench.encode_sentences(trained, tmp_path / "nothing.txt")
+    with pytest.raises(BenchError, match=r"no file 'a man plays' \(try: one sentence is a list"):
+        bench.encode_sentences(trained, "a man plays")
+    with pytest.raises(BenchError, match="sentence 2 is 3, of type int"):
+        bench.encode_sentences(trained, ["a", 3], device="cpu")  # type: ignore[list-item]
+    with pytest.raises(BenchError, match="run=3, of type int"):
+        bench.encode_sentences(3, WORDS)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow(seconds=3)
@@ -149,3 +153,6 @@ def test_a_search_finds_recipes_that_train_takes(
     assert run.record.provenance.execution.search["name"] == found.search.name
     with pytest.raises(UnknownName, match="unknown argument 'trial' of bench.search_recipes"):
         bench.search_recipes("simcse", trial=2)
+    for wrong in ({"trials": 0}, {"sampler": "rand"}, {"space": ["temperature"]}):
+        with pytest.raises(BenchError):
+            bench.search_recipes("simcse", **wrong)
