@@ -131,7 +131,7 @@ def _full_name(value: Any) -> str:
 
 
 def _describe(value: Any, home: str) -> tuple[str, list[tuple[str, Any]]]:
-    """What a thing is as a text, and what it is made of. ``home``: the module of the class that is hashed."""
+    """Return a thing as a text, and the parts that it is made of. ``home``: the module of the class that is hashed."""
     if isinstance(value, types.ModuleType):
         return _module_text(value.__name__), []
     if isinstance(value, type):
@@ -161,7 +161,7 @@ def _describe(value: Any, home: str) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _module_text(name: str) -> str:
-    """What stands for an imported module: the hash of its code if it is the user's or a method's, else its name."""
+    """Return what stands for an imported module: the hash of its code if it is the user's or a method's, else its name."""
     if name.partition(".")[0] == "bench":
         followed = any(name == one or name.startswith(f"{one}.") for one in OWN_PACKAGES)
         return (hash_module(name) or name) if followed else name
@@ -215,7 +215,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]
 
 
 def _import_text(name: str) -> str:
-    """What stands for a module that a function imports; nothing is imported here."""
+    """Return what stands for a module that a function imports; nothing is imported here."""
     if name in sys.modules:
         return _module_text(name)
     try:

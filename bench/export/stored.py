@@ -78,7 +78,7 @@ def push_model(
 
 
 def describe_export(done: Exported) -> list[str]:
-    """What a person should know of an export: that it was loaded again, and whether loading it runs code of its folder."""
+    """Return what a person should know of an export: that it was loaded again, and whether loading it runs code of its folder."""
     lines = [
         f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
     ]

@@ -51,7 +51,7 @@ MOST_TRIALS = 999
 
 @dataclass(frozen=True, repr=False)
 class SearchResult:
-    """What a search found. ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train`` takes."""
+    """The trials of a search, and the recipes that it found. ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train`` takes."""
 
     folder: Path
     search: Search

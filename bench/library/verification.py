@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Reports(tuple[RunReport, ...]):
-    """What verify found: a report on each run, and on the files of each version. ``reports.agree`` is the short answer."""
+    """Reports of a verification: one on each run, and one on the files of each version. ``reports.agree`` is the short answer."""
 
     @property
     def agree(self) -> bool:

@@ -166,7 +166,7 @@ def _name_for(cls: type) -> str:
 
 
 def _origin_of(cls: type) -> tuple[str, str, Path | None]:
-    """What a record says of where a class is from, "" for a version, and the file of its code if it was imported from one."""
+    """Return what a record says of where a class is from, "" for a version, and the file of its code if it was imported from one."""
     file = file_of_module(cls.__module__)
     if is_typed_in(cls) or file is None:
         place = "a notebook" if file is None else file.name
