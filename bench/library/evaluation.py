@@ -85,6 +85,9 @@ def evaluate(
         "allow_pickle": allow_pickle,
     }
     config = run_config(options, suites, data)
+    for argument, value in (("name", name), ("prefix", prefix)):
+        if not isinstance(value, str):
+            raise BenchError(f"{argument}={value!r:.60}: expected a text")
     check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
     check_mapping(server, "server", 'server={"model": "NAME"}')
     check_prompts(prompts or {}, config.suites)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench.base.errors import BenchError
 from bench.library.arguments import PathLike, as_path, listed
 from bench.library.results import Result, Results, distinct_results
 from bench.runs.store import RunsFolder, read_record
@@ -39,10 +40,18 @@ def frame(folder: PathLike | Sequence[PathLike] | None = None) -> pd.DataFrame:
 
 
 def find_results(what: Any, store: RunsFolder) -> list[Result]:
-    """The results that results, ids (or their beginnings), folders and names of evaluated models stand for; of one of these, or several."""
+    """The results that results, ids (or their beginnings), folders and names of evaluated models stand for; of one of these, or several.
+
+    Raises BenchError for anything else, and UnknownName if there is no such run.
+    """
     if isinstance(what, Result):
         return [what]
     if isinstance(what, str | os.PathLike):
         files = store.record_files(os.fspath(what))
         return [Result(read_record(file), file.parent) for file in files]
+    if not isinstance(what, Iterable):
+        raise BenchError(
+            f"{what!r:.60}, of type {type(what).__name__}, is no run",
+            "results, ids, folders of runs, or names of evaluated models",
+        )
     return [result for one in what for result in find_results(one, store)]

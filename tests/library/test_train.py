@@ -215,6 +215,22 @@ def test_an_unknown_argument_of_evaluate_is_named_too() -> None:
         bench.evaluate("builtin", suit="check")
 
 
+def test_wrong_types_elsewhere_are_one_line_too() -> None:
+    for call in (
+        lambda: bench.compare_runs(3),
+        lambda: bench.load_runs(3),  # type: ignore[arg-type]
+        lambda: bench.verify_runs(3),  # type: ignore[arg-type]
+        lambda: bench.publish_runs(3),  # type: ignore[arg-type]
+        lambda: bench.evaluate("builtin", "check", name=3),  # type: ignore[arg-type]
+        lambda: bench.evaluate("builtin", "check", prefix=3),  # type: ignore[arg-type]
+        lambda: bench.evaluate("builtin", "check", server="x"),  # type: ignore[arg-type]
+        lambda: bench.evaluate("builtin", "check", prompts="x"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(BenchError) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
 def test_the_hint_of_an_error_is_in_its_text() -> None:
     assert str(BenchError("no run", "bench run")) == "no run (try: bench run)"
     assert str(BenchError("no run")) == "no run"
