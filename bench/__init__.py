@@ -2,9 +2,10 @@
 
     import bench
 
+    results = bench.train([MyLoss, "simcse"], corpus="wiki.txt", seeds=[1, 2, 3], data="DATA")
+    bench.compare_runs(results, baseline="simcse").plot()
     result = bench.evaluate(model, suites=["sts"], data="DATA", name="my-model")
     result.table(); result["STS-B"].value; result.frame()
-    bench.compare_runs([result, "runs/simcse-..."], baseline="simcse")
     bench.frame()  # every run of ./runs as a data frame
 
 The functions are in :mod:`bench.library`, which is imported when one of them is first named: ``import bench`` alone loads nothing.
@@ -19,17 +20,46 @@ from typing import TYPE_CHECKING, Any
 from bench.base import __version__
 
 if TYPE_CHECKING:
-    from bench.library import compare_runs, evaluate, frame, load_run, load_runs, train
+    from bench.base.errors import BenchError
+    from bench.library import (
+        compare_runs,
+        encode_sentences,
+        evaluate,
+        export_run,
+        frame,
+        load_run,
+        load_runs,
+        publish_runs,
+        search_recipes,
+        train,
+        verify_runs,
+    )
 
 # In a clone, methods/ stands beside bench/; the wheel has it as bench/methods/.
 _BESIDE = Path(__file__).parent.parent
 if (_BESIDE / "methods" / "simcse.py").is_file():
     __path__.append(str(_BESIDE))
 
-__all__ = ["__version__", "compare_runs", "evaluate", "frame", "load_run", "load_runs", "train"]
+__all__ = [
+    "BenchError",
+    "__version__",
+    "compare_runs",
+    "encode_sentences",
+    "evaluate",
+    "export_run",
+    "frame",
+    "load_run",
+    "load_runs",
+    "publish_runs",
+    "search_recipes",
+    "train",
+    "verify_runs",
+]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "BenchError":
+        return importlib.import_module("bench.base.errors").BenchError
     if name in __all__:
         return getattr(importlib.import_module("bench.library"), name)
     raise AttributeError(f"module 'bench' has no attribute '{name}'")

@@ -23,7 +23,7 @@ PACKED = -1  # in the place of the first id: what follows is a packed row
 
 
 def keeps_pieces(backbone: Backbone) -> bool:
-    """Whether a template is tokenised in pieces on this backbone: with BERT's WordPiece, and on RoBERTa with its byte-level BPE."""
+    """Say if a template is tokenised in pieces on this backbone: with BERT's WordPiece, and on RoBERTa with its byte-level BPE."""
     backend = getattr(backbone.tokenizer, "backend_tokenizer", None)
     kind = type(getattr(backend, "model", None)).__name__
     splitter = type(getattr(backend, "pre_tokenizer", None)).__name__

@@ -28,8 +28,27 @@ SCHEMAS = {
     "Tables of a published version, `vN/tables.json`": "bench/publish/schema/board-3.schema.json",
 }
 MODULES = {
-    "bench": ["evaluate", "train", "compare_runs", "load_runs", "frame", "load_run"],
-    "bench.library": ["Result", "Results", "Tables", "LoadedRun"],
+    "bench": [
+        "train",
+        "evaluate",
+        "compare_runs",
+        "load_runs",
+        "frame",
+        "load_run",
+        "encode_sentences",
+        "export_run",
+        "verify_runs",
+        "publish_runs",
+        "search_recipes",
+    ],
+    "bench.library": [
+        "Result",
+        "Results",
+        "Tables",
+        "LoadedRun",
+        "Reports",
+        "SearchResult",
+    ],
     "bench.method": [],  # all that it names in __all__
     "bench.score.suites": ["Suite", "Task", "LoadedTask", "TaskResult"],
 }
@@ -122,6 +141,7 @@ def prose(text: str) -> str:
 
 def signature(name: str, found: Any) -> str:
     said = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(found)))
+    said = re.sub(r'(: |-> )"([^"]*)"', r"\1\2", said)
     said = re.sub(r" at 0x[0-9a-f]+", "", said)
     if len(name + said) > 100:
         said = re.sub(

@@ -111,7 +111,7 @@ CAUSAL = frozenset(
 
 
 def is_causal(config: Mapping[str, Any]) -> bool:
-    """Whether a config.json describes a causal model, as far as it says: False if nothing is known of it."""
+    """Say if a config.json describes a causal model, as far as it says: False if nothing is known of it."""
     if config.get("is_causal") is False or config.get("use_bidirectional_attention"):
         return False  # a decoder that was taught to look both ways
     return str(config.get("model_type")) in CAUSAL or bool(config.get("is_decoder"))
@@ -131,7 +131,7 @@ def check_not_causal(folder: Path | None, what: str) -> None:
 
 
 def reads_ahead(encoder: nn.Module) -> bool:
-    """Whether the first token's state changes with the last token: measured on four tokens. False: the model is causal."""
+    """Say if the first token's state changes with the last token: measured on four tokens. False: the model is causal."""
     import torch
 
     features = some_tokens(encoder)

@@ -33,7 +33,7 @@ OF_OTHER_PARTS = (
 
 
 def is_dropout(key: object, value: object) -> bool:
-    """Whether an entry of a config is a probability of dropout inside the encoder."""
+    """Say if an entry of a config is a probability of dropout inside the encoder."""
     if not isinstance(key, str) or "drop" not in key or any(part in key for part in OF_OTHER_PARTS):
         return False
     return isinstance(value, int | float) and not isinstance(value, bool)

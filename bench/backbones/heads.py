@@ -32,7 +32,7 @@ that DiffCSE trains with it."""
 
 
 def is_head(tensor: str, config: Any) -> bool:
-    """Whether a tensor, named without the encoder's own prefix, is part of a head.
+    """Say if a tensor, named without the encoder's own prefix, is part of a head.
 
     The classes of transformers that ``config`` names say which tensors they have beside their encoder.
     """

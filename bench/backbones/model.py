@@ -60,7 +60,7 @@ class Backbone:
 
     @cached_property
     def reads_ahead(self) -> bool:
-        """Whether the first token's state depends on the tokens behind it; False for a causal model."""
+        """Say if the first token's state depends on the tokens behind it; False for a causal model."""
         return reads_ahead(self.encoder)
 
     @property

@@ -20,10 +20,17 @@ class BenchError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        """ "no run in runs (try: bench run ...)": all that Python shows of an error. The command line prints the two parts apart."""
+        if not self.hint:
+            return self.message
+        return f"{self.message} (try: {self.hint})"
+
 
 def one_line(error: BaseException, most: int = 200) -> str:
     """ "KeyError: 'name'": what another library raised, in one line of at most so many characters."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:most]
+    text = error.message if isinstance(error, BenchError) else str(error)
+    return " ".join(f"{type(error).__name__}: {text}".split())[:most]
 
 
 def printable(text: str) -> str:

@@ -58,7 +58,7 @@ def find_path_in_command(command: str) -> str | None:
 
 
 def _is_prompt(before: str, word: str) -> bool:
-    """Whether a word of a command is a prompt, which is no path, whatever it begins with. ``before``: the word before it."""
+    """Say if a word of a command is a prompt, which is no path, whatever it begins with. ``before``: the word before it."""
     return before in _PROMPTS or bool(re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word))
 
 

@@ -88,7 +88,7 @@ def read_plain_file(path: Path, limit: int, inside: Path | None = None) -> bytes
 
 
 def is_plain_file(path: Path) -> bool:
-    """Whether there is a regular file, without following a link in the last part of the path."""
+    """Say if there is a regular file, without following a link in the last part of the path."""
     with contextlib.suppress(OSError, ValueError):
         return stat.S_ISREG(os.lstat(path).st_mode)
     return False

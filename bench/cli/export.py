@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bench.base.errors import BenchError
-from bench.base.files import write_or_fail
-from bench.base.reading import read_plain_file
 from bench.cli.options import (
     backbone_offline_option,
     json_option,
@@ -18,21 +16,9 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.export import check_export, check_repository, results, upload
-from bench.export import export as write
-from bench.run.plan import find_run, load_run
-from bench.runs.store import Run, RunsFolder, read_record
-
-
-def holds_exactly(file: Path, content: bytes) -> bool:
-    """Whether a plain file of these very bytes is there."""
-    try:
-        return read_plain_file(file, len(content)) == content
-    except OSError:
-        return False
-
-
-FOLDERS = ("sentence-transformers", "transformers", "mteb")
+from bench.export import results
+from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
+from bench.runs.store import RunsFolder
 
 
 @click.command()
@@ -83,46 +69,41 @@ def export(
         raise BenchError("export needs either --to or --push", "--to DIR, or --push OWNER/NAME")
     if name is None and (private or replace):
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
+    store = RunsFolder(runs)
     if form in results.FORMATS:
         if to is None:
             raise BenchError(f"--format {form} writes a file of scores", "--to FILE")
-        file = RunsFolder(runs).record_file(reference)
-        scored = Run(read_record(file), file.parent)
-        if not to.is_file():
-            check_export(scored.record, to)
-        text = results.results_text(scored, form).encode()
-        if not holds_exactly(to, text):  # a command that was killed at its very end left it so
-            check_export(scored.record, to)
-            write_or_fail(to, text, hint="another --to FILE")
-        click.echo(json_text({"run": file.parent.name, "to": str(to)}) if as_json else to)
+        run_id = write_scores(reference, to, form, store)
+        click.echo(json_text({"run": run_id, "to": str(to)}) if as_json else to)
         return
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = to or Path(temporary) / "export"
-        run = find_run(reference, RunsFolder(runs), plugins)
-        check_export(run.record, folder)
-        if name is not None:
-            check_repository(name, replace=replace, offline=offline)
-        for note in run.notes:
-            warn(f"warning: {note}")
-        done = write(run, load_run(run, offline=offline), folder, form, name or "")
-        about = {
-            "run": done.run_id,
-            "format": done.form,
-            "dimensions": done.dimensions,
-            "difference": done.difference,
-            "module_files": list(done.module_files),
-        }
-        if not as_json:
-            warn(
-                f"{done.run_id} as {form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
-            )
-        if not as_json and done.module_files:
-            warn(
-                f"load it with trust_remote_code=True, which runs {', '.join(done.module_files)} of the folder (its README says why)"
-            )
-        if name is None:
-            click.echo(json_text({**about, "to": str(folder)}) if as_json else folder)
-            return
-        revision, url = upload(folder, name, run.record.run_id, private=private)
-    about |= {"name": name, "revision": revision, "url": url}
-    click.echo(json_text(about) if as_json else f"{url}  (revision {revision})")
+    if name is None:
+        assert to is not None
+        done = write_model(reference, to, form, store, plugins=plugins, offline=offline, say=warn)
+        pushed = None
+    else:
+        done, pushed = push_model(
+            reference,
+            name,
+            form,
+            store,
+            plugins=plugins,
+            offline=offline,
+            private=private,
+            replace=replace,
+            say=warn,
+        )
+    if not as_json:
+        for line in describe_export(done):
+            warn(line)
+    about: dict[str, Any] = {
+        "run": done.run_id,
+        "format": done.form,
+        "dimensions": done.dimensions,
+        "difference": done.difference,
+        "module_files": list(done.module_files),
+    }
+    if pushed is None:
+        click.echo(json_text({**about, "to": str(to)}) if as_json else to)
+        return
+    about |= {"name": name, "revision": pushed.revision, "url": pushed.url}
+    click.echo(json_text(about) if as_json else f"{pushed.url}  (revision {pushed.revision})")

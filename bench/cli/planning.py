@@ -495,7 +495,11 @@ class RunReporter:
         self.bars.numbers = "  ".join(numbers)
         if self.plain and time.monotonic() - self.last >= EVERY:
             self.last = time.monotonic()
-            self._say("  ".join([*map(_count, self.bars.tasks), *numbers]))
+            self._say_progress()
+
+    def _say_progress(self) -> None:
+        counts = [_count(task) for task in self.bars.tasks]
+        self._say("  ".join([*counts, self.bars.numbers]).rstrip())
 
     def note(self, text: str) -> None:
         self._say(text, "dim")

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec import to_builtins
 
-from bench.base.errors import BenchError
-from bench.base.text import duration, one_value
+from bench.base.text import duration
 from bench.cli.options import parse_seeds, print_columns, print_grid, print_json, say, warn
 from bench.cli.planning import checked, pending_grid, plan_runs, reporting
 from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
-from bench.run.plan import BUILT_IN_DEV, STSB_DEV, check_names
 from bench.run.search import (
     Job,
     Worker,
@@ -28,11 +24,10 @@ from bench.run.search import (
     plan_notes,
     search_facts,
     short,
-    write_recipe,
 )
+from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
 from bench.runs import RunsFolder
-from bench.runs.searches import RECIPE, RUNNING, Search, Study, Trial, best_trial, expected_best
-from bench.score.suites import expand_suites
+from bench.runs.searches import RECIPE, RUNNING, Search, Study, best_trial, expected_best
 from bench.show.figures import missing_library, write_figures
 
 
@@ -132,30 +127,11 @@ def search(
     Example:  bench search simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run runs/search-.../simcse.toml --seeds 1-5
     """
-    if importlib.util.find_spec("optuna") is None:
-        raise BenchError(
-            "bench search needs Optuna, which is not installed",
-            "pip install 'sentence-bench[search]'",
-        )
-    config, *others = plan_of(targets, None, options).runs
-    check_names(config)
-    suites = expand_suites(config.suites)
-    built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
-    select = select or (BUILT_IN_DEV.value if built_in else STSB_DEV)
-    fixed = {**config.values, "select_on": select}
-    config = replace(
-        config,
-        suites=("check",),  # which needs no data: nothing is scored
-        seeds=config.seeds if options["seeds"] else (901,),  # published runs need others
-        budget=None,
-        overrides={key: one_value(value) for key, value in fixed.items()},
+    check_optuna()
+    asked = search_options(
+        plan_of(targets, None, options).runs, select, seeds_named=bool(options["seeds"])
     )
-    methods = [method for method, _ in config.named]
-    if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
-        raise BenchError(
-            "a search has one recipe per method, and one backbone: too many are named",
-            "one search for each variant and each backbone",
-        )
+    config, fixed = asked.config, asked.fixed
     plan = checked(Plan((config,)), only_look=dry_run)
     config, planned = plan.runs[0], plan_runs(plan, only_look=dry_run)
     store = RunsFolder(config.runs)
@@ -166,8 +142,8 @@ def search(
         trials=trials,
         sampler=sampler,
         pruner=pruner,
-        suites=suites,
-        fixed=tuple(fixed),
+        suites=asked.suites,
+        fixed=fixed,
     )
     for note in plan_notes(jobs):
         warn(f"note: {note}")
@@ -180,29 +156,8 @@ def search(
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:
-        # all methods get their first trial before any gets its second: a stopped search is fair
-        order = [(method, n) for n in range(worker.study.trials + 1) for method in jobs]
-        reporter.plan(order)
-        for place, (method, number) in enumerate(order, 1):
-            with worker.claimed(method, number) as trial:
-                if trial is None:  # it has ended, or another process works on it
-                    continue
-                reporter.start(
-                    f"{method} {f'trial {number}' if number else 'recipe as it is'}", place
-                )
-                reporter.note(values_of(trial))
-                trial = worker.run(trial, reporter)
-                scores = f"dev {', '.join(f'{score:.2f}' for score in trial.dev)}"
-                reporter.done(
-                    f"{trial.state}: {trial.error or scores}; "
-                    f"{trial.steps:,} steps, {trial.seconds:.1f} s"
-                )
-    with worker.lock:
-        results = worker.write()
-        files = {
-            method: write_recipe(worker.folder, results, method, job.runs[0])
-            for method, job in jobs.items()
-        }
+        do_trials(worker, reporter)
+    results, files = write_found(worker)
     facts = {method: search_facts(results, method) for method in jobs}
     if as_json:
         print_json(
@@ -214,13 +169,6 @@ def search(
             show_result(worker.folder, results, facts)
         if made := [str(file) for file in files.values() if file]:
             say(f"next: bench run {' '.join(made)} --seeds 1-5")
-
-
-def values_of(trial: Trial | None) -> str:
-    return (
-        ", ".join(f"{key}={short(value)}" for key, value in (trial.values if trial else {}).items())
-        or "the recipe's values"
-    )
 
 
 def show_space(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError
+from bench.base.errors import AGREES, DIFFERS, UNCHECKED
 from bench.base.text import plural
 from bench.cli.options import (
     data_option,
@@ -22,9 +21,8 @@ from bench.cli.options import (
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.show.tables.report import report_grids
-from bench.verify import More, RunReport, check_manifest, fetch_predictions, runs_below, verify_run
-
-PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
+from bench.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
+from bench.verify.scores import RunReport
 
 
 @click.command()
@@ -68,9 +66,12 @@ def verify(
               bench verify leaderboards/v4
     """
     folder = DataFolder(data, offline=True) if data is not None else None
-    more = _encoder(folder, plugins, device, offline) if again else None
+    more = None
+    if again:
+        more = compare_encoded(folder, plugins, device, offline, warn)
     reports = []
-    for report in _reports(list(_folders(places, RunsFolder(runs))), folder, more, offline):
+    folders = list(find_folders(places, RunsFolder(runs)))
+    for report in verify_folders(folders, folder, more, offline):
         reports.append(report)
         if as_json:
             click.echo(json_text(report.as_object()))
@@ -81,55 +82,6 @@ def verify(
         click.echo(_summary(reports))
     context.exit(
         int(any(report.differences or report.count("score", UNCHECKED) for report in reports))
-    )
-
-
-def _folders(places: Sequence[str], store: RunsFolder) -> Iterator[Path]:
-    """The folder of each argument: of a run, of runs, or of a published version. Raises UnknownName for anything else."""
-    for place in places or (str(store.path),):
-        if not places or Path(place).is_dir():
-            yield Path(place)
-        elif (PUBLISHED / place).is_dir():
-            yield PUBLISHED / place
-        else:
-            yield from (file.parent for file in store.record_files(place))
-
-
-def _reports(
-    folders: Sequence[Path], data: DataFolder | None, more: More | None, offline: bool
-) -> Iterator[RunReport]:
-    """A report on the manifest of each version, then one on each run. Raises BenchError if a folder has no run."""
-    runs: dict[Path, None] = {}
-    for folder in folders:
-        if (manifest := check_manifest(folder)) is not None:
-            fetched = fetch_predictions(folder, offline=offline)
-            yield RunReport(
-                manifest.name,
-                [*manifest.findings, *([fetched] if fetched else [])],
-                manifest.status,
-            )
-        if not (below := runs_below(folder)):
-            raise BenchError(f"no run in {folder}", "bench run ..., or another folder: --runs DIR")
-        runs |= dict.fromkeys(run.absolute() for run in below)
-    yield from (verify_run(run, data, more) for run in runs)
-
-
-def _encoder(
-    data: DataFolder | None, plugins: tuple[Path, ...], device: str, offline: bool
-) -> More:
-    """The comparison of --retrain-free, which encodes from checkpoints."""
-    from bench.base import devices
-    from bench.run.plugins import discover
-    from bench.verify.reencode import encode_again
-
-    for warning in discover(plugins).warnings:
-        warn(f"warning: {warning}")
-    return partial(
-        encode_again,
-        plugins=plugins,
-        data=data or DataFolder(None, offline=True),  # enough for the suite check
-        device=devices.choose_device(device),
-        offline=offline,
     )
 
 

@@ -99,7 +99,7 @@ def _check_entry(where: str, about: dict[str, Any]) -> None:
 
 
 def _is_inside(name: Any) -> bool:
-    """Whether a name leads to a file below the folder that it is joined to, on every system."""
+    """Say if a name leads to a file below the folder that it is joined to, on every system."""
     if not isinstance(name, str) or not name or "\0" in name or "\\" in name:
         return False
     path = PurePosixPath(name)
@@ -126,7 +126,7 @@ def hash_of_blob(name: str) -> tuple[str, str] | None:
 
 
 def has_hash(file: Path, kind: str, expected: str) -> bool:
-    """Whether a file's bytes have this hash: "sha256" of its bytes, or "git", the sha1 by which git names a blob. Raises OSError."""
+    """Say if a file's bytes have this hash: "sha256" of its bytes, or "git", the sha1 by which git names a blob. Raises OSError."""
     with file.open("rb") as stream:
         if kind == "sha256":
             return hashlib.file_digest(stream, "sha256").hexdigest() == expected

@@ -74,7 +74,7 @@ def is_empty(to: Path) -> bool:
 
 
 def is_export_of(record: RunRecord, to: Path) -> bool:
-    """Whether the folder has a model card of this run: an earlier export may have been killed after it had put the folder there."""
+    """Say if the folder has a model card of this run: an earlier export may have been killed after it had put the folder there."""
     try:
         text = read_plain_file(to / "README.md", SETTINGS_BYTES).decode("utf-8", "replace")
     except OSError:

@@ -191,7 +191,7 @@ class Method:
 
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
-        """Whether the first token's state stands for a sentence: ``first_token``, or a pooler of the recipe that takes it."""
+        """Say if the first token's state stands for a sentence: ``first_token``, or a pooler of the recipe that takes it."""
         return cls.first_token or bool(cls.over_all_tokens(recipe))
 
     @classmethod

@@ -304,7 +304,7 @@ class TorchMethod(Method, nn.Module):
     padding, as in some authors' code, so that a GPU's batches may not be padded further.
     """
 
-    trains_on: ClassVar[str] = "ids"
+    trains_on: str = "ids"
     training_only: ClassVar[tuple[str, ...]] = ()
     padding_counts: bool = False
     encode_tokens: int | None = (

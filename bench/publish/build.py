@@ -203,7 +203,7 @@ def _changes(made: Board, last: Version) -> Changes:
 
 
 def _is_ours(spoilers: Mapping[str, str], gathered: Gathered) -> bool:
-    """Whether every run fails in the same way, so that the fault is that of bench and not of a record."""
+    """Say if every run fails in the same way, so that the fault is that of bench and not of a record."""
     alike = len(set(spoilers.values())) == 1
     return alike and len(spoilers) == len(gathered.runs) >= 3
 

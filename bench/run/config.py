@@ -223,14 +223,14 @@ def from_table(table: Mapping[str, Any]) -> RunConfig:
     known = {"set", *FIELDS} - {"overrides"}
     if unknown := values.keys() - known:
         raise UnknownName("key", min(unknown), known, "of a run")
-    values["overrides"] = {key: _typed(value) for key, value in overrides.items()}
+    values["overrides"] = {key: as_typed(value) for key, value in overrides.items()}
     return msgspec.convert(values, RunConfig)
 
 
-def _typed(value: Any) -> str:
-    """A recipe value as one types it: a list is a series."""
+def as_typed(value: Any) -> str:
+    """A recipe value as one types it behind ``--set KEY=``: a list is a series, and a comma in one of its values is escaped."""
     if isinstance(value, list):
-        return ",".join(_typed(item).replace(",", "\\,") for item in value)
+        return ",".join(as_typed(item).replace(",", "\\,") for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -899,5 +899,6 @@ def with_overlap(
             ),
         )
     except (CorpusError, OSError) as error:
-        reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
+        why = error.message if isinstance(error, CorpusError) else str(error)
+        reporter.note(f"the overlap of corpus and evaluation data was not counted: {why}")
         return about

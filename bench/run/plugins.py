@@ -1,5 +1,5 @@
 """Finds methods. Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
-adds a file.
+adds a file, and :func:`register_class` a class of a script or a notebook.
 
 An entry point names a method class, or a module, of which every method class that it defines is registered. A plugin that does
 not import is named in a warning; the others still work.
@@ -18,6 +18,12 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from bench.base.class_code import (
+    file_of_module,
+    has_changed_since_import,
+    hash_class,
+    is_typed_in,
+)
 from bench.base.errors import BenchError, UnknownName
 from bench.base.imported_code import hash_file, hash_module
 from bench.base.installed_code import distribution_of, method_points
@@ -25,6 +31,9 @@ from bench.base.plugin_files import check_files, import_file
 from bench.base.user_code import located, place_of_code
 from bench.method.contract import SETTINGS, Method
 from bench.runs.record import Code
+
+TYPED_IN = "the class "
+"""How the package of a class begins that a script or a notebook defines."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,11 @@ class Plugin:
 
     @property
     def folder(self) -> Path:
-        """The folder of the module; its recipes are in ``recipes/<name>.toml`` next to it."""
-        return Path(inspect.getfile(self.cls)).parent
+        """The folder of the module; its recipes are in ``recipes/<name>.toml`` next to it. Of a notebook: the working directory."""
+        try:
+            return Path(inspect.getfile(self.cls)).parent
+        except (TypeError, OSError):
+            return Path.cwd()
 
 
 @dataclass(frozen=True)
@@ -65,11 +77,14 @@ class Registry:
         """The method of a run. ``made_by``: the package or file that its record names. Raises BenchError if it is not here."""
         if method not in self.plugins:
             package = made_by.package or "a plugin"
+            hint = "install it, or --plugin FILE"
+            if package.endswith(".py"):
+                hint = f"--plugin {package}"
+            elif package.startswith(TYPED_IN):
+                hint = "in Python, plugins=[the class]; or write it into a file: --plugin FILE"
             raise BenchError(
                 f"{run_id} was made with the method '{method}' of {package}, which is not here",
-                f"--plugin {package}"
-                if package.endswith(".py")
-                else "install it, or --plugin FILE",
+                hint,
             )
         return self.plugins[method]
 
@@ -97,7 +112,66 @@ def discover(files: Sequence[Path] = ()) -> Registry:
             )
     for file in files:
         _add(plugins, from_file(file))
+    for name, plugin in _classes.items():
+        plugins.setdefault(name, plugin)  # a file that is named wins
     return Registry(plugins, tuple(warnings))
+
+
+_classes: dict[str, Plugin] = {}
+"""The methods that scripts and notebooks handed over as classes, by name: the last one of each name."""
+
+
+def register_class(cls: Any) -> Plugin:
+    """The method of a class that a script or a notebook defines, or that it imported. This process knows it from now on by its name.
+
+    Raises BenchError for what is no method class, for a name that an installed method has, and for a class whose file has changed
+    since it was imported.
+    """
+    if not isinstance(cls, type):
+        raise BenchError(
+            f"an object of the class {type(cls).__name__} is not a method",
+            "bench.train takes the class, or a name; bench.evaluate takes an object that encodes",
+        )
+    if not issubclass(cls, Method):
+        raise BenchError(
+            f"the class {cls.__name__} is not a method",
+            "derive it from bench.method.TorchMethod, bench.method.Method or a method such as bench.methods.simcse.SimCSE",
+        )
+    if "name" not in vars(cls):
+        raise BenchError(
+            f"the class {cls.__name__} has no name of its own", f"name = '{_name_for(cls)}' in it"
+        )
+    _classes.pop(str(cls.name), None)  # an earlier class of this name is replaced
+    installed = discover().plugins
+    known = installed.get(cls.name)
+    if known is not None and known.cls is cls:
+        return known
+    if has_changed_since_import(cls):
+        raise BenchError(
+            f"{file_of_module(cls.__module__)} has changed since {cls.__name__} was imported from it",
+            f"importlib.reload({cls.__module__}) and import the class again, or start again",
+        )
+    try:
+        (plugin,) = _plugins_of(cls, *_origin_of(cls))
+    except (TypeError, ValueError) as error:
+        raise BenchError(str(error)) from None
+    _add(installed, [plugin])
+    _classes[plugin.name] = plugin
+    return plugin
+
+
+def _name_for(cls: type) -> str:
+    """ "MyLoss" -> "my-loss": a name for a method."""
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower())
+
+
+def _origin_of(cls: type) -> tuple[str, str, Path | None]:
+    """Return what a record says of where a class is from, "" for a version, and the file of its code if it was imported from one."""
+    file = file_of_module(cls.__module__)
+    if is_typed_in(cls) or file is None:
+        place = "a notebook" if file is None else file.name
+        return f"{TYPED_IN}{cls.__qualname__} ({place})", "", None
+    return str(file), "", file
 
 
 def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
@@ -161,6 +235,8 @@ def code_hash(cls: type[Method], file: Path | None = None) -> str:
     """
     if file is not None:
         return hash_file(file)
+    if is_typed_in(cls):
+        return hash_class(cls)
     module = sys.modules[cls.__module__]
     if module not in _hashes:
         _hashes[module] = _hash_of_installed(module)

@@ -345,8 +345,9 @@ def definition(
     pruner: str,
     suites: Sequence[str],
     fixed: Sequence[str],
+    command: str = "",
 ) -> Study:
-    """What is searched. The default name is a hash of everything but the number of trials, so that more trials continue a search.
+    """What is searched. ``command``: what a record says made it; "": this process's command line. The default name is a hash of everything but the number of trials, so that more trials continue a search.
 
     Raises BenchError if a grid has fewer points than there are trials: every method gets the same number.
     """
@@ -387,7 +388,7 @@ def definition(
         suites=tuple(suites),
         fixed=tuple(fixed),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=recorded_command(["bench", *sys.argv[1:]]),
+        command=command or recorded_command(["bench", *sys.argv[1:]]),
         methods=methods,
     )
     digest = hashlib.sha256(json.dumps(_identity(study), sort_keys=True).encode()).hexdigest()

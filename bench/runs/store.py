@@ -101,9 +101,8 @@ class RunsFolder:
             RunRecord.from_json(content)  # names the first field that does not fit
             text = json.dumps(content, indent=1, allow_nan=False)
         except (ValueError, RecordDamaged) as error:
-            raise RecordDamaged(
-                f"the record of {record.run_id} cannot be written: {error}"
-            ) from None
+            why = error.message if isinstance(error, RecordDamaged) else str(error)
+            raise RecordDamaged(f"the record of {record.run_id} cannot be written: {why}") from None
         path = self.folder(record.run_id) / RECORD
         write_or_fail(path, text.encode() + b"\n")
         return path

@@ -502,7 +502,7 @@ class Column:
         ) / np.maximum(self.runs_M - 1, 1)
         """Sample variances over seeds; 0 with one seed."""
         self.random_M = random_M = np.asarray(random, dtype=bool)
-        """Whether another run of the method may give another value."""
+        """Say if another run of the method may give another value."""
         self.seed_M = np.where(random_M, np.nan, 0.0)
         """Variance over seeds; NaN: not known."""
         self.seed_freedom_M = np.where(random_M, 0.0, math.inf)

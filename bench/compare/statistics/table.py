@@ -268,7 +268,7 @@ class Table:
 
     @cached_property
     def has_verdicts(self) -> bool:
-        """Whether a row was compared with the baseline on the column that ranks."""
+        """Say if a row was compared with the baseline on the column that ranks."""
         cells = [row.cells[-1] for row in self.rows]
         return any(cell and cell.against and cell.against.verdict for cell in cells)
 

@@ -91,7 +91,7 @@ def hub_corpus(
 
 
 def is_here(text: str) -> bool:
-    """Whether the rows were fetched earlier. Raises CorpusError if the text is not a name of the hub."""
+    """Say if the rows were fetched earlier. Raises CorpusError if the text is not a name of the hub."""
     return (_folder_of(HubName.of(text), None) / "about.json").is_file()
 
 

@@ -178,7 +178,7 @@ def _parquet(
 
 
 def _is_text(record: Record) -> bool:
-    """Whether no string has half a surrogate pair or a NUL, which no tokenizer takes and only an escape can make."""
+    """Say if no string has half a surrogate pair or a NUL, which no tokenizer takes and only an escape can make."""
     texts = []
     for value in record.values():
         texts += value if isinstance(value, list) else [value]

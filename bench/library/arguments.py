@@ -1,0 +1,210 @@
+"""What the arguments of ``bench.train`` and its neighbours mean, as the options of a run (:class:`bench.run.config.RunConfig`)."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.base.errors import BenchError, UnknownName
+from bench.cli.options import parse_seeds
+from bench.data.fetching import offline_now
+from bench.data.sets import DataFolder
+from bench.method import Method
+from bench.run.config import RunConfig, as_typed, from_table
+from bench.run.plugins import Plugin, discover, from_file, register_class
+from bench.run.recipes import (
+    OF_ENCODERS,
+    ON_REQUEST,
+    OTHER_NAMES,
+    TRAINING,
+    plain_key,
+    read_custom,
+)
+from bench.score.suites import split_names, use_files
+
+PathLike = str | os.PathLike[str]
+Plugins = PathLike | type[Method] | Sequence[PathLike | type[Method]]
+Methods = PathLike | type[Method] | Sequence[PathLike | type[Method]]
+Seeds = int | str | Iterable[int]
+
+
+@dataclass(frozen=True)
+class NamedMethods:
+    """The methods of a call: their names, the Python files and the recipe files that were named among them."""
+
+    names: tuple[str, ...]
+    plugins: tuple[str, ...]
+    recipes: tuple[str, ...]
+
+
+def as_path(path: PathLike | None, argument: str = "runs") -> Path | None:
+    return None if path is None else Path(path_text(path, argument)).expanduser()
+
+
+def path_text(path: Any, argument: str) -> str:
+    """A path or a name as a text. Raises BenchError, which names the argument, for anything else."""
+    if not isinstance(path, str | os.PathLike):
+        raise BenchError(
+            f"{argument}={path!r:.60}, of type {type(path).__name__}: expected a path or a name"
+        )
+    return str(os.fspath(path))
+
+
+def check_mapping(value: Any, argument: str, example: str) -> None:
+    """Raise BenchError if an argument is neither None nor a dictionary."""
+    if value is not None and not isinstance(value, Mapping):
+        raise BenchError(f"{argument}={value!r:.60}: expected a dictionary", example)
+
+
+def listed(value: Any) -> list[Any]:
+    """One thing, or a list of several, as a list."""
+    if isinstance(value, str | os.PathLike | type) or not isinstance(value, Iterable):
+        return [value]
+    return list(value)
+
+
+def use_plugins(plugins: Plugins) -> tuple[str, ...]:
+    """Register classes of methods, and the suites of Python files; returns the files."""
+    files = []
+    for plugin in listed(plugins):
+        if isinstance(plugin, str | os.PathLike):
+            files.append(str(Path(plugin).expanduser()))
+        else:
+            register_class(plugin)
+    if files:
+        use_files([Path(file) for file in files])
+    return tuple(files)
+
+
+def find_methods(method: Methods, plugins: Plugins) -> NamedMethods:
+    """The methods that a call names: by name, as a class, as a Python file with methods, or as a recipe file.
+
+    Raises BenchError if none is named, for what is none, and for a class and a file with one name.
+    """
+    names: list[str] = []
+    files: list[str] = []
+    recipes: list[str] = []
+    classes: list[Plugin] = []
+    for one in listed(method):
+        if not isinstance(one, str | os.PathLike):
+            classes.append(register_class(one))
+            names.append(classes[-1].name)
+            continue
+        text = os.fspath(one)
+        if text.endswith(".py"):
+            file = Path(text).expanduser()
+            use_files([file])
+            files.append(str(file))
+            names += [plugin.name for plugin in from_file(file)]
+        elif text.endswith(".toml"):
+            recipes.append(str(Path(text).expanduser()))
+        else:
+            names += [name.strip() for name in text.split(",") if name.strip()]
+    others = [file for file in use_plugins(plugins) if file not in files]
+    registry = discover([Path(file) for file in (*files, *others)])
+    for plugin in classes:
+        if registry[plugin.name].cls is not plugin.cls:
+            raise BenchError(
+                f"{registry[plugin.name].package} defines the method '{plugin.name}', and so does {plugin.package}",
+                f"choose another name in {plugin.package}: name = 'my-{plugin.name}'",
+            )
+    if not names and not recipes:
+        raise BenchError("no method was named", 'bench.train("simcse"), or a class, or a file')
+    return NamedMethods(tuple(dict.fromkeys(names)), (*files, *others), tuple(recipes))
+
+
+def seed_numbers(seeds: Seeds) -> list[int]:
+    """``1``, ``[1, 2]``, ``range(5)`` or ``"1-5"`` as numbers. Raises BenchError for anything else."""
+    if isinstance(seeds, str):
+        return list(parse_seeds(seeds))
+    numbers = []
+    for seed in seeds if isinstance(seeds, Iterable) else [seeds]:
+        try:
+            number = operator.index(seed)
+        except TypeError:
+            number = -1
+        if number < 0 or isinstance(seed, bool):
+            raise BenchError(
+                f"seeds={seeds!r:.60}: expected whole numbers, from 0",
+                "seeds=1, seeds=[1, 2, 3], or seeds=range(5)",
+            )
+        numbers.append(number)
+    return list(dict.fromkeys(numbers))
+
+
+def recipe_texts(settings: Mapping[str, Any] | None, values: Mapping[str, Any]) -> dict[str, str]:
+    """Recipe values as ``--set`` takes them; a list is a series. Raises BenchError for a key that is given twice."""
+    check_mapping(settings, "settings", 'settings={"batch_size": 128}')
+    for key in (settings or {}).keys() & values.keys():
+        raise BenchError(f"{key} is given twice: {key}=... and settings=", "leave one of them out")
+    texts = {}
+    for key, value in {**(settings or {}), **values}.items():
+        several = value if isinstance(value, list | tuple | range) else [value]
+        texts[key] = as_typed([one.item() if hasattr(one, "item") else one for one in several])
+    return texts
+
+
+def check_recipe_keys(
+    values: Iterable[str], function: Callable[..., Any], classes: Iterable[type[Method]]
+) -> None:
+    """Raise UnknownName, with the nearest names, for a keyword that is neither an argument nor a value of a recipe."""
+    arguments = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    known = {*TRAINING, *ON_REQUEST, *OF_ENCODERS, *arguments}
+    for cls in classes:
+        known |= {*cls.defaults, *cls.optional}
+    name = f"bench.{function.__name__}"
+    for key in values:
+        if key in known:
+            continue
+        keyword = _as_keyword(OTHER_NAMES.get(plain_key(key), ""))
+        if keyword:
+            raise BenchError(f"unknown argument '{key}' of {name}: it has another name", keyword)
+        raise UnknownName("argument", key, known, f"of {name}", f"help({name})")
+
+
+def _as_keyword(option: str) -> str:
+    """ "--set learning_rate=VALUE" -> "learning_rate=VALUE"; "--corpus FILE" -> "corpus=FILE"; "" for what the command line alone has."""
+    if option.startswith("--on "):
+        return ""
+    option = option.removeprefix("--set ")
+    return re.sub(r"^--(\w+) ", r"\1=", option)
+
+
+def classes_of(methods: NamedMethods) -> list[type[Method]]:
+    """The classes of the methods of a call, without those that no plugin defines: a later check names them."""
+    registry = discover([Path(file) for file in methods.plugins])
+    names = [name.partition("+")[0] for name in methods.names]
+    names += [read_custom(Path(file)).method for file in methods.recipes]
+    return [registry.plugins[name].cls for name in names if name in registry.plugins]
+
+
+def run_config(
+    options: Mapping[str, Any], suites: PathLike | Sequence[PathLike], data: PathLike | None
+) -> RunConfig:
+    """The options of a run. Raises BenchError for one of the wrong type, and for a folder without data."""
+    folder = as_path(data or os.environ.get("BENCH_DATA") or None, "data")
+    DataFolder(folder).check_root()
+    names = ",".join(path_text(suite, "suites") for suite in listed(suites))
+    table = {
+        **options,
+        "suites": list(split_names(names)),
+        "data": folder and str(folder),
+        "offline": options.get("offline", False) or offline_now(),
+    }
+    try:
+        return from_table(table)
+    except ValueError as error:
+        problem, _, place = str(error).partition(" - at `$.")
+        name = place.rstrip("`").partition("[")[0]
+        words = problem.replace("`", "").replace(" | null", " or None")
+        raise BenchError(f"{name}={table.get(name)!r:.60}: {words}" if name else words) from None

@@ -1,0 +1,48 @@
+"""``bench.compare_runs``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.base.errors import BenchError
+from bench.compare import tables
+from bench.compare.senders import with_senders
+from bench.library.arguments import PathLike, as_path
+from bench.library.results import Result, Tables, distinct_results
+from bench.library.stored import find_results
+from bench.method import Method
+from bench.runs.store import RunsFolder
+
+
+def compare_runs(
+    what: Any,
+    baseline: str | Result | type[Method] | None = None,
+    *,
+    together: bool = False,
+    runs: PathLike | None = None,
+) -> Tables:
+    """Runs side by side: means over seeds, intervals, which rows are better than the baseline, and which may be the best.
+
+        bench.compare_runs(results, baseline="simcse").plot()
+
+    ``what``: results, ids (or their beginnings), folders of runs, names of evaluated models; one of these, or several. ``baseline``: a
+    method (its name or its class), a model's name, or one of the results. ``together``: all settings and backbones in one table. ``runs``: the folder of the runs;
+    None: $BENCH_RUNS, or ./runs. Everything else is as in ``bench compare`` (docs/statistics.md). Raises BenchError for
+    a run that is missing or not finished and for two different runs of one id, UnknownName for an unknown baseline.
+    """
+    results = distinct_results(find_results(what, RunsFolder(as_path(runs))))
+    unfinished = [run for run, result in results.items() if result.record.status != "finished"]
+    if unfinished:
+        raise BenchError(f"not finished: {', '.join(unfinished)}", "name finished runs")
+    if not results:
+        raise BenchError("no run was named", "name finished runs")
+    if isinstance(baseline, Result):
+        baseline = baseline.run_id if baseline.run_id in results else baseline.record.label
+    elif isinstance(baseline, type):
+        baseline = str(baseline.name)
+    return Tables(
+        tables.compare_runs(
+            with_senders([result.run for result in results.values()]),
+            tables.TableOptions(baseline=baseline, together=together),
+        )
+    )

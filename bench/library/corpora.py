@@ -1,0 +1,183 @@
+"""Training text that a Python program holds, as a corpus file in the cache, so that a run is identified by what it was trained on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from bench.base.errors import BenchError, CorpusError
+from bench.base.files import default_cache, write_or_fail
+from bench.base.text import list_names
+from bench.data.corpora.columns import find_layout, negative_names
+
+FOLDER = "given"  # of the cache
+WHERE = "corpus"
+EXPECTED = (
+    "a list of sentences, of pairs (sent0, sent1), of triplets (sent0, sent1, hard_neg), or of "
+    "dictionaries; columns as a dictionary; a datasets.Dataset; a DataFrame; or a file"
+)
+
+
+def corpus_place(corpus: Any) -> str | None:
+    """The value of ``--corpus`` for what ``bench.train`` was given: a path or a name as it is, anything else as a file in the cache.
+
+    The file's name is a hash of its content: the same rows are the same corpus. Sentences without line breaks become a .txt, which is
+    what a file with the same lines is. Raises CorpusError, which names the row, for what is no training text.
+    """
+    if corpus is None:
+        return None
+    if isinstance(corpus, str | os.PathLike):
+        return os.fspath(corpus)
+    rows: Iterator[Any]
+    if _is_frame(corpus):
+        rows = iter(corpus.to_dict("records"))
+    elif isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
+        rows = _rows_of_columns(corpus)
+    else:
+        rows = iter(corpus)
+    first = next(rows, None)
+    if first is None:
+        raise CorpusError(f"{WHERE}: {_kind_of(corpus)} has no rows", EXPECTED)
+    rows = chain([first], rows)
+    if isinstance(first, str):
+        return str(_write_sentences(rows))
+    if isinstance(first, Mapping):
+        return str(_write_records(rows, corpus))
+    if isinstance(first, Sequence) and not isinstance(first, bytes):
+        return str(_write_records(_records_of_texts(rows), corpus))
+    raise CorpusError(f"{WHERE}: row 1 is {first!r:.60}, of type {type(first).__name__}", EXPECTED)
+
+
+def _kind_of(corpus: Any) -> str:
+    return "the list" if isinstance(corpus, list) else f"the {type(corpus).__name__}"
+
+
+def _is_frame(corpus: Any) -> bool:
+    """Tell whether it is a table of pandas, without importing pandas."""
+    return hasattr(corpus, "iloc") and hasattr(corpus, "columns")
+
+
+def _rows_of_columns(corpus: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a dictionary of columns. Raises CorpusError for a dictionary of splits, and for columns of different lengths."""
+    if not isinstance(corpus, Mapping):
+        raise CorpusError(f"corpus={corpus!r:.60}, of type {type(corpus).__name__}", EXPECTED)
+    if any(hasattr(part, "column_names") for part in corpus.values()):
+        raise CorpusError(
+            f"{WHERE}: a {type(corpus).__name__} with the splits {list_names(corpus)}",
+            f"name one: corpus=dataset[{next(iter(corpus))!r}]",
+        )
+    columns = {}
+    for name, cells in corpus.items():
+        if isinstance(cells, str) or not isinstance(cells, Iterable):
+            raise CorpusError(f"{WHERE}: the column {name!r} is {cells!r:.60}, no list", EXPECTED)
+        columns[name] = list(cells)
+    lengths = {name: len(cells) for name, cells in columns.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise CorpusError(f"{WHERE}: columns of different lengths: {said}", EXPECTED)
+    for cells in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, cells, strict=True))
+
+
+def _write_sentences(rows: Iterable[Any]) -> Path:
+    sentences: list[str] = []
+    for number, sentence in enumerate(rows, 1):
+        if not isinstance(sentence, str):
+            kind = type(sentence).__name__
+            raise CorpusError(
+                f"{WHERE}: row {number} is {sentence!r:.60}, of type {kind}; row 1 is a sentence",
+                "every row of one kind",
+            )
+        sentences.append(sentence)
+    _refuse_files(sentences)
+    breaks = any("\n" in one or "\r" in one for one in sentences)
+    if breaks or sentences[0].startswith("\ufeff"):
+        lines = [json.dumps({"sentence": one}, ensure_ascii=False) for one in sentences]
+        return _write("sentences", ".jsonl", lines)
+    return _write("sentences", ".txt", sentences)
+
+
+def _refuse_files(sentences: Sequence[str]) -> None:
+    """Raise BenchError if every sentence is the name of a file: a list of files would be trained on as sentences."""
+    if len(sentences) > 100:
+        return
+    for sentence in sentences:
+        if len(sentence) > 1000 or "\0" in sentence or not os.path.isfile(sentence):
+            return
+    raise BenchError(
+        f"{WHERE}: a list holds sentences, and these are names of files: {list_names(sentences)}",
+        f"corpus={sentences[0]!r}, or the sentences of the files",
+    )
+
+
+def _records_of_texts(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Pairs, and pairs with hard negatives, under the names of our columns."""
+    names: tuple[str, ...] = ()
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Sequence) or isinstance(row, str | bytes):
+            raise CorpusError(
+                f"{WHERE}: row {number} is {row!r:.60}; row 1 has {len(names)} texts",
+                "every row of one kind",
+            )
+        if not names:
+            names = ("sent0", "sent1", *negative_names(max(0, len(row) - 2)))
+        if len(row) != len(names):
+            raise CorpusError(
+                f"{WHERE}: row {number} has {len(row)} texts, expected {len(names)}", EXPECTED
+            )
+        for cell in row:
+            if not isinstance(cell, str):
+                raise CorpusError(
+                    f"{WHERE}: row {number} has {cell!r:.60}, of type {type(cell).__name__}",
+                    "labels and scores need their names: {'sent0': ..., 'sent1': ..., 'score': 0.8}",
+                )
+        yield dict(zip(names, row, strict=True))
+
+
+def _write_records(rows: Iterator[Any], corpus: Any) -> Path:
+    """Rows with named cells, as JSON lines with our columns. What is not training text is named in a warning, and left out."""
+    first = next(rows)
+    layout = find_layout(WHERE, dict(first), exact=False)
+    if layout.unread:
+        warnings.warn(
+            f"{WHERE}: columns that are not read: {list_names(layout.unread)}", stacklevel=5
+        )
+        if hasattr(corpus, "select_columns"):  # a dataset may hold images beside the texts
+            chosen = iter(corpus.select_columns(list(layout.keys)))
+            first, rows = next(chosen), chosen
+            layout = find_layout(WHERE, dict(first), exact=False)
+    lines = []
+    for number, row in enumerate(chain([first], rows), 1):
+        if not isinstance(row, Mapping):
+            raise CorpusError(
+                f"{WHERE}: row {number} is {row!r:.60}; row 1 has named cells",
+                "every row of one kind",
+            )
+        cells = dict(zip(layout.columns, layout.row(number, dict(row)), strict=True))
+        lines.append(json.dumps(cells, ensure_ascii=False))
+    return _write("rows", ".jsonl", lines)
+
+
+def _write(kind: str, suffix: str, lines: Sequence[str]) -> Path:
+    """Write the lines into the cache, unless they are there. Raises CorpusError for a text that is not Unicode."""
+    try:
+        content = "".join(f"{line}\n" for line in lines).encode()
+    except UnicodeEncodeError:
+        for number, line in enumerate(lines, 1):
+            if any("\ud800" <= character <= "\udfff" for character in line):
+                raise CorpusError(
+                    f"{WHERE}: row {number} has half of a character: {ascii(line)[:60]}",
+                    'text.encode("utf-8", "replace").decode() replaces it',
+                ) from None
+        raise
+    name = f"{kind}-{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+    path = default_cache() / FOLDER / name
+    if not path.exists():
+        write_or_fail(path, content, "another cache: BENCH_CACHE=FOLDER")
+    return path

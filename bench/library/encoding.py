@@ -1,0 +1,113 @@
+"""The model of a finished run: ``bench.load_run`` and ``bench.encode_sentences``."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.base import devices
+from bench.base.errors import BenchError
+from bench.data.corpora import open_corpus
+from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
+from bench.library.results import Result
+from bench.method import Method
+from bench.run.plan import TrainedRun, find_run
+from bench.run.plan import load_run as load_method
+from bench.runs.store import RunsFolder
+from bench.score.suites import check_vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, repr=False)
+class LoadedRun:
+    """A finished run's model, ready to encode."""
+
+    result: Result
+    method: Method
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        """(n, d) float32, row i for sentence i: the vectors by which the run was scored."""
+        texts = [] if isinstance(sentences, str) else list(sentences)
+        if not texts:
+            raise BenchError("encode takes a list of sentences, at least one", 'encode(["..."])')
+        for number, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                kind = type(text).__name__
+                raise BenchError(
+                    f"sentence {number} is {text!r:.60}, of type {kind}", "a list of texts"
+                )
+        return check_vectors(self.method.encode(texts), texts, self.result.run_id)
+
+    def __repr__(self) -> str:
+        return f"{self.result.run_id}, ready to encode"
+
+
+def load_run(
+    run: PathLike | Result,
+    *,
+    runs: PathLike | None = None,
+    device: str = "auto",
+    offline: bool = False,
+    plugins: Plugins = (),
+) -> LoadedRun:
+    """The model of a finished run, ready to encode: ``load_run(...).encode([...])`` is (n, d) float32.
+
+    ``run``: an id, its beginning, a folder or a result. ``runs``: the folder of the runs; None: $BENCH_RUNS, or ./runs. ``device``: "auto", "cpu", "cuda:1", "mps". ``offline`` opens no
+    connection. ``plugins``: the Python file or the class of the run's method. Raises BenchError if there is no such run, or it has no
+    model (it scored an object, vectors or a server).
+    """
+    trained = find_trained_run(run, runs, plugins)
+    return LoadedRun(
+        Result(trained.record, trained.folder),
+        load_method(trained, device=devices.choose_device(device), offline=offline),
+    )
+
+
+def encode_sentences(
+    run: PathLike | Result,
+    sentences: Sequence[str] | PathLike,
+    *,
+    column: str | None = None,
+    runs: PathLike | None = None,
+    device: str = "auto",
+    offline: bool = False,
+    plugins: Plugins = (),
+) -> np.ndarray:
+    """Vectors of sentences with the model of a finished run, (n, d) float32, row i for sentence i: what ``bench encode`` writes.
+
+        vectors = bench.encode_sentences("simcse-builtin-s42", ["A sentence.", "Another one."])
+
+    ``run``: an id, its beginning, a folder or a result. ``sentences``: a list, or a file, of which ``column`` names the column if it has
+    several ("all": every cell, row by row). Everything else is as in :func:`load_run`, which is what to use for many calls. Raises
+    BenchError.
+    """
+    if isinstance(sentences, str | os.PathLike):
+        if not os.path.exists(os.path.expanduser(sentences)):
+            raise BenchError(
+                f"there is no file {os.fspath(sentences)!r:.80}",
+                "one sentence is a list, too: [sentence]",
+            )
+        corpus = open_corpus(Path(sentences).expanduser()).only(column)
+        texts = [row[0] for row in corpus.unchanged_rows()]
+    elif column is not None:
+        raise BenchError(f"column={column!r}: a list of sentences has no columns", "leave it out")
+    else:
+        texts = list(sentences)
+    loaded = load_run(run, runs=runs, device=device, offline=offline, plugins=plugins)
+    return loaded.encode(texts)
+
+
+def find_trained_run(run: PathLike | Result, runs: PathLike | None, plugins: Plugins) -> TrainedRun:
+    """The run that has this id, folder or result; its notes are warnings. Raises BenchError."""
+    reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
+    files = [Path(file) for file in use_plugins(plugins)]
+    trained = find_run(reference, RunsFolder(as_path(runs)), files)
+    for note in trained.notes:
+        warnings.warn(note, stacklevel=3)
+    return trained

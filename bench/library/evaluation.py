@@ -1,0 +1,127 @@
+"""``bench.evaluate``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from bench.base import devices
+from bench.base.errors import BenchError
+from bench.base.paths import recorded_word
+from bench.cli.planning import prepare
+from bench.library.arguments import (
+    PathLike,
+    Plugins,
+    as_path,
+    check_mapping,
+    check_recipe_keys,
+    recipe_texts,
+    run_config,
+    use_plugins,
+)
+from bench.library.doing import execute_runs
+from bench.library.results import Result
+from bench.models import ServerOptions, check_model, check_prompts, find_model, plan_model
+from bench.models.identity import tell_apart
+from bench.run.plugins import discover
+from bench.runs.store import RunsFolder
+
+
+def evaluate(
+    model: Any,
+    suites: PathLike | Sequence[PathLike] = ("sts",),
+    data: PathLike | None = None,
+    name: str = "",
+    *,
+    prefix: str = "",
+    prompts: Mapping[str, str] | None = None,
+    server: Mapping[str, Any] | None = None,
+    text: str = "tokenised",
+    device: str = "auto",
+    fresh: bool = False,
+    offline: bool = False,
+    allow_pickle: bool = False,
+    plugins: Plugins = (),
+    runs: PathLike | None = None,
+    progress: bool = True,
+    settings: Mapping[str, Any] | None = None,
+    **recipe: Any,
+) -> Result:
+    """Score a finished encoder; its record goes to the runs folder, as with ``bench evaluate``.
+
+        bench.evaluate(encode, suites="check", name="mine")
+        bench.evaluate("bert-base-uncased", suites=["sts", "transfer"], data="DATA", pooling="mean")
+
+    ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so, a mapping of sentences to vectors, or
+    what ``bench evaluate`` takes: a hub name, a folder, a run, ``vectors:FILE``, a server's address. ``suites``: names, as
+    ``bench suites`` lists them, or files of your own. ``data``: the folder with evaluation data; None: $BENCH_DATA, or fetched. ``name``:
+    what tables call the model. ``prefix`` is put before every sentence, or around it with "[X]"; ``prompts`` has others by task or suite.
+    ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ..., "empty_text": ...}.
+
+    ``text``: the form of the sets that have several: "tokenised", "raw", "tokenised,raw", "any". ``device``: "auto", "cpu", "cuda:1",
+    "mps". ``fresh`` scores again what was scored. ``offline`` opens no connection. ``allow_pickle`` accepts weights in a pickle.
+    ``plugins``: Python files with suites, or with the method of a run, and Method classes. ``runs``: the folder of the runs; None:
+    $BENCH_RUNS, or ./runs. ``progress``: lines and bars. Every other keyword is a recipe value of a folder or hub model:
+    ``pooling="mean"``, ``max_length=128``, ``dtype="bf16"``; ``settings`` are such values as a dictionary.
+
+    The same call again repeats nothing, unless the object has changed: it is identified by its weights (a SentenceTransformer), or by its
+    vectors of fixed sentences and of some thousand of those that are scored. Raises BenchError: no model, wrong vectors (shape, NaN, a
+    dimension that changes), missing data.
+    """
+    files, store = use_plugins(plugins), RunsFolder(as_path(runs))
+    values = recipe_texts(settings, recipe)
+    if values:
+        every = [plugin.cls for plugin in discover([]).plugins.values()]
+        check_recipe_keys(values, evaluate, every)
+    options = {
+        "plugins": list(files),
+        "text": text,
+        "device": device,
+        "fresh": fresh,
+        "offline": offline,
+        "allow_pickle": allow_pickle,
+    }
+    config = run_config(options, suites, data)
+    for argument, value in (("name", name), ("prefix", prefix)):
+        if not isinstance(value, str):
+            raise BenchError(f"{argument}={value!r:.60}: expected a text")
+    check_mapping(prompts, "prompts", 'prompts={"STS-B": "query: "}')
+    check_mapping(server, "server", 'server={"model": "NAME"}')
+    check_prompts(prompts or {}, config.suites)
+    encoder = find_model(
+        model,
+        runs=store,
+        name=name,
+        prompt=prefix,
+        prompts=prompts,
+        values=values,
+        server=_server_options(server),
+    )
+    is_named = isinstance(model, str | os.PathLike)
+    label = recorded_word(encoder.label) if is_named else type(model).__name__
+    named = f", name={name!r}" if name else ""
+    config = replace(
+        config,
+        device=devices.choose_device(config.device),
+        names=(name,) if name else (),
+        command=f"bench.evaluate({label}, suites={list(config.suites)}{named})",
+    )
+    (run,) = prepare(partial(plan_model, encoder, config), config).runs
+    if note := check_model(run):
+        run = replace(run, notes=(note, *run.notes))
+    run = tell_apart(run, encoder.store(store), config)
+    return execute_runs([run], encoder.store(store), config, progress)[0]
+
+
+def _server_options(server: Mapping[str, Any] | None) -> ServerOptions | None:
+    if server is None:
+        return None
+    try:
+        return ServerOptions(**server)
+    except TypeError:
+        raise BenchError(
+            f"server={dict(server)}: unknown keys", "model, batch, dimensions, key_env, empty_text"
+        ) from None

@@ -1,0 +1,85 @@
+"""``bench.export_run``."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from bench.base.errors import BenchError, UnknownName
+from bench.export import results
+from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
+from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
+from bench.library.results import Result
+from bench.runs.store import RunsFolder
+
+
+def export_run(
+    run: PathLike | Result,
+    to: PathLike | None = None,
+    format: str = "sentence-transformers",
+    *,
+    push: str | None = None,
+    private: bool = False,
+    replace: bool = False,
+    runs: PathLike | None = None,
+    offline: bool = False,
+    plugins: Plugins = (),
+    progress: bool = True,
+) -> Path | str:
+    """Write a finished run's model, with a model card, as a folder that other tools load without bench: what ``bench export`` does.
+
+        bench.export_run(result, "my-model")
+        bench.export_run(result, push="me/my-model", private=True)
+
+    ``run``: an id, its beginning, a folder or a result. ``to``: a new folder. ``format``: "sentence-transformers", "transformers" or
+    "mteb"; "every-eval-ever" and "model-index" write a file of scores. ``push``: the repository of the hub to send it to instead, which
+    needs a token that may write; ``private``: a new one is; ``replace`` what it holds. ``runs``: the folder of the runs; None:
+    $BENCH_RUNS, or ./runs. ``offline`` opens no connection. ``plugins``: the Python file or the class of the run's method. ``progress``:
+    a line about what was written.
+
+    Returns the path, or the address on the hub. The folder was loaded again and compared with the run's own vectors. Raises BenchError;
+    then nothing is written.
+    """
+    formats = [*FOLDERS, *results.FORMATS]
+    if format not in formats:
+        raise UnknownName("format", format, formats, "of bench.export_run")
+    if (to is None) == (push is None):
+        raise BenchError("an export needs either to= or push=", 'to="FOLDER", or push="OWNER/NAME"')
+    if push is None and (private or replace):
+        raise BenchError("private= and replace= need push=", 'push="OWNER/NAME"')
+    reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
+    store, target = RunsFolder(as_path(runs)), as_path(to, "to")
+    files = [Path(file) for file in use_plugins(plugins)]
+    if format in results.FORMATS:
+        if target is None:
+            raise BenchError(f"the format {format} is a file of scores", 'to="FILE"')
+        write_scores(reference, target, format, store)
+        return target
+    if target is not None:
+        done = write_model(
+            reference, target, format, store, plugins=files, offline=offline, say=_warn
+        )
+        _print_lines(describe_export(done), progress)
+        return target
+    done, pushed = push_model(
+        reference,
+        str(push),
+        format,
+        store,
+        plugins=files,
+        offline=offline,
+        private=private,
+        replace=replace,
+        say=_warn,
+    )
+    _print_lines(describe_export(done), progress)
+    return pushed.url
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text.removeprefix("warning: "), stacklevel=4)
+
+
+def _print_lines(lines: list[str], progress: bool) -> None:
+    for line in lines if progress else ():
+        print(line)

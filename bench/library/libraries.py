@@ -1,0 +1,25 @@
+"""Libraries that a result is drawn or framed with, and that bench itself does not need."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from bench.base.errors import BenchError
+
+
+def import_library(name: str, needed_for: str, install: str) -> Any:
+    """Import a library by its name. Raises BenchError, with the command that installs it, if it is not there."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        library = name.partition(".")[0]
+        raise BenchError(f"{needed_for} needs {library}, which is not installed", install) from None
+
+
+def import_pandas() -> Any:
+    return import_library("pandas", "frame()", "pip install pandas")
+
+
+def import_pyplot() -> Any:
+    return import_library("matplotlib.pyplot", "plot()", "pip install 'sentence-bench[publish]'")

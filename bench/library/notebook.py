@@ -1,0 +1,82 @@
+"""The progress of runs in a notebook: lines and a bar in one output that is drawn again, without widgets."""
+
+from __future__ import annotations
+
+import html
+import sys
+import time
+from typing import Any
+
+from bench.base.text import duration
+from bench.cli.planning import RunReporter
+
+REDRAW = 0.25  # seconds between two drawings, at least
+SHOWN = 40  # lines: of many runs the last ones
+
+
+def in_notebook() -> bool:
+    """Tell whether this process is the kernel of a notebook."""
+    library = sys.modules.get("IPython")
+    if library is None:
+        return False
+    return hasattr(library.get_ipython(), "kernel")
+
+
+class NotebookReporter(RunReporter):
+    """The lines of a :class:`bench.cli.planning.RunReporter` and a bar for each phase that works, as HTML."""
+
+    def __init__(self) -> None:
+        super().__init__(plain=True)
+        self.lines: list[str] = []
+        self.handle: Any = None
+        self.drawn = -REDRAW
+
+    def advance(self, done: int, **fields: Any) -> None:
+        super().advance(done, **fields)
+        self._draw()
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        super().phase(name, total)
+        self._draw()
+
+    def finish(self) -> None:
+        """Draw the end: the lines without bars."""
+        self._end_phases()
+        self._draw(now=True)
+
+    def _say(self, text: str, style: str = "") -> None:
+        line = f"{self.label}: {text}" if self.label else text
+        if style == "dim":
+            self.lines.append(f"<span style='opacity: 0.7'>{html.escape(line)}</span>")
+        else:
+            self.lines.append(html.escape(line))
+        self._draw(now=True)
+
+    def _say_progress(self) -> None:
+        """A line every ten seconds is for logs; here there is a bar."""
+
+    def _draw(self, now: bool = False) -> None:
+        if not now and time.monotonic() - self.drawn < REDRAW:
+            return
+        self.drawn = time.monotonic()
+        from IPython.display import HTML, display
+
+        drawing = HTML(self._html())
+        if self.handle is None:
+            self.handle = display(drawing, display_id=True)
+        else:
+            self.handle.update(drawing)
+
+    def _html(self) -> str:
+        rows = list(self.lines)
+        if len(rows) > SHOWN:
+            rows = [f"... {len(rows) - SHOWN} lines before", *rows[-SHOWN:]]
+        for task in self.bars.tasks:
+            of = f" of {task.total:g}" if task.total else ""
+            left = f", {duration(task.time_remaining)} left" if task.time_remaining else ""
+            bar = f"<progress max='{task.total or 1:g}' value='{task.completed:g}'></progress>"
+            words = html.escape(f"{task.description} {task.completed:g}{of}{left}")
+            rows.append(f"{bar} {words}")
+        if self.bars.numbers:
+            rows.append(html.escape(self.bars.numbers))
+        return "<br>".join(rows)

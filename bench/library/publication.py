@@ -1,0 +1,59 @@
+"""``bench.publish_runs``."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from bench.cli.options import no_collection
+from bench.data.sets import DataFolder
+from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
+from bench.publish.build import Outcome, publish
+
+SHOWN = 20  # runs that are left out, of which a warning tells
+
+
+def publish_runs(
+    out: PathLike = "leaderboards",
+    *,
+    runs: PathLike | None = None,
+    submissions: PathLike | None = None,
+    baseline: str | None = None,
+    title: str | None = None,
+    note: str | None = None,
+    predictions_url: str | None = None,
+    preview: bool = False,
+    data: PathLike | None = None,
+    plugins: Plugins = (),
+) -> Outcome:
+    """Write a new version of the leaderboards in ``out``, from the runs in a folder: what ``bench publish`` does.
+
+        bench.publish_runs(preview=True).folder
+
+    ``runs``: the folder of the runs, which may be that of a version; None: $BENCH_RUNS, or ./runs. ``submissions``: also the runs in this
+    folder, each checked. ``baseline``: the row that the others are compared with; None: simcse. ``title``, ``note``: None takes those of the
+    last version. ``predictions_url``: where the predictions will be, if not in the version. ``preview`` writes ``out``/preview, which the
+    next preview replaces, and no version. ``data``: the folder with evaluation data. ``plugins``: Python files with suites.
+
+    Returns what was made: ``folder`` is None if nothing is new since the last version, ``name`` is the version's, ``refused`` are
+    submissions that did not pass. Runs that are left out are warnings. Raises BenchError; then nothing is written.
+    """
+    use_plugins(plugins)
+    with no_collection():
+        outcome = publish(
+            runs=as_path(runs),
+            out=Path(path_text(out, "out")).expanduser(),
+            submissions=as_path(submissions, "submissions"),
+            baseline=baseline,
+            title=title,
+            note=note,
+            predictions_url=predictions_url,
+            preview=preview,
+            data=None if data is None else DataFolder(as_path(data, "data"), offline=True),
+        )
+    lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]
+    for line in lines[:SHOWN]:
+        warnings.warn(line, stacklevel=2)
+    if len(lines) > SHOWN:
+        warnings.warn(f"and {len(lines) - SHOWN} more", stacklevel=2)
+    return outcome

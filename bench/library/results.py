@@ -1,0 +1,187 @@
+"""What the functions of ``import bench`` return: scores with a table, a plot, an HTML form and a pandas frame, all read from records."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from bench.base.errors import DataMissing, UnknownName
+from bench.compare.statistics.table import Table, summarise
+from bench.compare.tables import CODE_HERE
+from bench.library.libraries import import_pandas
+from bench.library.plots import plot_tables
+from bench.run.recipes import plain_key
+from bench.runs.copies import distinct_runs
+from bench.runs.record import AVERAGE, RunRecord, Score
+from bench.runs.store import COLUMNS, Run, tidy_rows
+from bench.show.grid import as_html
+from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_grid
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+WIDTH = 120  # characters of a table where the terminal's width is unknown
+STYLE = "<style>th, td { text-align: left } th.number, td.number { text-align: right }</style>"
+
+
+@dataclass(frozen=True, repr=False)
+class Tables:
+    """Score tables: drawn by rich in a terminal, HTML in a notebook, text by ``print``."""
+
+    tables: tuple[Table, ...]
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        yield drawn(self.tables, options.max_width, console.encoding, styled=console.is_terminal)
+
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
+        return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
+
+    def _repr_html_(self) -> str:
+        return STYLE + "\n".join(as_html(score_grid(table)) for table in self.tables)
+
+    def markdown(self) -> str:
+        """The tables as Markdown."""
+        return render(self.tables, "md")
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``. Needs pandas."""
+        return import_pandas().DataFrame(list(cell_rows(self.tables)), columns=list(HEADING))
+
+    def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
+        """Draw each table: a point for each row, with its 95 % interval; matplotlib's axes, one for each table.
+
+        ``task``: the column that is drawn; None: the one that ranks, such as the average, or all columns of a table of one row.
+        ``axes``: where to draw, if there is one table. Raises BenchError if matplotlib is not installed, UnknownName for the task.
+        """
+        return plot_tables(self.tables, task, axes)
+
+
+class Results(tuple["Result", ...]):
+    """Several runs, in order. ``results[0]`` is the first, ``results["RUN"]`` the one with this id or name."""
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return Results(super().__getitem__(which))
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        for result in self:
+            if which in (result.run_id, result.name):
+                return result
+        raise UnknownName("run", which, [result.run_id for result in self], "among these")
+
+    def table(self) -> Tables:
+        """The tables of these runs, in the papers' form: a row is a method, its value the mean over seeds. In a script
+        ``print(results.table())`` shows them."""
+        records = [result.record for result in distinct_results(self).values()]
+        return Tables(summarise(records, code=CODE_HERE))
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n, and costs. Needs pandas."""
+        runs = [result.run for result in distinct_results(self).values()]
+        return import_pandas().DataFrame(tidy_rows(runs), columns=list(COLUMNS))
+
+    def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
+        """Draw the tables of these runs: a point for each method, see :meth:`Tables.plot`."""
+        return self.table().plot(task, axes)
+
+    def __repr__(self) -> str:
+        return str(self.table()) or f"{len(self)} runs, none with a score"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """One run: its record, and the folder with its predictions. ``result["STS-B"].value`` is a score on the papers' scale (x 100)."""
+
+    record: RunRecord
+    folder: Path
+
+    @property
+    def run(self) -> Run:
+        return Run(self.record, self.folder)
+
+    @property
+    def run_id(self) -> str:
+        return self.record.run_id
+
+    @property
+    def name(self) -> str:
+        """The model's name in tables."""
+        return self.record.backbone_name
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        return self.record.scores
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """What the record says about a scored model: kind, dimension, normalisation, pooling, prompts, dtype. Empty for a method."""
+        return dict(self.record.provenance.backbone.model)
+
+    def __getitem__(self, task: str) -> Score:
+        """The score of a task: "STS-B", or "sts/Avg." where several suites have one of that name; "STS-B@raw" for a text form, else
+        the first. "stsb" is "STS-B", too: case and punctuation may be omitted. Raises UnknownName.
+        """
+        name, _, text = task.partition("@")
+        named = [
+            (label, score)
+            for score in self.scores
+            if text in ("", score.text)
+            for label in (score.task, f"{score.suite}/{score.task}")
+        ]
+        for same in (str, plain_key):  # exact names first
+            for label, score in named:
+                if same(name) == same(label):
+                    return score
+        raise UnknownName(
+            "task",
+            task,
+            [label for label, score in named if ("/" in label) == (score.task == AVERAGE)],
+            f"among the scores of {self.run_id}",
+        )
+
+    def predictions(self, task: str) -> dict[str, np.ndarray]:
+        """The predictions of every item of a task, named as for ``result[task]``: "prediction", "gold", "subset", each (N,), and other
+        arrays of the suite, in the data's order. Raises UnknownName; DataMissing for an average, or where the file is missing."""
+        score = self[task]
+        if score.task == AVERAGE:
+            raise DataMissing(
+                f"{AVERAGE} is a mean over tasks: it has no predictions", "name a task"
+            )
+        return self.run.predictions(score.key)
+
+    def table(self) -> Tables:
+        """Its scores, one table for each suite, protocol and text form. In a script ``print(result.table())`` shows it."""
+        return Results([self]).table()
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each score, see :meth:`Results.frame`."""
+        return Results([self]).frame()
+
+    def plot(self, task: str | None = None, axes: Axes | None = None) -> list[Axes]:
+        """Draw its scores: a point for each task, see :meth:`Tables.plot`."""
+        return self.table().plot(task, axes)
+
+    def __repr__(self) -> str:
+        return f"{self.run_id} ({self.record.status})\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def distinct_results(results: Sequence[Result]) -> dict[str, Result]:
+    """Run id -> result, copies once. Raises BenchError if two different runs have one id."""
+    runs = distinct_runs(result.run for result in results)
+    return {run.record.run_id: Result(run.record, run.folder) for run in runs}

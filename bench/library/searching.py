@@ -1,0 +1,225 @@
+"""``bench.search_recipes``."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from rich.console import Console
+from rich.text import Text
+
+from bench.base.errors import BenchError, UnknownName
+from bench.cli.planning import checked, plan_runs
+from bench.library.arguments import (
+    Methods,
+    PathLike,
+    Plugins,
+    Seeds,
+    as_path,
+    check_mapping,
+    check_recipe_keys,
+    classes_of,
+    find_methods,
+    path_text,
+    recipe_texts,
+    run_config,
+    seed_numbers,
+)
+from bench.library.corpora import corpus_place
+from bench.library.doing import QuietReporter, show_progress
+from bench.library.libraries import import_pandas
+from bench.library.plots import plot_trials
+from bench.library.results import STYLE, WIDTH
+from bench.library.training import Setting
+from bench.run.config import Plan, with_recipes
+from bench.run.search import Worker, definition, jobs_of, plan_notes
+from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
+from bench.runs.searches import RECIPE, Search, best_trial
+from bench.runs.store import RunsFolder
+from bench.show.grid import Column, Grid, as_html, grid, terminal
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+MOST_TRIALS = 999
+
+
+@dataclass(frozen=True, repr=False)
+class SearchResult:
+    """The trials of a search, and the recipes that it found. ``result.recipes["simcse"]`` is the recipe file with the best values, which ``bench.train`` takes."""
+
+    folder: Path
+    search: Search
+    recipes: Mapping[str, Path]
+    """Method -> its recipe file; without the methods of which no trial has a score."""
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each trial: method, trial (0: the recipe as it is), state, dev, steps, seconds, and its values. Needs pandas."""
+        rows = [
+            {
+                "method": method,
+                "trial": trial.number,
+                "state": trial.state,
+                "dev": trial.score,
+                "steps": trial.steps,
+                "seconds": trial.seconds,
+                **trial.values,
+            }
+            for method, trials in self.search.trials.items()
+            for trial in trials
+        ]
+        return import_pandas().DataFrame(rows)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the expected best dev score against the number of trials (Dodge et al. 2019). Raises BenchError without matplotlib."""
+        return plot_trials(self.search.trials, self.search.study.select_on, axes)
+
+    def _grid(self) -> Grid:
+        rows = []
+        for method, trials in self.search.trials.items():
+            recipe = next((one.score for one in trials if one.number == RECIPE), None)
+            best = best_trial(trials)
+            scores = (recipe, None if best is None else best.score)
+            cells = ["" if score is None else f"{score:.2f}" for score in scores]
+            rows.append([method, *cells, values_of(best)])
+        return grid(
+            [
+                "method",
+                Column("recipe", right=True),
+                Column("best", right=True),
+                Column("values of the best", wrap=24),
+            ],
+            rows,
+            title=f"{self.search.name}, {self.search.study.select_on}",
+        )
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Text]:
+        yield from terminal(self._grid(), options.max_width, console.encoding)
+
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
+        return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
+
+    def _repr_html_(self) -> str:
+        return STYLE + as_html(self._grid())
+
+
+def search_recipes(
+    method: Methods,
+    backbone: PathLike | None = None,
+    corpus: Any = None,
+    seeds: Seeds | None = None,
+    *,
+    trials: int = 12,
+    space: Mapping[str, str | Sequence[Any]] | None = None,
+    select: str | None = None,
+    budget: str | None = None,
+    sampler: Literal["random", "grid", "tpe"] = "random",
+    pruner: Literal["none", "median", "halving"] = "none",
+    name: str | None = None,
+    suites: PathLike | Sequence[PathLike] = ("sts",),
+    data: PathLike | None = None,
+    setting: Setting | None = None,
+    variant: str = "",
+    precision: str = "auto",
+    chunk: int | Literal["auto"] | None = None,
+    device: str = "auto",
+    offline: bool = False,
+    allow_pickle: bool = False,
+    plugins: Plugins = (),
+    runs: PathLike | None = None,
+    progress: bool = True,
+    settings: Mapping[str, Any] | None = None,
+    **recipe: Any,
+) -> SearchResult:
+    """Search for the values of recipes, with the same trials, budget, seeds and dev set for each method: what ``bench search`` does.
+
+        found = bench.search_recipes(["simcse", "promcse"], trials=12, budget="500steps")
+        bench.train(list(found.recipes.values()), seeds="1-5")
+
+    ``trials``: for each method, besides its unchanged recipe; the same call with more continues a search. ``space``: what is searched in
+    place of what recipe files say: {"temperature": [0.03, 0.05], "learning_rate": "log:1e-5..1e-3"}. ``select``: the dev set; None: STS-B dev,
+    or captions dev with the suite check, or with the backbone or corpus builtin. ``seeds``: of every trial, whose score is their mean; None:
+    901, because published runs need others. ``sampler``, ``pruner``: how Optuna chooses values, and ends trials early. ``name``: of the
+    search and its folder; None: a hash of its options. ``suites``: what will be scored later, to report the dev set's overlap with it;
+    nothing is scored now. Every other argument is as in :func:`bench.train`; a value of the recipe is then the same in all trials.
+
+    Several processes with the same call share the trials. Raises BenchError, also if Optuna is not installed.
+    """
+    check_optuna()
+    _check_choice("sampler", sampler, ("random", "grid", "tpe"))
+    _check_choice("pruner", pruner, ("none", "median", "halving"))
+    if not isinstance(trials, int) or not 1 <= trials <= MOST_TRIALS:
+        raise BenchError(f"trials={trials!r:.60}: expected a number from 1 to {MOST_TRIALS}")
+    check_mapping(space, "space", 'space={"temperature": [0.03, 0.05]}')
+    values = recipe_texts(settings, recipe)
+    methods = find_methods(method, plugins)
+    check_recipe_keys(values, search_recipes, classes_of(methods))
+    options: dict[str, Any] = {
+        "methods": list(methods.names),
+        "recipes": list(methods.recipes),
+        "plugins": list(methods.plugins),
+        "set": values,
+        "variant": variant,
+        "precision": precision,
+        "device": device,
+        "offline": offline,
+        "allow_pickle": allow_pickle,
+    }
+    optional = {
+        "setting": setting,
+        "budget": budget,
+        "chunk": chunk,
+        "corpus": corpus_place(corpus),
+        "backbones": None if backbone is None else [path_text(backbone, "backbone")],
+        "seeds": None if seeds is None else seed_numbers(seeds),
+        "runs": None if runs is None else str(as_path(runs)),
+    }
+    options |= {key: value for key, value in optional.items() if value is not None}
+    configs = with_recipes(run_config(options, suites, data), options)
+    asked = search_options(configs, select, seeds_named=seeds is not None)
+    plan = checked(Plan((asked.config,)))
+    config, planned = plan.runs[0], plan_runs(plan)
+    store = RunsFolder(config.runs)
+    jobs = jobs_of(planned.runs, _space_texts(space), asked.fixed)
+    study = definition(
+        jobs,
+        name=name,
+        trials=trials,
+        sampler=sampler,
+        pruner=pruner,
+        suites=asked.suites,
+        fixed=asked.fixed,
+        command=f"bench.search_recipes({', '.join(map(repr, jobs))}, trials={trials})",
+    )
+    worker = Worker(store.folder(study.name), study, jobs, config)
+    with show_progress(progress) as shown:
+        reporter = shown or QuietReporter()
+        for note in plan_notes(jobs):
+            reporter.note(note)
+        do_trials(worker, reporter)
+    results, files = write_found(worker)
+    return SearchResult(worker.folder, results, _written(files))
+
+
+def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UnknownName(argument, value, choices)
+
+
+def _space_texts(space: Mapping[str, str | Sequence[Any]] | None) -> dict[str, str]:
+    """The values to search as ``--space`` takes them."""
+    texts = {}
+    for key, values in (space or {}).items():
+        texts[key] = values if isinstance(values, str) else ",".join(map(str, values))
+    return texts
+
+
+def _written(files: Mapping[str, Path | None]) -> dict[str, Path]:
+    return {method: file for method, file in files.items() if file is not None}

@@ -1,0 +1,57 @@
+"""Runs that are stored: ``bench.load_runs``, ``bench.frame``, and the results that a name, a folder or another result stands for."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError
+from bench.library.arguments import PathLike, as_path, listed
+from bench.library.results import Result, Results, distinct_results
+from bench.runs.store import RunsFolder, read_record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def load_runs(folder: PathLike | Sequence[PathLike] | None = None) -> Results:
+    """Every run of a runs folder, or of several, by id; a damaged record is omitted with a warning.
+
+        bench.load_runs().frame()
+        bench.load_runs(["runs", "leaderboards/v4/runs"]).table()
+
+    ``folder``: one, or several; None: $BENCH_RUNS, or ./runs. Copies of a run count once. Raises BenchError if two different runs have one id.
+    """
+    results = []
+    for one in listed(folder):
+        store = RunsFolder(as_path(one, "folder"))
+        records, damaged = store.records()
+        for error in damaged:
+            warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)
+        results += [Result(record, store.folder(record.run_id)) for record in records]
+    return Results(distinct_results(results).values())
+
+
+def frame(folder: PathLike | Sequence[PathLike] | None = None) -> pd.DataFrame:
+    """Every run of a runs folder, or of several, as tidy rows, one for each run and score. ``folder`` is as in :func:`load_runs`. Needs pandas."""
+    return load_runs(folder).frame()
+
+
+def find_results(what: Any, store: RunsFolder) -> list[Result]:
+    """The results that results, ids (or their beginnings), folders and names of evaluated models stand for; of one of these, or several.
+
+    Raises BenchError for anything else, and UnknownName if there is no such run.
+    """
+    if isinstance(what, Result):
+        return [what]
+    if isinstance(what, str | os.PathLike):
+        files = store.record_files(os.fspath(what))
+        return [Result(read_record(file), file.parent) for file in files]
+    if not isinstance(what, Iterable):
+        raise BenchError(
+            f"{what!r:.60}, of type {type(what).__name__}, is no run",
+            "results, ids, folders of runs, or names of evaluated models",
+        )
+    return [result for one in what for result in find_results(one, store)]

@@ -1,0 +1,100 @@
+"""``bench.verify_runs``."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from bench.base.errors import UNCHECKED, Finding
+from bench.data.sets import DataFolder
+from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
+from bench.library.libraries import import_pandas
+from bench.library.results import STYLE, WIDTH, Result
+from bench.runs.store import RunsFolder
+from bench.show.grid import as_html, terminal
+from bench.show.tables.report import report_grids
+from bench.verify.places import compare_encoded, find_folders, verify_folders
+from bench.verify.scores import RunReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Reports(tuple[RunReport, ...]):
+    """Reports of a verification: one on each run, and one on the files of each version. ``reports.agree`` is the short answer."""
+
+    @property
+    def agree(self) -> bool:
+        """Nothing differs, and every score could be computed again."""
+        return not self.differences and not any(one.count("score", UNCHECKED) for one in self)
+
+    @property
+    def differences(self) -> list[Finding]:
+        """All that differs, of all runs."""
+        return [finding for report in self for finding in report.differences]
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each finding: run, check, of, result, why. Needs pandas."""
+        rows = [
+            (report.name, finding.kind, finding.what, finding.outcome, finding.why)
+            for report in self
+            for finding in report.findings
+        ]
+        return import_pandas().DataFrame(rows, columns=["run", "check", "of", "result", "why"])
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        for grid in report_grids(self):
+            yield from terminal(grid, options.max_width, console.encoding)
+            yield Text("")
+
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False).print(self)
+        return "\n".join(line.rstrip() for line in text.getvalue().rstrip("\n").split("\n"))
+
+    def _repr_html_(self) -> str:
+        return STYLE + "\n".join(as_html(grid) for grid in report_grids(self))
+
+
+def verify_runs(
+    what: PathLike | Result | Sequence[PathLike | Result] = (),
+    *,
+    encode: bool = False,
+    data: PathLike | None = None,
+    runs: PathLike | None = None,
+    device: str = "auto",
+    offline: bool = False,
+    plugins: Plugins = (),
+) -> Reports:
+    """Compute every score again from its stored predictions, and every hash from the files: what ``bench verify`` does.
+
+        assert bench.verify_runs("leaderboards/v4").agree
+
+    ``what``: ids (or their beginnings), folders, published versions, results; one or several; none: all runs in ``runs`` (None:
+    $BENCH_RUNS, or ./runs). ``encode``: also encode from the checkpoint, on ``device``, and compare predictions, which needs torch and
+    ``data``, the folder with evaluation data. ``offline`` opens no connection. ``plugins``: Python files with suites or methods, and
+    Method classes. Raises BenchError if there is no run.
+    """
+    files = [Path(file) for file in use_plugins(plugins)]
+    folder = None if data is None else DataFolder(as_path(data, "data"), offline=True)
+    more = None
+    if encode:
+        more = compare_encoded(folder, files, device, offline, _warn)
+    places = [
+        str(one.folder)
+        if isinstance(one, Result)
+        else str(Path(path_text(one, "what")).expanduser())
+        for one in listed(what)
+    ]
+    folders = list(find_folders(places, RunsFolder(as_path(runs))))
+    return Reports(verify_folders(folders, folder, more, offline))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text.removeprefix("warning: "), stacklevel=3)

@@ -1,0 +1,138 @@
+"""Training text of a Python program: what it becomes in the cache, and what is said of what is none."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.base.errors import BenchError
+from bench.data.corpora import open_corpus
+from bench.library.corpora import corpus_place
+
+PAIRS = [("a man plays", "a person plays"), ("a dog", "an animal")]
+ROWS = [{"sent0": one, "sent1": two} for one, two in PAIRS]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def read(corpus: Any) -> tuple[str, list[tuple[str, ...]]]:
+    place = corpus_place(corpus)
+    assert place is not None
+    opened = open_corpus(place)
+    return opened.kind, list(opened.rows())
+
+
+def test_sentences_are_the_corpus_that_a_file_with_their_lines_is(tmp_path: Path) -> None:
+    sentences = ["One sentence.", " another ", "naïve 你好"]
+    file = tmp_path / "text.txt"
+    file.write_text("".join(f"{one}\n" for one in sentences), encoding="utf-8")
+    place = corpus_place(sentences)
+    assert place is not None and open_corpus(place).sha256 == open_corpus(file).sha256
+    assert corpus_place(iter(sentences)) == corpus_place(tuple(sentences)) == place
+    assert corpus_place(sentences[:2]) != place
+
+
+def test_a_line_break_is_part_of_its_sentence() -> None:
+    kind, rows = read(["first\nsecond", "third"])
+    assert kind == "sentences" and rows == [("first\nsecond",), ("third",)]
+
+
+@pytest.mark.parametrize(
+    "corpus",
+    [
+        PAIRS,
+        [list(pair) for pair in PAIRS],
+        ROWS,
+        {"sent0": [one for one, _ in PAIRS], "sent1": [two for _, two in PAIRS]},
+        [{"anchor": one, "positive": two} for one, two in PAIRS],
+    ],
+    ids=["tuples", "lists", "dictionaries", "columns", "other names"],
+)
+def test_pairs_come_in_many_ways(corpus: Any) -> None:
+    assert read(corpus) == ("pairs", PAIRS)
+    assert corpus_place(corpus) == corpus_place(PAIRS)
+
+
+def test_hard_negatives_labels_and_scores() -> None:
+    assert read([("a", "b", "c")]) == ("triplets", [("a", "b", "c")])
+    assert read([("a", "b", "c", "d")])[0] == "n-tuples"
+    assert read([{"sent0": "a", "sent1": "b", "score": 0.5}])[1] == [("a", "b", "0.5")]
+    assert read([{"premise": "a", "hypothesis": "b", "label": 0}])[0] == "labelled"
+
+
+def test_a_dataset_and_its_columns() -> None:
+    datasets = pytest.importorskip("datasets")
+    dataset = datasets.Dataset.from_list([{**row, "id": 7} for row in ROWS])
+    with pytest.warns(UserWarning, match="not read: id"):
+        assert read(dataset) == ("pairs", PAIRS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(dataset.remove_columns("id")) == ("pairs", PAIRS)
+        assert read(dataset["sent0"])[0] == "sentences"
+        assert read(dataset.remove_columns("id").to_iterable_dataset()) == ("pairs", PAIRS)
+    whole = datasets.DatasetDict(train=dataset, test=dataset)
+    with pytest.raises(BenchError, match=r"splits train and test .*corpus=dataset\['train'\]"):
+        corpus_place(whole)
+
+
+def test_a_data_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert read(pandas.DataFrame(ROWS)) == ("pairs", PAIRS)
+    assert read(pandas.Series(["a", "b"])) == ("sentences", [("a",), ("b",)])
+
+
+def test_a_path_and_a_name_stay_as_they_are(tmp_path: Path) -> None:
+    assert corpus_place(None) is None and corpus_place("builtin") == "builtin"
+    assert corpus_place(tmp_path / "x.txt") == str(tmp_path / "x.txt")
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "nothing": ([], "the list has no rows"),
+    "a number": (3, "corpus=3, of type int"),
+    "numbers": ([1, 2], "row 1 is 1, of type int"),
+    "bytes": ([b"a"], "row 1 is b'a'"),
+    "a missing sentence": (["a", None], "row 2 is None, of type NoneType"),
+    "a sentence among pairs": ([("a", "b"), "c"], "row 2 is 'c'"),
+    "a short row": ([("a", "b"), ("c",)], "row 2 has 1 texts, expected 2"),
+    "a score without a name": ([("a", "b", 0.5)], "labels and scores need their names"),
+    "unknown columns": ([{"question": "a"}], "the columns 'question'"),
+    "a missing cell": ([*ROWS, {"sent0": "a"}], "line 3 has no 'sent1'"),
+    "no row among rows": ([*ROWS, "a"], "row 3 is 'a'"),
+    "columns of two lengths": ({"sent0": ["a"], "sent1": []}, "sent0 1, sent1 0"),
+    "a column that is a text": ({"sent0": "abc"}, "the column 'sent0' is 'abc'"),
+    "half a character": (["a", "b\ud83d"], "row 2 has half of a character"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_no_training_text_is_one_line(case: str, cache: Path) -> None:
+    corpus, said = WRONG[case]
+    with pytest.raises(BenchError) as caught:
+        corpus_place(corpus)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert not cache.exists()
+
+
+def test_a_list_of_files_is_not_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("x\n")
+    with pytest.raises(BenchError, match="these are names of files: a.txt"):
+        corpus_place(["a.txt"])
+    assert read(["a.txt", "a sentence"])[0] == "sentences"
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    import numpy as np
+
+    row = {"sent0": np.str_("a"), "sent1": "b", "score": np.float32(0.5)}
+    place = corpus_place([row])
+    assert place is not None
+    assert json.loads(Path(place).read_text())["score"] == "0.5"

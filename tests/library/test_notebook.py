@@ -1,0 +1,100 @@
+"""Progress in a notebook: one output that is drawn again, by what every notebook has."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bags import bag
+
+import bench
+from bench.library.notebook import NotebookReporter, in_notebook
+
+
+class Screen:
+    """What a notebook shows: the drawings of each output, in order."""
+
+    def __init__(self) -> None:
+        self.outputs: list[list[str]] = []
+
+    def display(self, drawing: Any, display_id: bool = False) -> Any:
+        assert display_id
+        shown = [drawing.data]
+        self.outputs.append(shown)
+        return types.SimpleNamespace(update=lambda again: shown.append(again.data))
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """This process as the kernel of a notebook: a stand-in for IPython, with a shell that has a kernel."""
+    screen, library, shown = Screen(), types.ModuleType("IPython"), types.ModuleType("display")
+    shell = types.SimpleNamespace(kernel=object())
+    library.get_ipython = lambda: shell  # type: ignore[attr-defined]
+    shown.display = screen.display  # type: ignore[attr-defined]
+    shown.HTML = lambda text: types.SimpleNamespace(data=text)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", library)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    return screen
+
+
+def test_a_terminal_of_ipython_is_no_notebook(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert in_notebook()
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: object())
+    assert not in_notebook()
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert not in_notebook()
+
+
+def test_an_evaluation_draws_one_output_and_prints_nothing(
+    screen: Screen,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bench.library.notebook.REDRAW", 0.0)  # however fast this machine is
+    bench.evaluate(bag, suites="check", name="<b>", device="cpu", runs=tmp_path)
+    (drawings,) = screen.outputs
+    assert any("<progress max='" in one and "encode" in one for one in drawings)
+    assert "<progress" not in drawings[-1] and "done: check" in drawings[-1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_names_are_no_html_and_old_lines_go(screen: Screen) -> None:
+    reporter = NotebookReporter()
+    for number in range(50):
+        reporter.done(f"<b> {number}")
+    last = screen.outputs[0][-1]
+    assert "<b>" not in last and "&lt;b&gt; 49" in last and "&lt;b&gt; 0<" not in last
+    assert "... 10 lines before" in last
+
+
+def test_a_failure_is_the_last_line(screen: Screen, tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def changes(some: list[str]) -> Any:
+        calls.append(len(some))
+        return bag(some, 48 if len(calls) < 4 else 47)
+
+    with pytest.raises(bench.BenchError):
+        bench.evaluate(changes, suites="check", device="cpu", runs=tmp_path)
+    assert "failed: " in screen.outputs[0][-1] and "<progress" not in screen.outputs[0][-1]
+
+
+@pytest.mark.nightly
+def test_a_notebook_runs(tmp_path: Path) -> None:
+    """By a real kernel, where one is installed."""
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    cell = "import bench\nbench.evaluate('builtin', suites='check', pooling='mean', device='cpu')"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    nbclient.NotebookClient(
+        notebook, timeout=600, resources={"metadata": {"path": tmp_path}}
+    ).execute()
+    kinds = [output.output_type for output in notebook.cells[0].outputs]
+    assert kinds == ["display_data", "execute_result"]
+    assert "<table>" in notebook.cells[0].outputs[1].data["text/html"]

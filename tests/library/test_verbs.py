@@ -1,0 +1,158 @@
+"""``bench.verify_runs``, ``export_run``, ``encode_sentences``, ``publish_runs`` and ``search_recipes`` do what the verbs do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import bench as command
+from scored_run import finished_run
+
+import bench
+from bench.base.errors import BenchError, UnknownName
+from bench.runs import RunsFolder
+
+WORDS = ["a man plays", "a dog runs", "a cat eats", "a car stops", "a boy sings", "a girl reads"]
+
+
+@pytest.fixture(scope="module")
+def trained(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run of the tiny model, with its own pooling."""
+    return bench.evaluate(
+        tiny,
+        suites="check",
+        pooling="mean",
+        device="cpu",
+        runs=tmp_path_factory.mktemp("runs"),
+        progress=False,
+    )
+
+
+def test_verify_finds_what_agrees_and_what_was_changed(tmp_path: Path) -> None:
+    store = RunsFolder(tmp_path)
+    record = finished_run(store)
+    reports = bench.verify_runs(runs=tmp_path)
+    assert reports.agree and reports.differences == [] and len(reports) == 1
+    assert record.run_id in repr(reports) and "<table>" in reports._repr_html_()
+    assert set(reports.frame()["result"]) == {"agrees"}
+    (result,) = bench.load_runs(tmp_path)
+    assert bench.verify_runs(result).agree and bench.verify_runs([result.run_id], runs=tmp_path)
+    (result.folder / "checkpoint" / "method.json").write_text("{}")
+    changed = bench.verify_runs(tmp_path)
+    assert not changed.agree and [one.kind for one in changed.differences] == ["checkpoint"]
+    assert command("verify", tmp_path).exit_code == 1
+    with pytest.raises(UnknownName):
+        bench.verify_runs("nosuch", runs=tmp_path)
+
+
+def test_verify_encodes_again(trained: Any) -> None:
+    reports = bench.verify_runs(trained, encode=True, device="cpu")
+    assert reports.agree and {"encoding"} <= set(reports.frame()["check"])
+
+
+def test_encoding_a_list_and_a_file_gives_the_same_vectors(trained: Any, tmp_path: Path) -> None:
+    vectors = bench.encode_sentences(trained, WORDS, device="cpu")
+    assert vectors.shape == (6, 32) and vectors.dtype == np.float32
+    file = tmp_path / "words.txt"
+    file.write_text("".join(f"{one}\n" for one in WORDS))
+    assert np.array_equal(bench.encode_sentences(trained, file, device="cpu"), vectors)
+    assert np.array_equal(bench.load_run(trained, device="cpu").encode(WORDS), vectors)
+    with pytest.raises(BenchError, match="a list of sentences has no columns"):
+        bench.encode_sentences(trained, WORDS, column="sent0")
+    with pytest.raises(BenchError, match=r"no file 'a man plays' \(try: one sentence is a list"):
+        bench.encode_sentences(trained, "a man plays")
+    with pytest.raises(BenchError, match="sentence 2 is 3, of type int"):
+        bench.encode_sentences(trained, ["a", 3], device="cpu")  # type: ignore[list-item]
+    with pytest.raises(BenchError, match="run=3, of type int"):
+        bench.encode_sentences(3, WORDS)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow(seconds=3)
+def test_an_export_gives_the_vectors_of_the_run(
+    trained: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    place = bench.export_run(trained, tmp_path / "model")
+    assert place == tmp_path / "model" and "loaded again" in capsys.readouterr().out
+    model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
+    own = bench.encode_sentences(trained, WORDS, device="cpu")
+    assert np.allclose(model.encode(WORDS), own, atol=1e-5)
+    with pytest.raises(BenchError, match="exists already"):
+        bench.export_run(trained, tmp_path / "model")
+
+
+def test_an_export_of_scores_is_a_file_and_wrong_arguments_write_nothing(
+    trained: Any, tmp_path: Path
+) -> None:
+    to = tmp_path / "scores.json"
+    assert bench.export_run(trained, to, "every-eval-ever") == to and to.is_file()
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"to": tmp_path / "x", "push": "me/x"},
+        {"to": tmp_path / "x", "private": True},
+        {"to": tmp_path / "x", "format": "sentence-transformer"},
+        {"push": "me/x", "format": "every-eval-ever"},
+    ]
+    for arguments in wrong:
+        with pytest.raises(BenchError):
+            bench.export_run(trained, **arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
+
+
+@pytest.mark.slow(seconds=4)
+def test_a_version_is_published(trained: Any, tmp_path: Path) -> None:
+    pytest.importorskip("adjustText")
+    runs = trained.folder.parent
+    preview = bench.publish_runs(tmp_path, runs=runs, preview=True)
+    assert preview.folder == tmp_path / "preview" and (preview.folder / "index.html").is_file()
+    made = bench.publish_runs(tmp_path, runs=runs, title="Ours")
+    assert made.name == "v1" and made.board.title == "Ours" and not made.refused
+    assert bench.publish_runs(tmp_path, runs=runs).folder is None, "nothing is new"
+    assert bench.verify_runs(made.folder).agree
+
+
+@pytest.mark.slow(seconds=6)
+def test_a_search_finds_recipes_that_train_takes(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("optuna")
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    options: dict[str, Any] = {
+        "corpus": WORDS,
+        "suites": "check",
+        "device": "cpu",
+        "runs": tmp_path / "runs",
+        "progress": False,
+    }
+    found = bench.search_recipes(
+        "simcse",
+        tiny,
+        trials=2,
+        space={"temperature": [0.05, 0.5]},
+        max_steps=1,
+        batch_size=3,
+        eval_steps=1,
+        **options,
+    )
+    assert found.folder.parent == tmp_path / "runs" and found.search.study.seeds == (901,)
+    trials = found.search.trials["simcse"]
+    assert len(trials) == 3 and {one.values.get("temperature") for one in trials} <= {
+        None,
+        0.05,
+        0.5,
+    }
+    assert list(found.frame()["trial"]) == [0, 1, 2]
+    best = max(found.frame()["dev"])
+    assert f"{best:.2f}" in repr(found) and f"{best:.2f}" in found._repr_html_()
+    assert "max_steps = " in found.recipes["simcse"].read_text()
+    (run,) = bench.train(found.recipes["simcse"], **options)
+    assert run.record.recipe["max_steps"].value == 1
+    assert run.record.provenance.execution.search["name"] == found.search.name
+    with pytest.raises(UnknownName, match="unknown argument 'trial' of bench.search_recipes"):
+        bench.search_recipes("simcse", trial=2)
+    for wrong in ({"trials": 0}, {"sampler": "rand"}, {"space": ["temperature"]}):
+        with pytest.raises(BenchError):
+            bench.search_recipes("simcse", **wrong)
