@@ -273,7 +273,7 @@ class Method:
 
     def load(self, folder: Path) -> None:
         """Read back what :meth:`save` wrote. Called after :meth:`build` with the same backbone and recipe."""
-        stored = read_json(folder / "method.json").get("method")
+        stored = read_run_json(folder / "method.json").get("method")
         if stored != self.name:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
 
@@ -318,9 +318,19 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in ``path``. Raises BenchError, naming the file, where it is missing or damaged."""
+    """The JSON object in ``path``, which may be a link, as in the hub's cache. Raises BenchError, naming the file, if it is missing or damaged."""
+    return _json_object(path, path.resolve())
+
+
+def read_run_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a run folder, in which no link is followed. Raises BenchError as :func:`read_json` does."""
+    return _json_object(path, path)
+
+
+def _json_object(path: Path, place: Path) -> dict[str, Any]:
+    """The JSON object at ``place``; messages call it ``path``."""
     try:
-        content = json.loads(read_plain_file(path, SETTINGS_BYTES))
+        content = json.loads(read_plain_file(place, SETTINGS_BYTES))
     except OSError as error:
         raise BenchError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

@@ -34,7 +34,7 @@ from bench.method.contract import (
     Method,
     Recipe,
     TrainReport,
-    read_json,
+    read_run_json,
     seed_for,
     write_json,
 )
@@ -561,7 +561,7 @@ class TorchMethod(Method, nn.Module):
         from safetensors.torch import load_file
 
         super().load(folder)
-        about = read_json(folder / "method.json")
+        about = read_run_json(folder / "method.json")
         if about.get("revision") != self.backbone.revision:
             raise BenchError(
                 f"{folder} was trained on {about.get('backbone')} revision {str(about.get('revision'))[:12]}, "

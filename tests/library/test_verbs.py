@@ -80,6 +80,8 @@ def test_an_export_gives_the_vectors_of_the_run(
     model = SentenceTransformer(str(place), device="cpu", local_files_only=True)
     own = bench.encode_sentences(trained, WORDS, device="cpu")
     assert np.allclose(model.encode(WORDS), own, atol=1e-5)
+    assert bench.export_run(trained, tmp_path / "model") == place, "the same export stays"
+    (place / "config.json").write_text("{}")
     with pytest.raises(BenchError, match="exists already"):
         bench.export_run(trained, tmp_path / "model")
 

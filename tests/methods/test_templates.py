@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,17 +26,19 @@ REAL = ("bert-base-uncased", "roberta-base")
 
 @cache
 def vocabulary(name: str, shared: Path) -> Backbone:
-    """A real tokenizer with the positions of its model, and no encoder."""
-    from transformers import AutoConfig, AutoTokenizer
+    """A real tokenizer with the positions of its model, whose weights take no memory."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     folder = shared / "models" / f"{name}-tokenizer"
     config = AutoConfig.from_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
+    with torch.device("meta"):
+        encoder = AutoModel.from_config(config)
     return Backbone(
         name=name,
         revision="0",
         family=config.model_type,
-        encoder=SimpleNamespace(config=config),
+        encoder=encoder,
         tokenizer=tokenizer,
         path=folder,
     )
