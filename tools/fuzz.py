@@ -47,6 +47,7 @@ sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
 from factories import record
 
+from bench import methods
 from bench.backbones.folder import checkpoint_names, module_folders, read_config, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
@@ -193,7 +194,7 @@ TSV = ("sent0\tsent1\thard_neg\n" + "".join("\t".join(row) + "\n" for row in ROW
 CSV = b'sent0,sent1\n"a, ""b""",c\n"d\ne",f\n' * 2
 JSONL = b"".join(json.dumps({"sent0": a, "sent1": b}).encode() + b"\n" for a, b, _ in ROWS)
 RECIPES = (
-    (Path(recipe_files.__file__).parents[2] / "methods" / "recipes" / "simcse.toml")
+    (Path(methods.__file__).parent / "recipes" / "simcse.toml")
     .read_bytes()[:2500]
     .rsplit(b"[[", 1)[0]
 )

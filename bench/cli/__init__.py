@@ -8,7 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -153,14 +153,14 @@ class Verbs(HelpfulGroup):
             code = end.code
             raise
         except OSError as error:
-            drop_output()
+            drop_output(sys.stdout)
             show_error(BenchError(f"the output cannot be written: {error.strerror or error}"))
             sys.exit(2)
         finally:
             try:
                 sys.stdout.flush()
             except (OSError, ValueError) as error:
-                drop_output()
+                drop_output(sys.stdout)
                 if not isinstance(error, BrokenPipeError) and code == 0:
                     show_error(BenchError(f"the output cannot be written: {error}"))
                     sys.exit(2)
@@ -183,7 +183,7 @@ class Verbs(HelpfulGroup):
             ctx.exit(0)
         except OSError as error:
             if error.errno in OF_THE_OUTPUT and error.filename is None:
-                drop_output()
+                drop_output(sys.stdout)
                 show_error(BenchError(f"the output cannot be written: {error.strerror}"))
             else:
                 place = f"{error.filename}: " if error.filename is not None else ""
@@ -205,10 +205,10 @@ OF_THE_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG
 """Errors of standard output: a full disk, for example."""
 
 
-def drop_output() -> None:
+def drop_output(stream: TextIO) -> None:
     """Let what is left of the output go nowhere, so that the interpreter does not fail on it at its end."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def check_streams() -> None:
@@ -270,8 +270,10 @@ def show_error(error: BenchError, label: str = "error") -> None:
         hint = f"{hint} (with the same {' and '.join(same)})"
     for name, text in ((label, error.message), ("try", hint)):
         if text:
-            with contextlib.suppress(OSError):  # a full disk: the exit code says it
+            try:
                 click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
+            except OSError:  # a full disk: the exit code says it
+                drop_output(sys.stderr)
 
 
 @click.group(
