@@ -114,7 +114,7 @@ def disturb(
 
 
 def the_record(runs: Path) -> RunRecord:
-    (folder,) = runs.iterdir()
+    (folder,) = [path for path in runs.iterdir() if path.is_dir()]
     return RunsFolder(runs).read(folder.name)
 
 

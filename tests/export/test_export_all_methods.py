@@ -52,7 +52,9 @@ def exported(
         folder.mkdir()
         method = make(case, backbones, place)
         files = folders.write_st(method.portable(), folder)
-        assert sorted(files) == sorted(path.name for path in folder.glob("*.py")), case.id
+        assert sorted(file.name for file in files) == sorted(
+            path.name for path in folder.glob("*.py")
+        ), case.id
         mine[case.id] = method.encode(TEXTS)
     return place / "all", mine
 
@@ -68,7 +70,7 @@ def theirs(
 def test_a_stranger_gets_the_methods_own_vectors(
     case: Case, exported: Any, theirs: dict[str, np.ndarray]
 ) -> None:
-    assert {one.name for one in CASES} == set(REGISTRY)
+    assert {one.name for one in CASES} == set(REGISTRY) - {"truncated"}, "which refuses an export"
     mine, found = exported[1][case.id], theirs[case.id]
     assert mine.shape == found.shape and np.ptp(mine, axis=0).max() > 0.01
     assert relative(mine, found) <= 1e-5

@@ -63,7 +63,7 @@ def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
 ) -> None:
     parts = make(case, backbones, tmp_path).portable()
     with pytest.raises(
-        BenchError, match=f"{case.name}: a plain transformers checkpoint has no place for"
+        BenchError, match=f"{case.name}: a plain transformers checkpoint can hold only an encoder"
     ) as refused:
         folders.write_transformers(parts, tmp_path / "export", case.name)
     assert (
