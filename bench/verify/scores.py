@@ -209,15 +209,12 @@ def _metrics(score: Score) -> list[str]:
     if score.suite == "mteb":
         return [score.metric]
     defined = suite(score.suite)
-    if defined.stored_task is not None:
-        stored = defined.stored_task(score.task, score.protocol)
-        return [] if stored is None else [stored.metric]
-    return [
-        task.metric
-        for task in defined.tasks
-        if (task.name, task.protocol) == (score.task, score.protocol)
-        or (score.protocol in defined.earlier and given_of(score) is not None)
-    ]
+    task = defined.find(score.task, score.protocol)
+    if task is not None:
+        return [task.metric]
+    if score.protocol in defined.earlier and given_of(score) is not None:
+        return [task.metric for task in defined.tasks]
+    return []
 
 
 def close(recorded: Any, again: Any) -> bool:
