@@ -83,7 +83,7 @@ def peer(a: Any, b: Any, gold: Any, draws: int) -> float:
 
 def ours(task: str, a: Any, b: Any, gold: Any) -> float:
     from bench.compare.statistics.column import column, influence
-    from bench.runs.predictions import Predicted
+    from bench.records.predictions import Predicted
 
     cells = [Predicted(task, "spearman", (None,), side[None], gold) for side in (a, b)]
     answers = [[(p, influence(p))] for p in cells]

@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from factories import record  # noqa: E402
 
-from bench.runs import RunsFolder  # noqa: E402
+from bench.records import RunsFolder  # noqa: E402
 
 TARGET = 1.0  # seconds, for 200 records
 BACKBONES = ("builtin", "bert-base-uncased", "roberta-large")

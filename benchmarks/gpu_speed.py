@@ -553,7 +553,7 @@ SEEDS = "1-5"
 def paper_recipe(place: Place) -> Outcome:
     """Minutes to the dev score of SimCSE's own recipe on BERT-base, five seeds: the steps and dev scores of `bench run`, with the model,
     the corpus and STS-B as they are in the caches of this machine. A rehearsal takes the built-in ones and three steps."""
-    from bench.runs import RunsFolder
+    from bench.records import RunsFolder
 
     runs = place.scratch / "paper-recipe"
     what = ["--backbone", "builtin", "--corpus", "builtin", "--suite", "check"]

@@ -101,8 +101,8 @@ def main() -> None:
     from bench.backbones import quiet
     from bench.data.sets import DataFolder
     from bench.data.sets.sts import STS_TASKS
+    from bench.records import RunsFolder
     from bench.run.execute import VECTORS
-    from bench.runs import RunsFolder
     from bench.score.encoding import VectorStore
     from bench.score.suites import suite
 

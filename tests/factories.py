@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bench.runs import (
+from bench.records import (
     BackboneUsed,
     Checkout,
     Code,

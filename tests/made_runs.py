@@ -26,9 +26,9 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from bench.base.files import values_sha256
-from bench.runs import Cost, Provenance, RunRecord, RunsFolder, Score
-from bench.runs.record import known_sets, record_fingerprint
-from bench.runs.store import data_key
+from bench.records import Cost, Provenance, RunRecord, RunsFolder, Score
+from bench.records.record import known_sets, record_fingerprint
+from bench.records.store import data_key
 from bench.score.suites import average, rescore, suite
 
 Arrays = dict[str, np.ndarray]

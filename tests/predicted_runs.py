@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from factories import STS, record, sts_average, sts_score
 
-from bench.runs import RunRecord, RunsFolder
+from bench.records import RunRecord, RunsFolder
 from bench.score.metrics.correlation import spearman
 
 N = 150

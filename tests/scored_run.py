@@ -12,8 +12,8 @@ from generated import generated
 from msgspec.structs import replace
 
 from bench.base.files import folder_sha256
-from bench.runs import RunRecord, RunsFolder, Score
-from bench.runs.record import record_fingerprint
+from bench.records import RunRecord, RunsFolder, Score
+from bench.records.record import record_fingerprint
 
 DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
 

@@ -22,7 +22,7 @@ import bench
 from bench.base.errors import BenchError, RunFailed
 from bench.library import Result
 from bench.publish.gather import gather
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 from bench.score import suites
 from bench.score.encoding import VectorStore
 from bench.score.suites import SuitePlugin

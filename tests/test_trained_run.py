@@ -13,9 +13,9 @@ from models import sentences
 from msgspec.structs import replace
 
 from bench.base.errors import NotAModel
+from bench.records import BackboneUsed, RunsFolder
 from bench.run.plan import backbone_of, find_run, load_run
 from bench.run.plugins import discover
-from bench.runs import BackboneUsed, RunsFolder
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ import yaml
 from commands import bench
 from scored_run import finished_run
 
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 ROOT = Path(__file__).resolve().parents[1]
 GITHUB, CI = ROOT / ".github", ROOT / ".ci"

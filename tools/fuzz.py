@@ -65,15 +65,15 @@ from bench.data.sets import (
     sts,
     transfer,
 )
+from bench.external import external, server, stored
 from bench.method import read_json
 from bench.methods import glove_avg
-from bench.models import external, server, stored
 from bench.publish import submissions
 from bench.publish.versions import read_version
+from bench.records.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
+from bench.records.record import Score, read_record
+from bench.records.store import read_curve
 from bench.run import recipes as recipe_files
-from bench.runs.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
-from bench.runs.record import Score, read_record
-from bench.runs.store import read_curve
 from bench.verify import check_manifest
 
 HANGS = 10  # seconds of one file

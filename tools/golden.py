@@ -147,11 +147,11 @@ def _losses(
     from bench.base.errors import BenchError
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
+    from bench.records import RunsFolder
     from bench.run.config import RunConfig
     from bench.run.execute import execute
     from bench.run.plan import make
     from bench.run.plugins import discover
-    from bench.runs import RunsFolder
 
     registry, triplets = discover(), _triplets(folder)
     for name, setting, variant in trained():
@@ -213,11 +213,11 @@ def _triplets(folder: Path) -> Path:
 def scores() -> dict[str, Any]:
     from bench.data.sets import DataFolder
     from bench.method import SilentReporter
+    from bench.records import RunsFolder
     from bench.run.config import RunConfig
     from bench.run.execute import execute
     from bench.run.plan import make
     from bench.run.plugins import discover
-    from bench.runs import RunsFolder
 
     with tempfile.TemporaryDirectory() as folder:
         runs = make(RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))

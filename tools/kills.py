@@ -200,7 +200,7 @@ def records(folder: Path, last: str) -> None:
     from factories import record
     from msgspec import structs
 
-    from bench.runs import RunsFolder
+    from bench.records import RunsFolder
 
     store, made = RunsFolder(folder / "runs"), record()
     known = store.read(made.run_id).seed if store.ids() else None
@@ -292,8 +292,8 @@ def sound(folder: Path) -> str | None:
 
 
 def worked_on(folder: Path, process: int) -> bool:
-    """Whether a run, also one of a search, is locked by this process (``bench.runs.store``)."""
-    from bench.runs import RunsFolder
+    """Whether a run, also one of a search, is locked by this process (``bench.records.store``)."""
+    from bench.records import RunsFolder
 
     runs = [*folder.glob("runs/*-*"), *folder.glob("runs/*/trials/*/*/*-*")]
     holders = [RunsFolder(run.parent).worked_on_by(run.name) for run in runs]
@@ -323,7 +323,7 @@ def trials_done(folder: Path) -> float:
 
 def acknowledged(folder: Path) -> str | None:
     """The record is one that was written, and not an older one than the last that the process knew to be written."""
-    from bench.runs import RunsFolder
+    from bench.records import RunsFolder
 
     noted = (
         (folder / "written.txt").read_text().splitlines()

@@ -31,7 +31,7 @@ import golden
 
 from bench.base.imported_code import CodeFile, ImportScope, hash_code
 from bench.base.installed_code import BUILT_IN, distribution_of, installed_methods, method_points
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 ROOT = golden.ROOT
 FILE = ROOT / "methods" / "same_numbers.toml"

@@ -30,11 +30,11 @@ from bench.compare.statistics.table import (
     Table,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
+from bench.records.arrays import NAME
+from bench.records.record import AVERAGE, RunRecord, ScoreKey
+from bench.records.searches import Search
+from bench.records.store import Run, data_key
 from bench.references import ReferenceResult, results, rows, tables
-from bench.runs.arrays import NAME
-from bench.runs.record import AVERAGE, RunRecord, ScoreKey
-from bench.runs.searches import Search
-from bench.runs.store import Run, data_key
 
 PREVIEW = "preview"
 """Stands in for a version's name before anything is published."""

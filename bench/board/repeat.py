@@ -15,8 +15,8 @@ from typing import Any
 
 from bench.base.text import one_value, seed_ranges
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
-from bench.runs.record import AVERAGE, SET, SETTINGS, RunRecord, is_given_by_user, public_name
-from bench.runs.searches import Search, Searched
+from bench.records.record import AVERAGE, SET, SETTINGS, RunRecord, is_given_by_user, public_name
+from bench.records.searches import Search, Searched
 
 NOT_REPEATABLE = "not repeatable from here"
 RUN = re.compile(

@@ -16,8 +16,8 @@ from bench.cli.planning import checked, plan_runs, reporting
 from bench.cli.run import run_all
 from bench.compare.tables import TableOptions, compare_runs
 from bench.data.corpora import open_corpus
+from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
-from bench.runs import Run, RunRecord, RunsFolder
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import print_tables
 

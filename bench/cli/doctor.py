@@ -29,8 +29,8 @@ from bench.cli.options import (
     warn,
 )
 from bench.data.sets import DataFolder, data_sets
+from bench.records import RunsFolder
 from bench.run.plugins import discover
-from bench.runs import RunsFolder
 from bench.score.suites import suite, suite_names
 
 EXTRAS = {

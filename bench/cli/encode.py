@@ -29,8 +29,8 @@ from bench.cli.options import (
 )
 from bench.cli.planning import reporting
 from bench.data.corpora import open_corpus
+from bench.records import RunsFolder
 from bench.run.plan import find_run, load_run
-from bench.runs import RunsFolder
 from bench.score.suites import check_vectors
 
 FORMATS = (".npy", ".parquet")

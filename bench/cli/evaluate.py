@@ -26,16 +26,16 @@ from bench.cli.run import (
     show_result,
 )
 from bench.data.sets import DataFolder
-from bench.models import (
+from bench.external import (
     ServerOptions,
     check_model,
     check_prompts,
     find_model,
     plan_model,
 )
+from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
 from bench.run.plan import scored_sentences_of
-from bench.runs import RunRecord, RunsFolder
 
 SERVER = "A server"
 

@@ -18,7 +18,7 @@ from bench.cli.options import (
 )
 from bench.export import results
 from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
-from bench.runs.store import RunsFolder
+from bench.records.store import RunsFolder
 
 
 @click.command()

@@ -9,8 +9,8 @@ import click
 from bench.base.errors import BenchError
 from bench.base.text import plural, size
 from bench.cli.options import print_grid, say, warn
-from bench.runs.sizes import RunSize, measure_runs, remove_vectors
-from bench.runs.store import RunsFolder
+from bench.records.sizes import RunSize, measure_runs, remove_vectors
+from bench.records.store import RunsFolder
 from bench.show.grid import Column, Grid, grid
 
 SHOWN = 20

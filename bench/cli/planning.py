@@ -36,6 +36,8 @@ from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
 from bench.method.contract import Value
+from bench.records import RunsFolder
+from bench.records.record import is_given_by_user
 from bench.run.config import Plan, RunConfig
 from bench.run.estimates import (
     USABLE,
@@ -55,8 +57,6 @@ from bench.run.execute import is_scored
 from bench.run.plan import PlannedRun, learns, make_all
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
-from bench.runs import RunsFolder
-from bench.runs.record import is_given_by_user
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from bench.cli.options import (
 from bench.data.sets import DataFolder
 from bench.publish import build
 from bench.publish.submit import submit_runs
-from bench.runs.store import RunsFolder
+from bench.records.store import RunsFolder
 from bench.show.tables.report import report_grids
 
 SHOWN = 20  # lines about runs that are left out

@@ -37,6 +37,7 @@ from bench.cli.run import (
     show_missing,
 )
 from bench.compare.printed import Beside, Reproduced, judge_rows, verdict_text
+from bench.records import RunsFolder
 from bench.references import (
     NO,
     RECIPES,
@@ -49,7 +50,6 @@ from bench.references import (
 )
 from bench.run.config import Plan, RunConfig
 from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
-from bench.runs import RunsFolder
 from bench.show.figures import missing_library
 from bench.show.pages.printed import paper_figure, render
 

@@ -38,6 +38,8 @@ from bench.cli.options import (
 from bench.cli.planning import RunReporter, checked, plan_runs, reporting, show_plan
 from bench.compare.formatting import heads, suite_scores
 from bench.method import Value
+from bench.records import RunRecord, RunsFolder
+from bench.records.record import AVERAGE
 from bench.run import jobs
 from bench.run.config import (
     ENGINES,
@@ -52,8 +54,6 @@ from bench.run.estimates import is_launched
 from bench.run.execute import execute, follow, tokenised
 from bench.run.plan import PlannedRun, with_value
 from bench.run.plugins import from_file
-from bench.runs import RunRecord, RunsFolder
-from bench.runs.record import AVERAGE
 from bench.score.suites import split_names, use_files
 from bench.show.grid import Column, grid
 

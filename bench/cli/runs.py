@@ -28,10 +28,10 @@ from bench.cli.options import (
     warn,
 )
 from bench.compare.formatting import heads, suite_scores
+from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
+from bench.records.store import RunsFolder, read_record
 from bench.run import jobs
 from bench.run.config import ENGINES
-from bench.runs.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
-from bench.runs.store import RunsFolder, read_record
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.tables import report
 

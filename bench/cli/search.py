@@ -14,6 +14,8 @@ from bench.base.text import duration
 from bench.cli.options import parse_seeds, print_columns, print_grid, print_json, say, warn
 from bench.cli.planning import checked, pending_grid, plan_runs, reporting
 from bench.cli.run import HOW, WHAT, GroupedCommand, option, plan_of, shared_options
+from bench.records import RunsFolder
+from bench.records.searches import RECIPE, RUNNING, Search, Study, best_trial, expected_best
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
 from bench.run.search import (
@@ -26,8 +28,6 @@ from bench.run.search import (
     short,
 )
 from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
-from bench.runs import RunsFolder
-from bench.runs.searches import RECIPE, RUNNING, Search, Study, best_trial, expected_best
 from bench.show.figures import missing_library, write_figures
 
 

@@ -19,7 +19,7 @@ from bench.cli.options import (
     warn,
 )
 from bench.data.sets import DataFolder
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 from bench.show.tables.report import report_grids
 from bench.verify.places import MANIFEST, compare_encoded, find_folders, verify_folders
 from bench.verify.scores import RunReport

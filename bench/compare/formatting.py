@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from bench.base.text import lines, plural
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, DECIMALS, Cell, Row, Table
-from bench.runs import RunRecord
-from bench.runs.searches import TUNED
+from bench.records import RunRecord
+from bench.records.searches import TUNED
 
 SEVERAL = "several backbones"
 """What a table without a backbone of its own is of."""

@@ -15,9 +15,9 @@ import numpy as np
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import AVERAGE
 from bench.data.sets import DataFolder
-from bench.runs.predictions import Predicted, read_predicted, same_items
-from bench.runs.record import ScoreKey
-from bench.runs.store import Run
+from bench.records.predictions import Predicted, read_predicted, same_items
+from bench.records.record import ScoreKey
+from bench.records.store import Run
 from bench.score.metrics.correlation import mean_ranks
 from bench.score.suites import RANKED, find_task
 

@@ -21,6 +21,7 @@ import msgspec
 from bench.base.text import list_names
 from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
+from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
 from bench.references import (
     AVERAGE,
     DEV,
@@ -33,7 +34,6 @@ from bench.references import (
     meaning,
 )
 from bench.references.audit import half_unit, remarks
-from bench.runs.record import RunRecord, Score, ScoreKey, is_given_by_user
 
 LEVEL = 0.95
 CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from bench.compare.statistics.rows import configuration
-from bench.runs.record import RunRecord
+from bench.records.record import RunRecord
 
 NUMBERED = re.compile(r"\((?:\d+|[0-9a-f]{8})\)$")
 """How bench ends the names of rows that must stand apart."""

@@ -17,8 +17,8 @@ from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.compare.sender_rows import row_labels
 from bench.compare.statistics.rows import SENDER
 from bench.compare.together import read_together
-from bench.runs.record import RecipeValue, RunRecord
-from bench.runs.store import Run
+from bench.records.record import RecipeValue, RunRecord
+from bench.records.store import Run
 
 SENDER_FILE = "submitted_by.txt"
 LONGEST_NAME = 120

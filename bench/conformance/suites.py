@@ -24,9 +24,9 @@ from bench.base.errors import (
 from bench.base.user_code import located
 from bench.conformance import Failed, fail_if, once_each, result_of
 from bench.data.sets import DataFolder
-from bench.runs import RunsFolder, ScoreKey
-from bench.runs.arrays import read_arrays
-from bench.runs.predictions import METRICS
+from bench.records import RunsFolder, ScoreKey
+from bench.records.arrays import read_arrays
+from bench.records.predictions import METRICS
 from bench.score.suites import Suite, Task, TaskResult, Vectors, rescore
 
 DIMENSIONS = 32

@@ -13,9 +13,9 @@ from bench.compare.formatting import metric_words
 from bench.data.sets import data_sets
 from bench.export.folders import transformers_example
 from bench.export.results import Exported, hub_backbone, scored_cells
+from bench.records import Run, RunRecord
+from bench.records.record import AVERAGE
 from bench.run.plan import TrainedRun
-from bench.runs import Run, RunRecord
-from bench.runs.record import AVERAGE
 from bench.show.grid import Cell, Column, as_markdown, grid
 from bench.show.tables.report import what
 

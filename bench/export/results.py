@@ -18,9 +18,9 @@ from bench.base.errors import BenchError, DataMissing
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Spread, Table
 from bench.compare.tables import TableOptions, compare_runs
 from bench.method import read_json
+from bench.records.record import AVERAGE, RunRecord, Score
+from bench.records.store import AGAIN, Run, data_key, foreign_files
 from bench.run.plan import TrainedRun
-from bench.runs.record import AVERAGE, RunRecord, Score
-from bench.runs.store import AGAIN, Run, data_key, foreign_files
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"
 FORMATS = (HUB, EVERY_EVAL_EVER)

@@ -11,7 +11,7 @@ from bench.library.arguments import PathLike, as_path
 from bench.library.results import Result, Tables, distinct_results
 from bench.library.stored import find_results
 from bench.method import Method
-from bench.runs.store import RunsFolder
+from bench.records.store import RunsFolder
 
 
 def compare_runs(

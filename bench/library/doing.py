@@ -12,10 +12,10 @@ from bench.cli.run import outcome
 from bench.library.notebook import NotebookReporter, in_notebook
 from bench.library.results import Result
 from bench.method import SilentReporter
+from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.execute import execute
 from bench.run.plan import PlannedRun
-from bench.runs.store import RunsFolder
 
 
 class QuietReporter(SilentReporter):

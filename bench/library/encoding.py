@@ -15,9 +15,9 @@ from bench.data.corpora import open_corpus
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.method import Method
+from bench.records.store import RunsFolder
 from bench.run.plan import TrainedRun, find_run
 from bench.run.plan import load_run as load_method
-from bench.runs.store import RunsFolder
 from bench.score.suites import check_vectors
 
 if TYPE_CHECKING:

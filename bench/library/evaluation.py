@@ -12,6 +12,8 @@ from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.paths import recorded_word
 from bench.cli.planning import prepare
+from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
+from bench.external.identity import tell_apart
 from bench.library.arguments import (
     PathLike,
     Plugins,
@@ -24,10 +26,8 @@ from bench.library.arguments import (
 )
 from bench.library.doing import execute_runs
 from bench.library.results import Result
-from bench.models import ServerOptions, check_model, check_prompts, find_model, plan_model
-from bench.models.identity import tell_apart
+from bench.records.store import RunsFolder
 from bench.run.plugins import discover
-from bench.runs.store import RunsFolder
 
 
 def evaluate(

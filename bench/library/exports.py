@@ -10,7 +10,7 @@ from bench.export import results
 from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
-from bench.runs.store import RunsFolder
+from bench.records.store import RunsFolder
 
 
 def export_run(

@@ -9,7 +9,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.compare.formatting import setting_words
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Row, Table
 from bench.library.libraries import import_pyplot
-from bench.runs.searches import RECIPE, RUNNING, Trial, expected_best
+from bench.records.searches import RECIPE, RUNNING, Trial, expected_best
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

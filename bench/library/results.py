@@ -15,10 +15,10 @@ from bench.compare.statistics.table import Table, summarise
 from bench.compare.tables import CODE_HERE
 from bench.library.libraries import import_pandas
 from bench.library.plots import plot_tables
+from bench.records.copies import distinct_runs
+from bench.records.record import AVERAGE, RunRecord, Score
+from bench.records.store import COLUMNS, Run, tidy_rows
 from bench.run.recipes import plain_key
-from bench.runs.copies import distinct_runs
-from bench.runs.record import AVERAGE, RunRecord, Score
-from bench.runs.store import COLUMNS, Run, tidy_rows
 from bench.show.grid import as_html
 from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_grid
 

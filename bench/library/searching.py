@@ -34,11 +34,11 @@ from bench.library.libraries import import_pandas
 from bench.library.plots import plot_trials
 from bench.library.results import STYLE, WIDTH
 from bench.library.training import Setting
+from bench.records.searches import RECIPE, Search, best_trial
+from bench.records.store import RunsFolder
 from bench.run.config import Plan, with_recipes
 from bench.run.search import Worker, definition, jobs_of, plan_notes
 from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
-from bench.runs.searches import RECIPE, Search, best_trial
-from bench.runs.store import RunsFolder
 from bench.show.grid import Column, Grid, as_html, grid, terminal
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from bench.library.arguments import (
 from bench.library.corpora import corpus_place
 from bench.library.doing import execute_runs
 from bench.library.results import Results
+from bench.records.store import RunsFolder
 from bench.run.config import Plan, with_recipes
-from bench.runs.store import RunsFolder
 
 Setting = Literal["unsupervised", "supervised", "none"]
 

@@ -16,7 +16,7 @@ from bench.data.sets import DataFolder
 from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.library.libraries import import_pandas
 from bench.library.results import STYLE, WIDTH, Result
-from bench.runs.store import RunsFolder
+from bench.records.store import RunsFolder
 from bench.show.grid import as_html, terminal
 from bench.show.tables.report import report_grids
 from bench.verify.places import compare_encoded, find_folders, verify_folders

@@ -49,11 +49,11 @@ from bench.publish.versions import (
     seal,
     versions,
 )
+from bench.records.arrays import NAME, Packed
+from bench.records.paths import refuse_paths
+from bench.records.store import Run, RunsFolder
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
-from bench.runs.arrays import NAME, Packed
-from bench.runs.paths import refuse_paths
-from bench.runs.store import Run, RunsFolder
 from bench.show.figures import Figure, missing_library
 from bench.show.figures import figures as draw_figures
 from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid

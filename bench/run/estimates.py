@@ -23,9 +23,9 @@ from bench.base.launched import launched
 from bench.base.paths import recorded_path
 from bench.base.text import size as printed_size
 from bench.method.contract import STEPS, Recipe, budget_of, total_steps
+from bench.records import RunsFolder
 from bench.run.config import RunConfig, Target, series
 from bench.run.plan import PlannedRun
-from bench.runs import RunsFolder
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks

@@ -47,10 +47,7 @@ from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, 
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
 from bench.method.checks import check_noise
-from bench.run import recorded
-from bench.run.config import RunConfig
-from bench.run.plan import PlannedRun, learns
-from bench.runs.record import (
+from bench.records.record import (
     AVERAGE,
     Checkout,
     Code,
@@ -65,8 +62,8 @@ from bench.runs.record import (
     dev_test_pairs,
     name_in_suites,
 )
-from bench.runs.sizes import VECTORS
-from bench.runs.store import (
+from bench.records.sizes import VECTORS
+from bench.records.store import (
     CHECKPOINT,
     FAILED_BATCH,
     FOREIGN,
@@ -77,6 +74,9 @@ from bench.runs.store import (
     data_key,
     prediction_problems,
 )
+from bench.run import recorded
+from bench.run.config import RunConfig
+from bench.run.plan import PlannedRun, learns
 from bench.score.encoding import VectorStore
 from bench.score.suites import (
     KnownTask,

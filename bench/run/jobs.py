@@ -46,10 +46,10 @@ from bench.base.imported_code import files_of_plugin, package_of_file
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.base.text import list_names
 from bench.method import SilentReporter
+from bench.records import RunsFolder
 from bench.run.config import Plan, Target, write_plan
 from bench.run.execute import forget, is_finished, job_here
 from bench.run.plan import PlannedRun
-from bench.runs import RunsFolder
 
 FOLDER = ".jobs"
 VARIABLES = (

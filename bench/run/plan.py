@@ -57,6 +57,16 @@ from bench.method.contract import (
     SilentReporter,
     Value,
 )
+from bench.records.record import BUDGET, SET, RunRecord, fingerprint_of
+from bench.records.store import (
+    AGAIN,
+    AGAIN_FRESH,
+    CHECKPOINT,
+    UNREADABLE,
+    RunsFolder,
+    checkpoint_problem,
+    read_record,
+)
 from bench.run.config import RunConfig, series
 from bench.run.length import length_notes
 from bench.run.plugins import Plugin, Registry, discover
@@ -71,16 +81,6 @@ from bench.run.recipes import (
     read_custom,
     settings_with_recipe,
     whole_entry,
-)
-from bench.runs.record import BUDGET, SET, RunRecord, fingerprint_of
-from bench.runs.store import (
-    AGAIN,
-    AGAIN_FRESH,
-    CHECKPOINT,
-    UNREADABLE,
-    RunsFolder,
-    checkpoint_problem,
-    read_record,
 )
 from bench.score.suites import (
     KnownTask,

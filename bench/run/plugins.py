@@ -30,7 +30,7 @@ from bench.base.installed_code import distribution_of, method_points
 from bench.base.plugin_files import check_files, import_file
 from bench.base.user_code import located, place_of_code
 from bench.method.contract import SETTINGS, Method
-from bench.runs.record import Code
+from bench.records.record import Code
 
 TYPED_IN = "the class "
 """How the package of a class begins that a script or a notebook defines."""

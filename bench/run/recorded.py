@@ -10,10 +10,10 @@ from pathlib import Path
 from bench.base.paths import hide_paths, recorded_command, recorded_path
 from bench.base.places import remember_place
 from bench.data.sets import fetch_warning
+from bench.records.record import BackboneUsed, Code, CorpusUsed, RecipeValue
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun
 from bench.run.plugins import Plugin
-from bench.runs.record import BackboneUsed, Code, CorpusUsed, RecipeValue
 from bench.score.suites import SuitePlugin
 
 

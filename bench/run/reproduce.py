@@ -13,6 +13,7 @@ from bench.base.text import one_value
 from bench.compare.formatting import setting_words
 from bench.compare.printed import printed_runs
 from bench.data.sets import DataFolder
+from bench.records import Run, RunsFolder
 from bench.references import (
     SUITES,
     Checkpoint,
@@ -32,7 +33,6 @@ from bench.run.config import RunConfig, series
 from bench.run.plan import NOT_TRAINED, PlannedRun, learns, make_all
 from bench.run.plugins import Registry
 from bench.run.recipes import check_overrides, merge
-from bench.runs import Run, RunsFolder
 
 OPEN = ("not stated", "presumably", "inferred")
 """Words of a footnote about something that is open and that a run must settle."""

@@ -46,13 +46,8 @@ from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method.contract import STEPS, Recipe, Reporter, Value, budget_of, seed_for
-from bench.run.config import RunConfig, toml_lines
-from bench.run.execute import execute
-from bench.run.plan import PlannedRun, with_fingerprint
-from bench.run.plugins import Plugin
-from bench.run.recipes import BACKBONES, WHOLE, fits, parse, read, wrong_kind
-from bench.runs.record import dev_test_pairs
-from bench.runs.searches import (
+from bench.records.record import dev_test_pairs
+from bench.records.searches import (
     AS_ALL_TRIALS,
     FAILED,
     FINISHED,
@@ -67,8 +62,13 @@ from bench.runs.searches import (
     best_trial,
     read_search,
 )
-from bench.runs.sizes import VECTORS
-from bench.runs.store import CHECKPOINT, RunsFolder
+from bench.records.sizes import VECTORS
+from bench.records.store import CHECKPOINT, RunsFolder
+from bench.run.config import RunConfig, toml_lines
+from bench.run.execute import execute
+from bench.run.plan import PlannedRun, with_fingerprint
+from bench.run.plugins import Plugin
+from bench.run.recipes import BACKBONES, WHOLE, fits, parse, read, wrong_kind
 
 # --- the space ---
 

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.method.contract import Reporter
+from bench.records.searches import Search, Trial
 from bench.run.config import RunConfig
 from bench.run.plan import BUILT_IN_DEV, STSB_DEV, check_names
 from bench.run.search import Worker, short, write_recipe
-from bench.runs.searches import Search, Trial
 from bench.score.suites import expand_suites
 
 SEEDS = (901,)

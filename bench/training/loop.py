@@ -39,7 +39,7 @@ from bench.method.contract import (
 )
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod, attention, float32_products
-from bench.runs.store import CURVE, FAILED_BATCH, read_curve
+from bench.records.store import CURVE, FAILED_BATCH, read_curve
 from bench.training.gradient import (
     Rows,
     backward,

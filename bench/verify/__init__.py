@@ -29,9 +29,9 @@ from bench.base.files import file_sha256
 from bench.base.reading import CURVE_BYTES, list_plain_files, open_plain_file
 from bench.data.fetching import Site, download
 from bench.data.sets import DataFolder
-from bench.runs.arrays import MANIFEST, NAME, Elsewhere, cached, read_manifest
-from bench.runs.record import AVERAGE, RunRecord, Score, ScoreKey, known_sets, record_fingerprint
-from bench.runs.store import CURVE, RECORD, Run, RunsFolder, data_key
+from bench.records.arrays import MANIFEST, NAME, Elsewhere, cached, read_manifest
+from bench.records.record import AVERAGE, RunRecord, Score, ScoreKey, known_sets, record_fingerprint
+from bench.records.store import CURVE, RECORD, Run, RunsFolder, data_key
 from bench.score.suites import find_task, suite_names
 from bench.verify.scores import (
     NotChecked,

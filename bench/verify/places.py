@@ -9,8 +9,8 @@ from pathlib import Path
 from bench.base import devices
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
+from bench.records import RunsFolder
 from bench.run.plugins import discover
-from bench.runs import RunsFolder
 from bench.verify import More, check_manifest, fetch_predictions, runs_below, verify_run
 from bench.verify.reencode import encode_again
 from bench.verify.scores import RunReport

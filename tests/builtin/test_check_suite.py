@@ -13,8 +13,8 @@ from scored_run import finished_run
 
 from bench.base.errors import DataDamaged
 from bench.compare.tables import TableOptions, compare_runs
-from bench.runs import Run, RunsFolder, Score
-from bench.runs.predictions import read_predicted
+from bench.records import Run, RunsFolder, Score
+from bench.records.predictions import read_predicted
 from bench.score.suites import sts, suite
 from bench.score.suites.sts import check_dev_task
 

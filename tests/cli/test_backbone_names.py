@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bench.backbones.folder import card_title
 from bench.compare.statistics.table import summarise
-from bench.runs import BackboneUsed, RunRecord
+from bench.records import BackboneUsed, RunRecord
 
 COMMAND = argv("run --method pretrained --set pooling=mean --suite check --device cpu")
 

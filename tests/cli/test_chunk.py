@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from commands import bench, error_line, the_run
 
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 WHOLE = """
 from bench.method import Loss, TorchMethod

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from predicted_runs import sts_run
 
 from bench.base.files import write_or_fail
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from made_runs import made_run, made_runs
 
 from bench.board.board import board
 from bench.compare.tables import verdict
-from bench.runs import Run, RunsFolder
+from bench.records import Run, RunsFolder
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from predicted_runs import cosines, gold_of, sts_run
 from scipy.stats import rankdata
 
 from bench.compare.items import disagreements
-from bench.runs import Run, RunRecord, RunsFolder, Score
+from bench.records import Run, RunRecord, RunsFolder, Score
 
 
 def stored(runs: Path, method: str, score: Score, said: Any, gold: np.ndarray) -> RunRecord:

@@ -10,7 +10,7 @@ from commands import the_run
 from msgspec.structs import replace
 
 from bench.backbones import load, resolve
-from bench.runs import HowExecuted, RunRecord, RunsFolder
+from bench.records import HowExecuted, RunRecord, RunsFolder
 
 
 @pytest.fixture(scope="module")

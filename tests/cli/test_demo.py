@@ -17,7 +17,7 @@ from forked import bench_process
 from msgspec.structs import replace
 
 from bench.cli.demo import show
-from bench.runs import RunRecord, RunsFolder, Score
+from bench.records import RunRecord, RunsFolder, Score
 
 N = 400
 GOLD = np.random.default_rng(0).integers(0, 6, N).astype(float)

@@ -14,9 +14,9 @@ from click.testing import Result
 from commands import bench, error_line, the_run, tree
 from hub import StandInHub
 
-from bench.runs import Run, RunsFolder
-from bench.runs.arrays import read_arrays
-from bench.runs.store import read_record
+from bench.records import Run, RunsFolder
+from bench.records.arrays import read_arrays
+from bench.records.store import read_record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
 from exports import outside  # noqa: E402

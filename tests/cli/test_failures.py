@@ -14,7 +14,7 @@ from commands import argv, bench
 from models import sentences
 from run_parts import run_parts
 
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 PLUGIN = '''
 """SimCSE's loss on a device that holds ROOM rows at once, and a loss that is no number at step BAD."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commands import argv, bench, error_line, tree
 
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 MINE = """
 from bench.method import TorchMethod

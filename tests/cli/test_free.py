@@ -8,8 +8,8 @@ import pytest
 from commands import bench, error_line, tree
 from factories import record
 
-from bench.runs import RunsFolder
-from bench.runs.sizes import bytes_below, measure_runs
+from bench.records import RunsFolder
+from bench.records.sizes import bytes_below, measure_runs
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from factories import record
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
-from bench.runs import BackboneUsed, Code, CorpusUsed, RecipeValue, RunsFolder, Score
+from bench.records import BackboneUsed, Code, CorpusUsed, RecipeValue, RunsFolder, Score
 
 BAD = {
     "escape": "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x07",

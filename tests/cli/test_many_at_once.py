@@ -15,8 +15,8 @@ from commands import bench
 from forked import server
 from models import sentences
 
-from bench.runs import RunsFolder
-from bench.runs.store import read_curve
+from bench.records import RunsFolder
+from bench.records.store import read_curve
 
 RUNS = int(os.environ.get("BENCH_TEST_RUNS", 8))
 PROCESSES = int(os.environ.get("BENCH_TEST_PROCESSES", 4))

@@ -15,7 +15,7 @@ from commands import argv, bench, error_line, tree
 from factories import record
 from huggingface_hub import constants
 
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 RUN = "run --suite check --corpus builtin --device cpu --method"
 MISTAKES = {

@@ -16,8 +16,8 @@ from factories import record as made_record
 from models import sentences
 from run_parts import run_parts
 
-from bench.runs import RunsFolder
-from bench.runs.store import read_curve
+from bench.records import RunsFolder
+from bench.records.store import read_curve
 
 SCRIPT = Path(sys.executable).parent / "bench"
 BENCH = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "bench"]

@@ -18,7 +18,7 @@ from commands import bench
 from models import sentences
 from safetensors.torch import load_file
 
-from bench.runs import RunRecord, RunsFolder
+from bench.records import RunRecord, RunsFolder
 
 TWO = ("--on", "torchrun:2")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "bench")

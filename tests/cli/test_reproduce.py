@@ -11,7 +11,7 @@ from commands import bench, error_line, tree
 from models import sentences
 from syrupy.assertion import SnapshotAssertion
 
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 Trial = tuple[str | Path, ...]
 

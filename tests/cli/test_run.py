@@ -17,8 +17,8 @@ from click.testing import Result
 from commands import argv, bench, error_line, the_run, tree
 
 from bench.methods.simcse import SimCSE
-from bench.runs import RunsFolder
-from bench.runs.arrays import read_arrays
+from bench.records import RunsFolder
+from bench.records.arrays import read_arrays
 
 
 @pytest.mark.slow

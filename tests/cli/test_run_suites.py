@@ -11,7 +11,7 @@ import pytest
 from commands import bench, the_run
 
 from bench.data.sets import DataFolder
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 from bench.score.suites import suite
 
 LETTERS = '''

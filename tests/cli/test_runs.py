@@ -10,7 +10,7 @@ from commands import bench, error_line
 from factories import family, record
 
 from bench.board.repeat import repeat
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from forked import server
 from models import sentences
 
 from bench.base.errors import DataDamaged
+from bench.records import RunsFolder
+from bench.records.searches import Trial, best_trial, read_search
 from bench.run.search import check_journal
-from bench.runs import RunsFolder
-from bench.runs.searches import Trial, best_trial, read_search
 
 PEAK = 2e-4
 MADE = '''"""Made: the dev score is 80 less ten points for each power of ten from the best rate; it grows over the steps."""

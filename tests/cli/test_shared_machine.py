@@ -14,7 +14,7 @@ from bench.base.errors import BenchError
 from bench.base.files import share_files
 from bench.base.launched import NAMES, launched
 from bench.export import write_aside
-from bench.runs.store import RunsFolder
+from bench.records.store import RunsFolder
 
 
 def run_bench(
@@ -267,7 +267,7 @@ def test_an_unreadable_checkpoint_is_not_trained_again(tmp_path: Path) -> None:
     from msgspec.structs import replace
     from scored_run import finished_run
 
-    from bench.runs.store import UNREADABLE, checkpoint_problem
+    from bench.records.store import UNREADABLE, checkpoint_problem
 
     store = RunsFolder(tmp_path)
     run = finished_run(store)

@@ -12,7 +12,7 @@ from commands import bench
 
 def finished(runs: Path) -> dict[str, Any]:
     """Run id -> (status, hashes of its checkpoint and of its predictions, scores)."""
-    from bench.runs import RunsFolder
+    from bench.records import RunsFolder
 
     return {
         record.run_id: (
@@ -58,7 +58,7 @@ def workers(runs: Path) -> list[int]:
 
 def at_work(runs: Path) -> bool:
     """Does a process work on a run, or hold one? A process that ends has no command line long before its lock goes."""
-    from bench.runs import RunsFolder
+    from bench.records import RunsFolder
 
     held = map(RunsFolder(runs).worked_on_by, (folder.name for folder in runs.glob("[!.]*/")))
     return bool(workers(runs)) or any(held)

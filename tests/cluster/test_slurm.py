@@ -183,7 +183,7 @@ def test_a_time_limit_that_nears_and_a_run_that_fails(work: Work) -> None:
 @pytest.mark.engine
 def test_a_time_limit_without_progress_fails(work: Work) -> None:
     """Another process holds the run, so the job waits for it in vain: it is not queued again and again."""
-    from bench.runs import RunsFolder
+    from bench.records import RunsFolder
 
     plan = (*work.plan, "--seeds", "9", "--runs", work.runs)
     planned = bench(*plan, "--precision", "fp32", "--device", "cpu", "--dry-run", "--json")
@@ -213,9 +213,9 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
 
 def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_path: Path) -> None:
     """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for --parallel. Nothing of them begins."""
+    from bench.records import RunsFolder
     from bench.run import jobs
     from bench.run.config import Plan, RunConfig, Target
-    from bench.runs import RunsFolder
 
     store = RunsFolder(tmp_path / "runs")
     target = Target(name="slurm", parallel=7, options=(("hold", ""),))

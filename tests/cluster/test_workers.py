@@ -13,9 +13,9 @@ from factories import record
 from finished_runs import finished
 
 from bench.base import devices
+from bench.records import RunsFolder
 from bench.run import jobs
 from bench.run.config import Plan, RunConfig, Target, read_plan
-from bench.runs import RunsFolder
 
 PLUGIN = "from bench.methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
 

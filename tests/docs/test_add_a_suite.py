@@ -14,8 +14,8 @@ import pytest
 from commands import bench
 
 from bench.base.imported_code import hash_file
-from bench.runs import RunsFolder
-from bench.runs.arrays import read_arrays
+from bench.records import RunsFolder
+from bench.records.arrays import read_arrays
 from bench.score import suites
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"

@@ -20,7 +20,7 @@ from commands import bench
 from scored_run import finished_run
 
 from bench.cli import main
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [

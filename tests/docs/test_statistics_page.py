@@ -10,7 +10,7 @@ import made_tables
 import pytest
 from commands import bench
 
-from bench.runs.predictions import METRICS
+from bench.records.predictions import METRICS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError
 from bench.export.results import every_eval_ever, hub_results
-from bench.runs import Run, RunsFolder, Score
+from bench.records import Run, RunsFolder, Score
 
 
 def test_the_hubs_parser_reads_what_has_a_data_set_there(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from made_runs import made_run
 
 from bench.board.board import Board, board
-from bench.runs import Cost, Run, RunsFolder
+from bench.records import Cost, Run, RunsFolder
 
 SUITES = ("sts", "fewshot", "geometry")
 METHODS = {

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from bench.methods.losses import focal_logits
-from bench.runs.searches import RECIPE, expected_best
+from bench.records.searches import RECIPE, expected_best
 from bench.show.figures import (
     ADDED,
     expected_best_figure,

@@ -11,7 +11,7 @@ import same_numbers
 from bench import methods
 from bench.base.installed_code import hash_of_method
 from bench.base.same_code import code_of
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 TABLE = tomllib.loads(Path(methods.__file__).with_name("same_numbers.toml").read_text("utf-8"))
 

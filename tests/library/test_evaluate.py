@@ -17,7 +17,7 @@ from commands import bench as command
 
 import bench
 from bench.base.errors import BenchError, UnknownName
-from bench.models.objects import PROBE
+from bench.external.objects import PROBE
 
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 

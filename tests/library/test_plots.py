@@ -11,7 +11,7 @@ from bags import bag
 import bench
 from bench.base.errors import BenchError, UnknownName
 from bench.library.plots import plot_trials
-from bench.runs.searches import FINISHED, Trial
+from bench.records.searches import FINISHED, Trial
 
 matplotlib = pytest.importorskip("matplotlib")
 

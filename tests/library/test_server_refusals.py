@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import pytest
 
 from bench.base.errors import BenchError, RunFailed
+from bench.external.server import ServerModel, ServerOptions, filled, server_plugin, why_refused
 from bench.method import Context, Recipe
-from bench.models.server import ServerModel, ServerOptions, filled, server_plugin, why_refused
 
 OPENAI = '{"error": {"message": "\'$.input\' is invalid.", "type": "invalid_request_error"}}'
 

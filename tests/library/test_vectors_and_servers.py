@@ -14,7 +14,7 @@ from commands import bench as command
 from commands import error_line
 
 import bench
-from bench.models import server as server_module
+from bench.external import server as server_module
 
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 SUITE = ("--suite", "check", "--device", "cpu")

@@ -12,7 +12,7 @@ from scored_run import finished_run
 
 import bench
 from bench.base.errors import BenchError, UnknownName
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 WORDS = ["a man plays", "a dog runs", "a cat eats", "a car stops", "a boy sings", "a girl reads"]
 

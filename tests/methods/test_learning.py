@@ -19,12 +19,12 @@ import pytest
 from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
+from bench.records import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.execute import build, dev_score, execute
 from bench.run.plan import make
 from bench.run.plugins import discover
 from bench.run.recipes import merge
-from bench.runs import RunsFolder
 from bench.score.suites import LoadedTask
 from bench.score.suites.sts import LoadedPairs
 

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from bench.board.board import Board, board
 from bench.board.repeat import NOT_REPEATABLE
-from bench.runs import Run, RunsFolder
+from bench.records import Run, RunsFolder
 from bench.show.pages import board as pages
 from bench.show.pages import method_page, run_page
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from factories import family, record
 
 from bench.compare.statistics.table import against, summarise
-from bench.runs import Run, RunRecord, Score
+from bench.records import Run, RunRecord, Score
 from bench.show.pages.board import comparison
 
 

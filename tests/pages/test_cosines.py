@@ -9,8 +9,8 @@ import pytest
 from made_runs import made_run
 from scipy.stats import gaussian_kde
 
-from bench.runs import Run, RunsFolder
-from bench.runs.arrays import read_arrays
+from bench.records import Run, RunsFolder
+from bench.records.arrays import read_arrays
 from bench.show.pages.run_page import FEWEST, RIDGE, cosines, density
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from factories import record
 
 from bench.board.board import board
-from bench.runs import Run, Training
+from bench.records import Run, Training
 
 
 def facts(*changes: dict[str, Any]) -> dict[str, str]:

@@ -11,9 +11,9 @@ from msgspec import structs
 from scipy.stats import t as student
 
 from bench.board.board import Board, board
+from bench.records import Run, RunsFolder
+from bench.records.record import RecipeValue
 from bench.references import results
-from bench.runs import Run, RunsFolder
-from bench.runs.record import RecipeValue
 from bench.show.grid import Cell
 from bench.show.pages import board as pages
 from bench.show.pages import method_page

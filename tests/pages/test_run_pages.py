@@ -12,7 +12,7 @@ from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 from bench.board.board import Board, board, method_page
 from bench.board.repeat import repeat
 from bench.publish.gather import describe
-from bench.runs import Run, RunRecord
+from bench.records import Run, RunRecord
 from bench.show.pages import run_page
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bench.board.board import Changes, changes_since
 from bench.compare.tables import TableOptions, compare_runs
-from bench.runs import Code, Run, RunRecord
+from bench.records import Code, Run, RunRecord
 from bench.show.tables.scores import table_data
 
 

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from bench.board.board import Board, BoardTable, board
 from bench.compare.tables import chosen_on, verdict
-from bench.runs import Run, RunRecord, Training
+from bench.records import Run, RunRecord, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 

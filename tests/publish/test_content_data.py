@@ -18,9 +18,9 @@ import bench.publish
 import bench.show.tables
 from bench.board.board import Board, board
 from bench.publish.build import as_csvs, as_json, markdown_page
+from bench.records import Run
 from bench.references import ReferenceResult, results, tables
 from bench.references.audit import audit, remarks
-from bench.runs import Run
 from bench.show.pages.printed import printed_papers
 
 SCHEMA = Path(bench.publish.__file__).with_name("schema") / "board-3.schema.json"

@@ -12,7 +12,7 @@ from made_runs import made_run
 from msgspec.structs import replace
 from published import Publish
 
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 TOOL = Path(__file__).parents[2] / "tools" / "hide_paths.py"
 FOLDER = "/home/ada/my-sets"

@@ -11,7 +11,7 @@ from valid_html import broken_links
 
 from bench.board import board as boards
 from bench.publish.build import publish
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 from bench.verify import runs_below
 
 SEEDS = (1, 2, 3)

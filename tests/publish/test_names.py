@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.board.board import slug, unused_name
-from bench.runs.record import public_name
+from bench.records.record import public_name
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from made_runs import MAKERS, made_run, made_runs
 from published import publish
 
 from bench.publish.submissions import check_submission
-from bench.runs import Run
-from bench.runs.arrays import NAME, narrow, read_arrays
-from bench.runs.record import REDUCED
+from bench.records import Run
+from bench.records.arrays import NAME, narrow, read_arrays
+from bench.records.record import REDUCED
 from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.run_page import cosines
 from bench.verify import UNCHECKED, verify_run

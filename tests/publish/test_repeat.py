@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from published import publish
 
 from bench.board.repeat import NOT_REPEATABLE, repeat, repeat_search
-from bench.runs import BackboneUsed, Code, CorpusUsed, HowExecuted, RunsFolder
-from bench.runs.searches import read_search
+from bench.records import BackboneUsed, Code, CorpusUsed, HowExecuted, RunsFolder
+from bench.records.searches import read_search
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 TEXT = "".join(

@@ -10,7 +10,7 @@ from made_runs import HOSTILE, made_run
 
 from bench.base.files import write_or_fail
 from bench.publish.build import publish
-from bench.runs.searches import Search, Searched, Study, Trial, read_search
+from bench.records.searches import Search, Searched, Study, Trial, read_search
 from bench.verify import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}

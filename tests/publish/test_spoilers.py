@@ -16,8 +16,8 @@ from bench.base.errors import BenchError
 from bench.publish import build
 from bench.publish.build import version_files
 from bench.publish.spoilers import find_spoilers
-from bench.runs.record import RunRecord
-from bench.runs.store import Run, RunsFolder
+from bench.records.record import RunRecord
+from bench.records.store import Run, RunsFolder
 
 
 def drawn(bad: Sequence[str], together: Sequence[str] = ()) -> object:

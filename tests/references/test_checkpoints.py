@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.external import find_model
 from bench.method import Recipe, Value
-from bench.models import find_model
+from bench.records import RunsFolder
 from bench.references import (
     SUITES,
     Checkpoint,
@@ -19,7 +20,6 @@ from bench.references import (
     results,
 )
 from bench.run.plugins import discover
-from bench.runs import RunsFolder
 
 REGISTRY = discover()
 EVERY = pytest.mark.parametrize("checkpoint", checkpoints(), ids=lambda checkpoint: checkpoint.hub)

@@ -20,10 +20,10 @@ from bench.compare.printed import (
     score_of,
     verdict_text,
 )
+from bench.records import RunRecord, Score
 from bench.references import ReferenceResult, find_part, results
 from bench.run.plugins import discover
 from bench.run.reproduce import runs_of
-from bench.runs import RunRecord, Score
 
 REGISTRY = discover()
 (STSB,) = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.compare.statistics.column import column, influence
-from bench.runs.predictions import Predicted
+from bench.records.predictions import Predicted
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from bench.compare.statistics.column import Column, Differences, column, influence
-from bench.runs.predictions import Predicted
+from bench.records.predictions import Predicted
 
 
 def of_items(covariance: np.ndarray) -> np.ndarray:

@@ -10,9 +10,9 @@ from factories import record
 from msgspec import structs
 
 from bench.compare.tables import chosen_on
-from bench.runs import HowExecuted
-from bench.runs.record import RecipeValue
-from bench.runs.searches import expected_best, kind_of_values
+from bench.records import HowExecuted
+from bench.records.record import RecipeValue
+from bench.records.searches import expected_best, kind_of_values
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import scipy.stats
 from scipy.optimize import linear_sum_assignment
 
 from bench.compare.statistics.column import Items, influence
-from bench.runs.predictions import Predicted
+from bench.records.predictions import Predicted
 
 
 def correlated(

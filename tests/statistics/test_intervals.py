@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from one_method import Interval, interval_of_method
 
-from bench.runs.predictions import Predicted
+from bench.records.predictions import Predicted
 
 RNG = (
     "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"

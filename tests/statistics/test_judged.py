@@ -16,7 +16,7 @@ from one_method import interval_of_method
 
 from bench.compare.judge import FEW_SEEDS, Judged, judged, why_untested
 from bench.compare.statistics.column import Column, column, influence
-from bench.runs.predictions import Predicted
+from bench.records.predictions import Predicted
 
 SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.table import Table, summarise, with_baseline
-from bench.runs import Code, CorpusUsed, RunRecord
+from bench.records import Code, CorpusUsed, RunRecord
 
 
 def only(tables: tuple[Table, ...]) -> Table:

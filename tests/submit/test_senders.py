@@ -22,7 +22,7 @@ from bench.publish.senders import (
     look_alikes_last,
     refuse_look_alike,
 )
-from bench.runs import RunRecord
+from bench.records import RunRecord
 
 UNSEEN = {
     "hangul filler": "\u3164",
@@ -191,7 +191,7 @@ def test_an_imposter_of_the_same_batch_with_another_seed_joins_no_row(
 
 def read_only(folder: Path, data: object = None) -> RunRecord:
     """In the place of all checks: made runs have scores of nothing."""
-    from bench.runs.store import read_record
+    from bench.records.store import read_record
 
     return read_record(folder / "run.json")
 

@@ -27,8 +27,8 @@ from bench.publish import submit
 from bench.publish.gather import gather
 from bench.publish.senders import sender_of
 from bench.publish.submissions import check_submission
-from bench.runs import RunRecord, RunsFolder, Score
-from bench.runs.arrays import read_arrays
+from bench.records import RunRecord, RunsFolder, Score
+from bench.records.arrays import read_arrays
 
 Forgery = Callable[[RunsFolder, RunRecord], object]
 

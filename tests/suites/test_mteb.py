@@ -14,8 +14,8 @@ import scipy.stats
 from commands import bench, error_line, the_run
 
 from bench.data.sets import DataFolder
-from bench.runs import RunsFolder
-from bench.runs.arrays import read_arrays
+from bench.records import RunsFolder
+from bench.records.arrays import read_arrays
 from bench.score.suites import RunPlace, Task
 
 mteb = pytest.importorskip("mteb")

@@ -17,8 +17,8 @@ from three_tasks import SETS, suite_of, task_of
 from bench.base.errors import AGREES, BenchError, Finding
 from bench.conformance.suites import check_suite, stand_in
 from bench.data.sets import DataFolder
+from bench.records import Run, RunRecord, RunsFolder, Score
 from bench.run.execute import merge_scores
-from bench.runs import Run, RunRecord, RunsFolder, Score
 from bench.score import suites
 from bench.score.suites import (
     Suite,

@@ -19,7 +19,7 @@ from bench.base.errors import BenchError
 from bench.data.own.items import read_classed, read_labelled, read_pairs, with_kind
 from bench.data.own.naming import parse_own_file, split_files
 from bench.data.sets import DataFolder
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 from bench.score.metrics.probe import holdout
 from bench.score.suites import rescore, split_names, suite
 from bench.score.suites.own import task_of_file

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.runs.arrays import read_arrays
+from bench.records.arrays import read_arrays
 from bench.score.suites import rescore
 
 N = 60
@@ -125,7 +125,7 @@ def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_to_more_than_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("bench.runs.arrays.LARGEST", 10_000)
+    monkeypatch.setattr("bench.records.arrays.LARGEST", 10_000)
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", npy(np.zeros(10_000)))
     with pytest.raises(DataDamaged, match="too much"):

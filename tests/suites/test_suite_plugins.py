@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from bench.compare.judge import jackknife
 from bench.compare.statistics.column import influence
-from bench.runs import RunsFolder, Score
-from bench.runs.predictions import Predicted
+from bench.records import RunsFolder, Score
+from bench.records.predictions import Predicted
 from bench.score import suites
 from bench.score.metrics.correlation import spearman
 

@@ -25,9 +25,9 @@ from bench.compare.judge import FEW_SEEDS, NO_PREDICTIONS
 from bench.compare.statistics.table import Footnote, Row, Table
 from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
-from bench.runs import Code, Run, RunRecord, RunsFolder
-from bench.runs.record import HowExecuted, RecipeValue
-from bench.runs.searches import OWN, PAPER, TUNED
+from bench.records import Code, Run, RunRecord, RunsFolder
+from bench.records.record import HowExecuted, RecipeValue
+from bench.records.searches import OWN, PAPER, TUNED
 from bench.score.metrics.correlation import spearman
 from bench.show.tables.scores import print_tables, render
 

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from bench.base.text import csv_text, latex, markdown, visible
 from bench.compare.statistics.table import summarise, with_baseline
-from bench.runs import RunRecord
+from bench.records import RunRecord
 from bench.show import grid as writers
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 from bench.show.tables.scores import print_tables, render, score_grid

@@ -20,8 +20,8 @@ from bench.compare.statistics.rows import (
     terms_of,
 )
 from bench.compare.tables import TableOptions, compare_runs
-from bench.runs import Code, CorpusUsed, Run, RunRecord
-from bench.runs.record import record_fingerprint
+from bench.records import Code, CorpusUsed, Run, RunRecord
+from bench.records.record import record_fingerprint
 
 FP32: dict[str, Any] = {"places": {}, "precision": "fp32", "dev": "d" * 64}
 

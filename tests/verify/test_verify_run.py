@@ -18,8 +18,8 @@ from scored_run import finished_run, predictions
 
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED
 from bench.base.files import values_sha256
-from bench.runs import RunRecord, RunsFolder
-from bench.runs.record import fingerprint_of, known_sets, record_fingerprint
+from bench.records import RunRecord, RunsFolder
+from bench.records.record import fingerprint_of, known_sets, record_fingerprint
 from bench.verify import verify_run
 from bench.verify.scores import close
 
@@ -194,7 +194,7 @@ def test_a_damaged_record_is_one_difference(store: RunsFolder, content: bytes) -
 
 HOLDER = """
 import sys
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 with RunsFolder({runs!r}).lock({run_id!r}):
     print("held", flush=True)
     sys.stdin.read()

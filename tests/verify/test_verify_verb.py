@@ -14,8 +14,8 @@ from commands import bench
 from msgspec import structs
 from scored_run import finished_run, predictions
 
-from bench.runs import RunsFolder
-from bench.runs.arrays import read_arrays
+from bench.records import RunsFolder
+from bench.records.arrays import read_arrays
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bench.runs.predictions import Floats, Predicted, same_items
+from bench.records.predictions import Floats, Predicted, same_items
 
 LEVEL = 0.95
 POWER = 0.8

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.compare.statistics.column import POWER, satterthwaite, seed_variances, student_quantile
-from bench.runs.predictions import Floats
+from bench.records.predictions import Floats
 
 DRAWS = 32
 """Sample variances over which the power is averaged: the middles of so many equal parts of their distribution."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench.base.text import list_names
 
 if TYPE_CHECKING:
-    from bench.runs.record import RunRecord
+    from bench.records.record import RunRecord
 
 SENDER = "submitted by"
 """What sets rows apart that others sent in, named even if nothing else has their name. They stand in tables of their own, and none of them

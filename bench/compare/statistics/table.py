@@ -26,7 +26,7 @@ from bench.compare.statistics.rows import (
 )
 
 if TYPE_CHECKING:
-    from bench.runs.record import RunRecord, Score
+    from bench.records.record import RunRecord, Score
 
 # --- which scores share a table ---
 

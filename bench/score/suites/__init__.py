@@ -35,7 +35,7 @@ from bench.base.text import average_of, list_names
 from bench.base.user_code import located, place_of_code, plugin_code
 from bench.data.own.naming import is_own_file
 from bench.data.sets import DataFolder, data_set
-from bench.runs.record import AVERAGE, REDUCED, ScoreKey
+from bench.records.record import AVERAGE, REDUCED, ScoreKey
 from bench.score.metrics.correlation import UnusableGold, pearson, spearman
 
 Arrays = Mapping[str, np.ndarray]

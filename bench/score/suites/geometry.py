@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import SentencePairs, read_sts
-from bench.runs.record import REDUCED
+from bench.records.record import REDUCED
 from bench.score.metrics.correlation import if_defined, spearman
 from bench.score.metrics.geometry import (
     effective_rank,

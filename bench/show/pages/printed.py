@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from bench.base.text import plural, slug
 from bench.board.board import Board, board
 from bench.compare.printed import DIFFERS, NOT_TESTED
+from bench.records.store import Run
 from bench.references import (
     PAPERS,
     SUITES,
@@ -24,7 +25,6 @@ from bench.references import (
     tables,
 )
 from bench.references.audit import KINDS, Remark, remarks
-from bench.runs.store import Run
 from bench.show.figures import figures, rescaling
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template

@@ -1,6 +1,6 @@
 """Whether an object is the encoder that an earlier run scored: its vectors of that run's own sentences are compared.
 
-The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.models.objects`). An encoder that was changed may still
+The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.objects`). An encoder that was changed may still
 answer these alike, and other sentences not: one that reads long sentences to their end, say. So before the scores of a run are taken
 again, sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
 """
@@ -11,12 +11,12 @@ import hashlib
 import warnings
 from dataclasses import replace
 
+from bench.external.objects import ObjectModel, answers_alike
 from bench.method import prompted, task_prompt
-from bench.models.objects import ObjectModel, answers_alike
+from bench.records import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.execute import VECTORS
 from bench.run.plan import PlannedRun, with_fingerprint
-from bench.runs import RunsFolder
 from bench.score.encoding import VectorStore
 
 LONGEST, SHORTEST, SPREAD = 256, 64, 704

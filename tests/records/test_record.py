@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.base.errors import RecordDamaged
-from bench.runs import (
+from bench.records import (
     BackboneUsed,
     Checkout,
     Code,
@@ -28,9 +28,9 @@ from bench.runs import (
     Score,
     Training,
 )
-from bench.runs import record as record_module
+from bench.records import record as record_module
 
-SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-4.schema.json").read_text())
+SCHEMA = json.loads(files("bench.records").joinpath("schema/run-4.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 # JSON Schema calls 1.0 an integer; the reader does not, and the schema's comment says so
 CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
@@ -297,7 +297,7 @@ def of_schema_3() -> dict[str, Any]:
 
 
 def test_a_record_of_the_third_schema_is_read() -> None:
-    third = json.loads(files("bench.runs").joinpath("schema/run-3.schema.json").read_text())
+    third = json.loads(files("bench.records").joinpath("schema/run-3.schema.json").read_text())
     jsonschema.Draft202012Validator(third).validate(of_schema_3())
     assert RunRecord.from_json(of_schema_3()) == record()
 
@@ -313,7 +313,7 @@ def of_schema_2() -> dict[str, Any]:
 
 
 def test_a_record_of_the_second_schema_is_read_and_counts_no_tokens() -> None:
-    second = json.loads(files("bench.runs").joinpath("schema/run-2.schema.json").read_text())
+    second = json.loads(files("bench.records").joinpath("schema/run-2.schema.json").read_text())
     jsonschema.Draft202012Validator(second).validate(of_schema_2())
     assert RunRecord.from_json(of_schema_2()) == record()
 
@@ -323,7 +323,7 @@ def test_a_record_of_the_first_schema_is_read_and_has_no_hashes() -> None:
     del old["checkpoint"], old["provenance"]["determines"]
     for score in old["scores"]:
         del score["predictions_sha256"]
-    first = json.loads(files("bench.runs").joinpath("schema/run-1.schema.json").read_text())
+    first = json.loads(files("bench.records").joinpath("schema/run-1.schema.json").read_text())
     jsonschema.Draft202012Validator(first).validate(old)
     assert RunRecord.from_json(old) == record()
     VALIDATOR.validate(RunRecord.from_json(old).to_json())

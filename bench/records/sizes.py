@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.base.errors import BenchError, RunLocked
-from bench.runs.store import CHECKPOINT, RunsFolder
+from bench.records.store import CHECKPOINT, RunsFolder
 
 VECTORS, STATE = "vectors", "state"
 

@@ -24,9 +24,9 @@ from bench.base.errors import (
     UnknownName,
 )
 from bench.base.files import write_or_fail
-from bench.runs import RunsFolder, Score
-from bench.runs.arrays import read_arrays
-from bench.runs.record import read_record
+from bench.records import RunsFolder, Score
+from bench.records.arrays import read_arrays
+from bench.records.record import read_record
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:
 WRITER = """
 import sys; sys.path[:0] = [{tests!r}]
 from factories import record, sts_scores
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 store = RunsFolder({runs!r})
 i = 0
 while True:
@@ -187,7 +187,7 @@ def test_an_unwritable_folder_is_one_clear_line(tmp_path: Path) -> None:
 
 HOLDER = """
 import sys, time
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 with RunsFolder({runs!r}).lock("one"):
     print("held", flush=True)
     time.sleep(60)

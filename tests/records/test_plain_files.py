@@ -25,9 +25,9 @@ from bench.base.reading import (
     read_plain_file,
     refuse_links,
 )
-from bench.runs import RunsFolder
-from bench.runs.arrays import read_arrays
-from bench.runs.store import read_curve
+from bench.records import RunsFolder
+from bench.records.arrays import read_arrays
+from bench.records.store import read_curve
 from bench.verify import check_manifest
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.runs.record import (
+from bench.records.record import (
     BackboneUsed,
     Checkout,
     Code,
@@ -16,7 +16,7 @@ from bench.runs.record import (
     ScoreKey,
     Training,
 )
-from bench.runs.store import FOREIGN, Run, RunsFolder, default_runs
+from bench.records.store import FOREIGN, Run, RunsFolder, default_runs
 
 __all__ = [
     "FOREIGN",

@@ -15,10 +15,10 @@ import numpy as np
 from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.parquet import TooLarge, limit_of, read_batches
 from bench.base.reading import open_plain_file
-from bench.models.external import ExternalModel, as_vectors, external_plugin
-from bench.models.objects import ObjectModel
+from bench.external.external import ExternalModel, as_vectors, external_plugin
+from bench.external.objects import ObjectModel
+from bench.records.arrays import PLAIN
 from bench.run.plugins import Plugin
-from bench.runs.arrays import PLAIN
 
 FORMS = (
     "an .npz with 'sentences' (n strings) and 'vectors' (n, d), "

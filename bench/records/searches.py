@@ -17,7 +17,7 @@ from msgspec import Struct
 from bench.base.errors import BenchError, one_line
 from bench.base.reading import SEARCH_BYTES, read_plain_file
 from bench.base.text import plural
-from bench.runs.record import RecipeValue, RunRecord
+from bench.records.record import RecipeValue, RunRecord
 
 SCHEMA = "bench.search/1"
 SUMMARY = "search.json"

@@ -10,8 +10,8 @@ from factories import record
 from predicted_runs import cosines, gold_of, sts_run
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
-from bench.runs import Run, RunsFolder, Score, ScoreKey
-from bench.runs.predictions import QUERIES, read_predicted
+from bench.records import Run, RunsFolder, Score, ScoreKey
+from bench.records.predictions import QUERIES, read_predicted
 
 STS12 = ScoreKey("sts", "STS12", "senteval-all/1", "tokenised")
 

@@ -24,8 +24,8 @@ import requests
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, printable
 from bench.base.files import default_cache, lock
+from bench.external.external import ExternalModel, as_vectors, external_plugin
 from bench.method import Recipe, Value, prompted
-from bench.models.external import ExternalModel, as_vectors, external_plugin
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.data.sets.sts import sentence_numbers
-from bench.runs.record import ScoreKey
-from bench.runs.store import Run
+from bench.records.record import ScoreKey
+from bench.records.store import Run
 
 Floats = NDArray[np.float64]
 DIMENSIONS = {

@@ -19,17 +19,17 @@ from bench.backbones import Reference
 from bench.base.errors import BenchError, NotAModel, UnknownName
 from bench.base.text import one_value
 from bench.data.sets import DataFolder
+from bench.external.external import ExternalModel
+from bench.external.objects import object_plugin
+from bench.external.server import ServerOptions, server_plugin
+from bench.external.stored import file_plugin, table_plugin
 from bench.method import prompted, task_prompt
-from bench.models.external import ExternalModel
-from bench.models.objects import object_plugin
-from bench.models.server import ServerOptions, server_plugin
-from bench.models.stored import file_plugin, table_plugin
+from bench.records import RunsFolder
+from bench.records.record import PRETRAINED
 from bench.references import find_checkpoint
 from bench.run import plan
 from bench.run.config import RunConfig
 from bench.run.plugins import Plugin, Registry, discover
-from bench.runs import RunsFolder
-from bench.runs.record import PRETRAINED
 from bench.score.suites import expand_suites, suite
 
 HUB_NAME = r"\w[\w.-]*(/\w[\w.-]*)?(@[\w./-]+)?"

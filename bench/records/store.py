@@ -50,8 +50,8 @@ from bench.base.reading import (
     refuse_links,
 )
 from bench.base.text import list_names
-from bench.runs.arrays import PredictionsElsewhere, read_arrays
-from bench.runs.record import AVERAGE, RUN_ID, RunRecord, Score, ScoreKey, read_record
+from bench.records.arrays import PredictionsElsewhere, read_arrays
+from bench.records.record import AVERAGE, RUN_ID, RunRecord, Score, ScoreKey, read_record
 
 RECORD, LOCK = "run.json", ".lock"
 FOREIGN = ("mteb", "own")  # suites whose tasks others named: mteb has an STS12, too

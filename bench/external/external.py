@@ -12,8 +12,8 @@ import numpy as np
 from bench.base import __version__
 from bench.base.errors import BenchError, RunFailed
 from bench.method import Method
+from bench.records.record import public_name
 from bench.run.plugins import Plugin
-from bench.runs.record import public_name
 
 
 class ExternalModel(Method):

@@ -13,10 +13,10 @@ import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.base.user_code import place_of
+from bench.external.external import ExternalModel, as_vectors, external_plugin
 from bench.method import Recipe, prompted
-from bench.models.external import ExternalModel, as_vectors, external_plugin
+from bench.records.record import public_name
 from bench.run.plugins import Plugin
-from bench.runs.record import public_name
 
 BLOCK = 2048  # sentences handed over at once: the user may stop between two blocks, and sees the progress
 UNLIMITED = 1_000_000  # tokens: no model reads so many
@@ -40,7 +40,7 @@ PROBE = (
     "stayed at the wheel and sang.",
     "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
 )
-"""An object that says nothing about itself is identified by its answers to these; see also :mod:`bench.models.identity`."""
+"""An object that says nothing about itself is identified by its answers to these; see also :mod:`bench.external.identity`."""
 
 
 def object_plugin(model: Any, name: str) -> Plugin:

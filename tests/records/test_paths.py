@@ -20,7 +20,7 @@ from bench.base.paths import (
     recorded_path,
 )
 from bench.base.places import recall_place, remember_place
-from bench.runs.paths import paths_in, refuse_paths
+from bench.records.paths import paths_in, refuse_paths
 
 PATHS = [
     "/home/ada/x",

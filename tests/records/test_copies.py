@@ -17,7 +17,7 @@ from predicted_runs import sts_run
 
 import bench
 from bench.base.errors import BenchError
-from bench.runs import RunsFolder
+from bench.records import RunsFolder
 
 
 @pytest.fixture
