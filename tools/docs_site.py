@@ -95,8 +95,10 @@ def _place(path: str) -> str:
         return path
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
-    if path.startswith("leaderboards/"):
+    if path.startswith("leaderboards/") and posixpath.basename(path) == "README.md":
         return path.replace("README.md", "index.html")
+    if path.startswith("leaderboards/") and not path.endswith(".md"):
+        return path
     return f"repository/{path}"
 
 

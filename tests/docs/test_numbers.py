@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import make_pictures
+import published_rows
 import pytest
 from commands import bench
 from test_commands import PAGES
@@ -75,7 +75,7 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
 
 
 def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
-    judged = make_pictures.judged(f"{make_pictures.VERSION}/runs")
+    judged = published_rows.unsupervised_rows(f"{published_rows.VERSION}/runs")
     found = {
         f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"]
         for row in judged
@@ -92,7 +92,7 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     worse = [verdict for _, _, verdict in rows].count("worse")
     page = page_of_methods()
     assert f"None of the {len(rows)} is better than simcse, {worse} are worse." in page
-    runs = ROOT / make_pictures.VERSION / "runs"
+    runs = ROOT / published_rows.VERSION / "runs"
     done = bench("compare", "--runs", runs, "--setting", "unsupervised", "--suite", "sts", "--json")
     (longer,) = [one for one in json.loads(done.stdout)["tables"] if one["budget"] == "1000steps"]
     promcse, dcpcse = (

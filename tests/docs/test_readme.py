@@ -1,4 +1,4 @@
-"""The README: short, its links lead somewhere, its first commands run as they stand, and its picture is what the command prints."""
+"""The README: short, its links lead somewhere, its first commands run as they stand, and its rows are what the command prints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sys
 import venv
 from pathlib import Path
 
-import make_pictures
 import pytest
+from commands import bench
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -78,7 +78,16 @@ def test_the_five_commands_run_in_a_fresh_shell(pasted: list[tuple[str, int, str
 
 
 @pytest.mark.slow
-def test_the_picture_is_what_the_command_prints() -> None:
-    assert make_pictures.terminal() == (ROOT / "docs" / "pictures" / "terminal.svg").read_text(
-        encoding="utf-8"
-    )
+def test_the_rows_are_those_that_the_command_prints() -> None:
+    """At 80 columns, where the columns of single tasks follow those of the README."""
+    (block,) = re.findall(r"^```\n(method  +n .*?)^```$", README, flags=re.M | re.S)
+    printed = bench("compare", "--runs", str(ROOT / "leaderboards/v4/runs"), COLUMNS="80")
+    rows = printed.stdout.splitlines()
+    for line in block.splitlines():
+        assert any(row.startswith(line) for row in rows), line
+
+
+def test_it_is_short_and_nothing_is_cut_off() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert [line for line in lines if len(line) > 120] == []
