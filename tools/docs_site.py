@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent))
+from project_urls import repository_address  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -26,7 +29,6 @@ PAGES = (
     "benchmarks/parity/README.md",
     "bench/builtin/README.md",
 )
-EXPECTED = ("scale.md", "search.md")  # pages whose place in the navigation waits for them
 NAMED = re.compile(
     r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)"
 )  # a link whose text is the file's name
@@ -34,24 +36,11 @@ LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    config.nav = list(
-        _without(
-            config.nav or [], {name for name in EXPECTED if not (ROOT / "docs" / name).is_file()}
-        )
-    )
+    address = repository_address()
+    if address:
+        config.repo_url = address
+        config.edit_uri = "edit/main/docs/"
     return config
-
-
-def _without(nav: list[Any], absent: set[str]) -> Iterator[Any]:
-    for entry in nav:
-        if isinstance(entry, dict):
-            ((title, value),) = entry.items()
-            if isinstance(value, list):
-                yield {title: list(_without(value, absent))}
-            elif value not in absent:
-                yield entry
-        elif entry not in absent:
-            yield entry
 
 
 def _titles(nav: list[Any]) -> dict[str, str]:
