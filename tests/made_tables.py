@@ -1,6 +1,6 @@
 """The rule of docs/statistics.md once more, for thousands of made-up tables at once, with numpy and scipy alone; and worlds to draw them from.
 
-``python tests/made_tables.py`` prints the table of docs/statistics.md; ``benchmarks/statistics.py`` simulates the worlds of v4's shape.
+``python tests/made_tables.py`` prints the table of docs/verdict-errors.md; ``benchmarks/statistics.py`` simulates the worlds of v4's shape.
 
 Legend: T tables, K rows.
 """
@@ -227,7 +227,7 @@ HIGHER = {
     "one row spreads 6 times as far": 0.065,
     "the baseline spreads 6 times as far": 0.085,
 }
-"""Worlds in which more than 5 of 100 tables say something false: docs/statistics.md has the same numbers."""
+"""Worlds in which more than 5 of 100 tables say something false: docs/verdict-errors.md has the same numbers."""
 
 
 class Shares(NamedTuple):

@@ -1,4 +1,4 @@
-"""docs/statistics.md has the numbers of the published runs and of the simulation."""
+"""The pages on comparing runs have the numbers of the published runs and of the simulation."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ from commands import bench
 from bench.records.predictions import METRICS
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+RULE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+COMPARE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+ERRORS = (ROOT / "docs" / "verdict-errors.md").read_text(encoding="utf-8")
 
 
 def test_every_metric_is_described() -> None:
-    assert [name for name in METRICS if f"`{name}`" not in PAGE] == []
+    assert [name for name in METRICS if f"`{name}`" not in RULE] == []
 
 
 def test_the_command_prints_the_example() -> None:
-    (command,) = re.findall(r"`bench (compare --runs [^`]*)` begins", PAGE)
+    (command,) = re.findall(r"`bench (compare --runs [^`]*)` begins", COMPARE)
     words = [str(ROOT / word) if "/" in word else word for word in shlex.split(command)]
     said = " ".join(bench(*words).stdout.split())
-    (printed,) = re.findall(r"```\n(On the built-in.*?)\n```", PAGE, flags=re.DOTALL)
+    (printed,) = re.findall(r"```\n(On the built-in.*?)\n```", COMPARE, flags=re.DOTALL)
     assert said.startswith(printed)
     for row, numbers in {
         "focal-infonce": (0.18, -0.75, 1.12),
         "esimcse": (-1.84, -2.87, -0.82),
     }.items():
-        assert row in PAGE and "[{:+.2f}, {:+.2f}]".format(*numbers[1:]) in said
-        assert all(f"{number:.2f}".lstrip("-") in PAGE for number in numbers)
+        assert row in COMPARE and "[{:+.2f}, {:+.2f}]".format(*numbers[1:]) in said
+        assert all(f"{number:.2f}".lstrip("-") in COMPARE for number in numbers)
 
 
 @pytest.mark.slow
 def test_the_simulated_table() -> None:
-    rows = dict(re.findall(r"^\| ([^|]+?) \| (0\.\d{3}) \|", PAGE, flags=re.MULTILINE))
+    rows = dict(re.findall(r"^\| ([^|]+?) \| (0\.\d{3}) \|", ERRORS, flags=re.MULTILINE))
     for name, world in made_tables.WORLDS.items():
         (said,) = [share for row, share in rows.items() if row.partition(" (")[0] == name]
         assert float(said) == pytest.approx(made_tables.simulate(world, 10_000).wrong, abs=0.002)
