@@ -32,6 +32,7 @@ PAGES = (
 NAMED = re.compile(
     r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)"
 )  # a link whose text is the file's name
+TAB = re.compile(r"^<!-- tab: ([^\n]*?) -->\n(```.*?^```\n)", flags=re.M | re.S)
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 
 
@@ -91,6 +92,15 @@ def _place(path: str) -> str:
     return f"repository/{path}"
 
 
+def _tab(match: re.Match[str]) -> str:
+    """Return a marked block of code as a tab; a code host, which has no tabs, shows one block below the other."""
+    title, block = match.groups()
+    lines = [f'=== "{title}"', ""]
+    for line in block.splitlines():
+        lines.append(f"    {line}")
+    return "\n".join(lines) + "\n"
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     def moved(link: re.Match[str]) -> str:
         target, anchor = link[1], link[2] or ""
@@ -99,6 +109,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         place = _place(_path(page.file.src_uri, target))
         return posixpath.relpath(place, posixpath.dirname(page.file.src_uri) or ".") + anchor
 
+    markdown = TAB.sub(_tab, markdown)
     titles = _titles(config.nav or [])
 
     def called(link: re.Match[str]) -> str:
