@@ -46,6 +46,7 @@ class DCLR(TorchMethod):
     training_only = ("head", "pooling")
     places = ("teacher",)
     variants = {"infonce": {"loss": "infonce"}, "focal": {"loss": "focal", "temperature": 0.07}}
+    process_switches = ("faithful",)
     defaults = {
         "teacher": Value(
             None,

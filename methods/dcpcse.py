@@ -25,20 +25,22 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
+    EncoderShape,
     Features,
     Ids,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
+    TrainingCost,
     Value,
     join,
 )
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
-from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.masking import check_guessing, cost_with_guessing, decayed_weight, surprise_of_copies, with_mlm
 from bench.methods.pooling import Head
-from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
+from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
 from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
@@ -89,8 +91,10 @@ class DCPCSE(TorchMethod):
     summary = "contrastive learning of a deep prompt for a frozen encoder; variant mlm adds masked language modelling"
     paper = "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1, 2022"
     trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen"
+    encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix, or TemplatePrompt
+    process_switches = ("faithful",)
     defaults = {
         "prompt_length": Value(16, "DCPCSE table 3", "the sentence starts at position P; the template decides for `shallow`"),
         "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
@@ -133,6 +137,14 @@ class DCPCSE(TorchMethod):
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
         return not recipe.shallow  # which reads the mask
+
+    @classmethod
+    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
+        cost = super().training_cost(recipe, shape, columns)
+        cost = cost_with_prefix(cost, shape, recipe.prompt_length)
+        if recipe.mlm:
+            return cost_with_guessing(cost, shape, head_trains=not recipe.freeze_lm_head)
+        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -60,6 +60,7 @@ class DiffCSE(TorchMethod):
     padding_counts = True  # a position of padding is one to detect, with label 0
     places = ("generator",)
     variants = {"focal": {"focal": True, "temperature": 0.07}}
+    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(7e-6, RUN, ROBERTA),
         "batch_size": Value(64, RUN),

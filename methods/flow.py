@@ -54,6 +54,7 @@ class Flow(TorchMethod):
         "Li, Zhou, He, Wang, Yang, Li: On the Sentence Embeddings from Pre-trained Language Models, EMNLP 2020, arXiv 2011.05864"
     )
     trains = "the flow alone (additive Glow, 3 levels x 3 steps, width 32); the encoder is frozen"
+    encoder_is_frozen = True
     defaults = {
         "pooling": Value(
             "avg_first_last",

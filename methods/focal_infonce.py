@@ -32,6 +32,7 @@ class FocalInfoNCE(TorchMethod):
     summary = "unsupervised SimCSE whose loss weighs hard negatives more and easy ones less"
     paper = "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023"
     trains = "the whole encoder and the head"
+    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(
             0.07,

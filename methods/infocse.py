@@ -60,6 +60,7 @@ class InfoCSE(TorchMethod):
     )
     trains = "the whole encoder; while training also the head, two new layers and the LM head"
     training_only = ("head", "shallow", "extra", "lm_head")
+    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(7e-6, RUN),
         "batch_size": Value(64, RUN),

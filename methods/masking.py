@@ -7,13 +7,24 @@ SimCSE's authors use it beside a contrastive loss.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, BenchError, Features, Loss, Recipe, check_mlm_head, constant
+from bench.method import (
+    Backbone,
+    BenchError,
+    EncoderShape,
+    Features,
+    Loss,
+    Recipe,
+    TrainingCost,
+    check_mlm_head,
+    constant,
+)
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
@@ -27,6 +38,15 @@ def check_guessing(recipe: Recipe, backbone: Path | None) -> None:
         raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
     if recipe.mlm:
         check_mlm_head(backbone)
+
+
+def cost_with_guessing(cost: TrainingCost, shape: EncoderShape, *, head_trains: bool) -> TrainingCost:
+    """Add masked language modelling to a cost: a masked copy of each text, read in a pass of its own, and the LM head."""
+    head = shape.embedding_weights + shape.hidden**2
+    cost = replace(cost, texts_per_row=2 * cost.texts_per_row, passes=cost.passes + 1)
+    if head_trains:
+        return replace(cost, trained=cost.trained + head)
+    return replace(cost, frozen=cost.frozen + head)
 
 
 def decayed_weight(recipe: Recipe, step: int) -> float:

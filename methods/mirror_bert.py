@@ -54,6 +54,7 @@ class MirrorBert(TorchMethod):
     )
     trains = "the whole encoder; there is nothing else"
     trains_on = "text"
+    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.04, "mirror-bert mirror_scripts"),
         "span": Value(5, "mirror-bert mirror_scripts", "characters; a span is redrawn at each visit of a line"),

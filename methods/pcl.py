@@ -62,6 +62,7 @@ class PCL(TorchMethod):
     trains = "the whole encoder; while training also the head and the peer, a second whole encoder"
     training_only = ("head", "peer", "peer_pooler")
     texts_per_row = 20  # ten with each network
+    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(3e-5, RUN),
         "batch_size": Value(64, "PeerCL README.md", "256 in the run script since 2023-04-07, 16 in its first version"),

@@ -25,11 +25,13 @@ from torch import Tensor, nn
 from bench.method import (
     Backbone,
     BenchError,
+    EncoderShape,
     Features,
     Ids,
     ModuleFile,
     Portable,
     TorchMethod,
+    TrainingCost,
     check_not_causal,
     check_prefix,
     pad,
@@ -171,6 +173,11 @@ def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path 
         possible = False
     if not possible:
         raise BenchError(f"prefix_dropout={dropout}: expected a number from 0 to below 1, or none for the backbone's own")
+
+
+def cost_with_prefix(cost: TrainingCost, shape: EncoderShape, length: int) -> TrainingCost:
+    """Add a deep prefix of ``length`` keys and values a layer to a cost; the other kinds of prompt are smaller."""
+    return replace(cost, trained=cost.trained + 2 * shape.layers * length * shape.hidden)
 
 
 def prompt_for(backbone: Backbone, kind: str, length: int, dropout: Any = None) -> DeepPrefix | InputPrompt:

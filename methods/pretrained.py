@@ -115,6 +115,10 @@ class Pretrained(TorchMethod):
             return load_without_encoder(reference, offline=context.offline)
         return super().read_backbone(reference, recipe, context)
 
+    @classmethod
+    def dtype_of_weights(cls, recipe: Recipe) -> str:
+        return str(recipe.get("dtype", "fp32"))
+
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         self.check(recipe, backbone.path)
         self.backbone, self.recipe = backbone, recipe

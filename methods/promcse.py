@@ -27,13 +27,27 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    EncoderShape,
+    Features,
+    Ids,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    TrainingCost,
+    Value,
+    join,
+)
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
-from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.masking import check_guessing, cost_with_guessing, decayed_weight, surprise_of_copies, with_mlm
 from bench.methods.pooling import Head
-from bench.methods.prefix import DeepPrefix, behind_one_draw, check_prompt, prompt_for
+from bench.methods.prefix import DeepPrefix, behind_one_draw, check_prompt, cost_with_prefix, prompt_for
 
 
 class PromCSE(TorchMethod):
@@ -54,8 +68,10 @@ class PromCSE(TorchMethod):
         "Learning, Findings of EMNLP 2022, arXiv 2203.06875"
     )
     trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen, its dropout stays on"
+    encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix or InputPrompt
+    process_switches = ("faithful",)
     defaults = {
         "prompt": Value(
             "deep",
@@ -106,6 +122,14 @@ class PromCSE(TorchMethod):
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
+
+    @classmethod
+    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
+        cost = super().training_cost(recipe, shape, columns)
+        cost = cost_with_prefix(cost, shape, recipe.prompt_length)
+        if recipe.mlm:
+            return cost_with_guessing(cost, shape, head_trains=not recipe.freeze_lm_head)
+        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

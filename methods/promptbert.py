@@ -69,6 +69,7 @@ class PromptBERT(TorchMethod):
     paper = "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, EMNLP 2022, arXiv 2201.04337"
     trains = "the whole backbone and the head"
     deterministic = ("none",)
+    process_switches = ("faithful",)
     defaults = {
         "template_1": Value('This sentence of "{s}" means{m}.', CODE + "run.sh unsup-bert and sup-bert"),
         "template_2": Value('This sentence : "{s}" means{m}.', CODE + "run.sh unsup-bert", "none: one template for all texts"),

@@ -50,6 +50,7 @@ class SGOpt(TorchMethod):
     paper = "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL 2021, arXiv 2106.07345"
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"
     training_only = ("head",)  # the copy is in neither state: it is the backbone, which build() has again
+    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.01, "SG-BERT training.py (--T)"),
         "head_width": Value(4096, "SG-BERT loss.py"),

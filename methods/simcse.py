@@ -28,12 +28,14 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
+    EncoderShape,
     Features,
     Ids,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
+    TrainingCost,
     Value,
     check_choice,
     check_positive,
@@ -44,7 +46,7 @@ from bench.methods.augment import cropped, inside_words, without_words, words_of
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import SIMILARITIES, info_nce
-from bench.methods.masking import check_guessing, surprise_of_copies, with_mlm
+from bench.methods.masking import check_guessing, cost_with_guessing, surprise_of_copies, with_mlm
 from bench.methods.pooling import POOLERS, Head, pooled, portable_of
 
 EDITS = ("crop", "deletion", "one-word")
@@ -66,6 +68,7 @@ class SimCSE(TorchMethod):
         "fixed-dropout": {"fixed_dropout": True},
         "dot-product": {"similarity": "dot", "temperature": 1.0},
     }
+    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.05, "SimCSE run_unsup_example.sh and run_sup_example.sh; paper section 3"),
         "similarity": Value("cosine", "SimCSE simcse/models.py", "the ablation 'dot' goes without a temperature: 1"),
@@ -120,6 +123,13 @@ class SimCSE(TorchMethod):
                 "the hinge is about hard negatives, and hard_negatives=false leaves them out", "--set hard_negatives=true"
             )
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
+
+    @classmethod
+    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
+        cost = super().training_cost(recipe, shape, columns)
+        if recipe.mlm:
+            return cost_with_guessing(cost, shape, head_trains=True)
+        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

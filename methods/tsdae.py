@@ -61,6 +61,7 @@ class TSDAE(TorchMethod):
     trains_on = "text"
     training_only = ("cross", "lm_head", "lm_bias")
     variants = {"deletion-40": {"deletion": 0.4}}
+    process_switches = ("faithful",)
     defaults = {
         "deletion": Value(
             0.6, "TSDAE section 4; DenoisingAutoEncoderDataset", "share of the words that go; ST's scripts since 2025: 0.4"

@@ -51,6 +51,7 @@ class Whitening(TorchMethod):
     summary = "pooled vectors made uncorrelated and of one scale by the mean and covariance of unlabelled text"
     paper = "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and Faster Retrieval, arXiv 2103.15316"
     trains = "nothing by gradient; the mean (H) and the kernel (H, components) are computed, the encoder is frozen"
+    encoder_is_frozen = True
     defaults = {
         "pooling": Value(
             "avg_first_last",

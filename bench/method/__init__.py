@@ -37,6 +37,7 @@ from bench.method.contract import (
     write_json,
 )
 from bench.method.contract import SilentReporter as SilentReporter
+from bench.method.cost import EncoderShape, TrainingCost
 
 if TYPE_CHECKING:
     from bench.backbones import load_backbone, load_without_encoder
@@ -74,6 +75,7 @@ __all__ = [
     "Batch",
     "BenchError",
     "Context",
+    "EncoderShape",
     "Features",
     "Ids",
     "Interrupted",
@@ -85,6 +87,7 @@ __all__ = [
     "Reporter",
     "TorchMethod",
     "TrainReport",
+    "TrainingCost",
     "UncorrectedAdamW",
     "Value",
     "adamw",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bench.base.errors import BenchError
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
+from bench.method.cost import EncoderShape, TrainingCost
 
 if TYPE_CHECKING:
     import numpy as np
@@ -173,6 +174,13 @@ class Method:
     fitted: ClassVar[str | None] = None
     reads: ClassVar[tuple[str, ...]] = ()
     several_negatives: ClassVar[bool] = False
+    # no parameter of the encoder trains: estimates of time, memory and disk space read it
+    encoder_is_frozen: ClassVar[bool] = False
+    # recipe switches with which the number of processes is part of a run's identity: with them, a gradient
+    # is not that of one process
+    process_switches: ClassVar[tuple[str, ...]] = ()
+    # recipe keys that name how tokens are pooled
+    pooler_keys: ClassVar[tuple[str, ...]] = ("pooler", "pooler_at_test", "pooling")
 
     text_prompt: str | None = None  # put around every sentence, see :func:`prompted`
     backbone: Any
@@ -197,7 +205,31 @@ class Method:
     @classmethod
     def over_all_tokens(cls, recipe: Recipe) -> dict[str, str]:
         """The values that pool over all tokens, for those keys of the recipe that take the first one; empty without such a key."""
-        return {key: "avg" for key in POOLER_KEYS if recipe.get(key) in FIRST_TOKEN}
+        return {key: "avg" for key in cls.pooler_keys if recipe.get(key) in FIRST_TOKEN}
+
+    @classmethod
+    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
+        """Return what a training with this recipe encodes and holds, for a corpus of so many columns.
+
+        Default: every column of a row is encoded, and a single one twice (``texts_per_row`` says otherwise). The whole encoder
+        trains; if ``encoder_is_frozen``, one dense layer on its vectors does. A method that holds more adds it to
+        ``super().training_cost(...)``.
+        """
+        texts = cls.texts_per_row if cls.texts_per_row is not None else max(2, columns)
+        if cls.encoder_is_frozen:
+            return TrainingCost(texts, trained=shape.hidden**2, frozen=shape.weights)
+        return TrainingCost(texts, trained=shape.weights)
+
+    @classmethod
+    def depends_on_processes(cls, recipe: Recipe) -> bool:
+        """Say if a training on several processes computes something else than on one.
+
+        It does if one of ``process_switches`` is on, or if the loss is a whole ``forward(batch)``, which
+        sees only the rows of its process.
+        """
+        if any(recipe.get(switch) for switch in cls.process_switches):
+            return True
+        return cls.fitted != "pass" and not cls.is_split()
 
     @classmethod
     def is_split(cls) -> bool:
@@ -214,14 +246,18 @@ class Method:
         """The backbone in memory, as :meth:`build` gets it. Raises NotAModel if it is not available."""
         from bench.backbones import load
 
-        dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
         return load(
             reference,
             dropout=recipe.get("dropout"),
             offline=context.offline,
-            dtype=dtype,
+            dtype=cls.dtype_of_weights(recipe),
             reads=cls.reads,
         )
+
+    @classmethod
+    def dtype_of_weights(cls, recipe: Recipe) -> str:
+        """Return the number format in which the encoder is loaded: fp32, bf16 or fp16. Default: fp32."""
+        return "fp32"
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
         """Create what is needed to encode and train. Called once, after ``context`` is set; touches nothing global."""
@@ -278,10 +314,8 @@ class Method:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
 
 
-POOLER_KEYS = ("pooler", "pooler_at_test", "pooling")
-"""The recipe keys that name how tokens are pooled."""
 FIRST_TOKEN = ("cls", "cls_avg", "mlp")
-"""The poolers among their values that take the first token."""
+"""The values of ``pooler_keys`` that take the first token."""
 
 
 PLACE = "[X]"  # of the sentence in a template, as in Jiang et al. 2022 (PromptBERT)

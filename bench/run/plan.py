@@ -375,10 +375,7 @@ class _Planner:
             "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
         }
-        # faithful: their number divides the gradient. A whole forward(batch) sees only the rows of its process
-        if (trained and config.ranks > 1) and (
-            recipe.get("faithful") or (cls.fitted != "pass" and not cls.is_split())
-        ):
+        if trained and config.ranks > 1 and cls.depends_on_processes(recipe):
             determines["ranks"] = config.ranks
             notes.append(
                 f"{plugin.name} trains differently on {config.ranks} processes than on one"
