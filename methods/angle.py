@@ -25,7 +25,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bench.method import Batch, Features, Ids, Loss, ModuleFile, Portable, Recipe, Value, check_choice, check_positive
+from bench.method import (
+    Batch,
+    Features,
+    Ids,
+    Loss,
+    ModuleFile,
+    Portable,
+    Recipe,
+    Value,
+    check_choice,
+    check_positive,
+)
 from bench.methods.cosent import CoSENT, in_order, pair_cosines, unit
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import POOLERS, first_token, masked_mean, pooled, portable_of
@@ -57,7 +68,9 @@ class AnglE(CoSENT):
         "cosine_weight": Value(0.0, CODE + ":57"),
         "contrast_weight": Value(30.0, CODE + ":56"),
         "angle_weight": Value(1.0, CODE + ":58"),
-        "cosine_scale": Value(20.0, "AnglE AngleLoss default", "multiplies, where the paper divides by a temperature"),
+        "cosine_scale": Value(
+            20.0, "AnglE AngleLoss default", "multiplies, where the paper divides by a temperature"
+        ),
         "contrast_scale": Value(20.0, "AnglE AngleLoss default"),
         "angle_scale": Value(20.0, CODE + ":59", "AngleLoss default until 2024: 1"),
         "identical": Value(
@@ -71,12 +84,20 @@ class AnglE(CoSENT):
             CODE + ":77: the mean of CLS and the mean over all tokens",
             "the authors' mean counts padding, so that a vector depends on its batch: not here",
         ),
-        "batch_size": Value(128, CODE + ":50", "8 processes of 128 with 2 accumulated: 2,048 a step, negatives within 128"),
+        "batch_size": Value(
+            128,
+            CODE + ":50",
+            "8 processes of 128 with 2 accumulated: 2,048 a step, negatives within 128",
+        ),
         "epochs": Value(10, CODE + ":68"),
         "learning_rate": Value(5e-5, CODE + ":60"),
         "warmup_steps": Value(50, CODE + ":64"),
         "max_seq_length": Value(128, CODE + ":55"),
-        "select_on": Value("last", CODE, "the 2023 trainer's default keeps the best epoch on the seven test sets together"),
+        "select_on": Value(
+            "last",
+            CODE,
+            "the 2023 trainer's default keeps the best epoch on the seven test sets together",
+        ),
         "matryoshka": CoSENT.defaults["matryoshka"],
     }
 
@@ -89,9 +110,14 @@ class AnglE(CoSENT):
             check_positive(recipe, key)
         check_prefixes(recipe)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         first, second, scores = super().collate(columns, rows, epoch)
-        numbers = [[text_number(ids) for ids in pair] for pair in zip(columns["sent0"], columns["sent1"], strict=True)]
+        numbers = [
+            [text_number(ids) for ids in pair]
+            for pair in zip(columns["sent0"], columns["sent1"], strict=True)
+        ]
         return first, second, scores | {"texts": torch.tensor(numbers)}
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -102,13 +128,21 @@ class AnglE(CoSENT):
         recipe, (texts_n2,) = self.recipe, others
         if recipe.identical == "drop":
             first = first_of_batch(texts_n2)
-            x_nH, y_nH, scores_n, texts_n2 = x_nH[first], y_nH[first], scores_n[first], texts_n2[first]
+            x_nH, y_nH, scores_n, texts_n2 = (
+                x_nH[first],
+                y_nH[first],
+                scores_n[first],
+                texts_n2[first],
+            )
         parts = {
             "cosine": in_order(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
             "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),
             "angle": in_order(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
         }
-        return Loss(torch.stack([recipe[f"{name}_weight"] * part for name, part in parts.items()]).sum(), parts)
+        return Loss(
+            torch.stack([recipe[f"{name}_weight"] * part for name, part in parts.items()]).sum(),
+            parts,
+        )
 
     def embed(self, features: Features) -> Tensor:
         if self.recipe.pooler_at_test != BOTH:
@@ -120,9 +154,13 @@ class AnglE(CoSENT):
     def portable(self) -> Portable:
         if self.recipe.pooler_at_test != BOTH:
             return portable_of(self, self.recipe.pooler_at_test)
-        layer = ModuleFile(FOLDER / "first_and_mean.py", "FirstAndMean", {"hidden": self.backbone.hidden_size})
+        layer = ModuleFile(
+            FOLDER / "first_and_mean.py", "FirstAndMean", {"hidden": self.backbone.hidden_size}
+        )
         backbone = self.backbone
-        return Portable(self.encoder, backbone.tokenizer, backbone.max_tokens, pooling=None, layers=(layer,))
+        return Portable(
+            self.encoder, backbone.tokenizer, backbone.max_tokens, pooling=None, layers=(layer,)
+        )
 
 
 def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:
@@ -132,7 +170,9 @@ def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:
     return ((x * y).sum(1) + (b * c - a * d).sum(1)).abs()
 
 
-def in_batch(x_nH: Tensor, y_nH: Tensor, positive_n: Tensor, scale: float, texts_n2: Tensor | None = None) -> Tensor:
+def in_batch(
+    x_nH: Tensor, y_nH: Tensor, positive_n: Tensor, scale: float, texts_n2: Tensor | None = None
+) -> Tensor:
     """Surprise of the partner of every sentence of a positive pair among all other sentences: mean over all 2n, in nats.
 
     ``texts_n2``: sentences with the same number are one more positive of each other, each with the weight 1, so that the surprise

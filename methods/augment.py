@@ -65,7 +65,13 @@ def without_words(words: Sequence[Ids], count: int, rng: np.random.Generator) ->
 
 
 def mask_span(
-    text: str, rng: np.random.Generator, *, length: int = 5, shortest: int = 30, mask: str = "[MASK]", faithful: bool = False
+    text: str,
+    rng: np.random.Generator,
+    *,
+    length: int = 5,
+    shortest: int = 30,
+    mask: str = "[MASK]",
+    faithful: bool = False,
 ) -> str:
     """``text`` with one span of ``length`` characters, anywhere, replaced by the mask between two blanks.
 
@@ -90,7 +96,9 @@ def kept(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
     return keep
 
 
-def shuffled(positions: Sequence[int] | np.ndarray, tokens: int, rng: np.random.Generator) -> np.ndarray:
+def shuffled(
+    positions: Sequence[int] | np.ndarray, tokens: int, rng: np.random.Generator
+) -> np.ndarray:
     """The (T,) position ids with the first ``tokens`` of them permuted; those of the padding stay."""
     mixed = np.array(positions, dtype=np.int64)
     mixed[:tokens] = rng.permutation(mixed[:tokens])
@@ -110,11 +118,15 @@ class DropHead:
             # what goes into the output projection are the heads' results behind one another
             layer.attention.output.dense.register_forward_pre_hook(self)
 
-    def __call__(self, projection: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+    def __call__(
+        self, projection: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...] | None:
         if not projection.training:
             return None
         (states_nTH,) = inputs
-        keep_nA = torch.rand(len(states_nTH), self.heads, device=states_nTH.device) >= self.probability
+        keep_nA = (
+            torch.rand(len(states_nTH), self.heads, device=states_nTH.device) >= self.probability
+        )
         keep_nA = keep_nA | ~keep_nA.any(1, keepdim=True)
         scale_nA = keep_nA * (self.heads / keep_nA.sum(1, keepdim=True))
         each_nTAd = states_nTH.unflatten(-1, (self.heads, -1))

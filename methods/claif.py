@@ -26,7 +26,9 @@ class CLAIF(CoSENT):
     summary = "pairs whose similarity a language model has rated: the squared error of the cosine"
     paper = "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
     defaults = {
-        "pooler": Value("cls", CODE + ":121", f"{', '.join(POOLERS)}; the README's example of loading takes avg"),
+        "pooler": Value(
+            "cls", CODE + ":121", f"{', '.join(POOLERS)}; the README's example of loading takes avg"
+        ),
         "batch_size": Value(32, CODE + ":113"),
         "epochs": Value(3, "CLAIF README", CODE + ":115: 1"),
         "learning_rate": Value(2e-5, CODE + ":118"),
@@ -36,10 +38,15 @@ class CLAIF(CoSENT):
         "matryoshka": CoSENT.defaults["matryoshka"],
     }
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         for row, (score,) in zip(rows, columns["score"], strict=True):
             if not 0 <= score <= 1:
-                raise BenchError(f"row {row + 1} of the corpus has the score {score}", "claif needs scores from 0 to 1")
+                raise BenchError(
+                    f"row {row + 1} of the corpus has the score {score}",
+                    "claif needs scores from 0 to 1",
+                )
         return super().collate(columns, rows, epoch)
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor) -> Loss:

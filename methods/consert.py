@@ -72,12 +72,18 @@ class ConSERT(TorchMethod):
     training_only = ("classifier",)
     defaults = {
         "view1": Value("feature-cutoff", SCRIPT, f"one of {', '.join(VIEWS)}"),
-        "view2": Value("shuffle", SCRIPT, "unsup-consert-large.sh: shuffle against none, dropout on"),
+        "view2": Value(
+            "shuffle", SCRIPT, "unsup-consert-large.sh: shuffle against none, dropout on"
+        ),
         "rate1": Value(0.2, SCRIPT, "share that view1 cuts"),
-        "rate2": Value(0.2, "ours: as rate1", "share that view2 cuts; shuffle and none cut nothing"),
+        "rate2": Value(
+            0.2, "ours: as rate1", "share that view2 cuts; shuffle and none cut nothing"
+        ),
         "temperature": Value(0.1, SCRIPT),
         "loss_weight": Value(0.15, SCRIPT + " (--cl_rate)"),
-        "train_pooler": Value("avg", "ConSERT main.py", "the paper: the last two layers (avg_top2), as at test"),
+        "train_pooler": Value(
+            "avg", "ConSERT main.py", "the paper: the last two layers (avg_top2), as at test"
+        ),
         "classifier": Value(False, SCRIPT, "recipes of the supervised setting say true"),
         "dropout": Value(0.0, SCRIPT + " (--no_dropout)"),
         "batch_size": Value(96, SCRIPT),
@@ -97,7 +103,9 @@ class ConSERT(TorchMethod):
         check_choice(recipe, "train_pooler", POOLERS)
         for key in ("rate1", "rate2"):
             if not 0 <= recipe[key] < 1:
-                raise BenchError(f"{key}={recipe[key]}: expected a share from 0 to below 1", f"--set {key}=0.2")
+                raise BenchError(
+                    f"{key}={recipe[key]}: expected a share from 0 to below 1", f"--set {key}=0.2"
+                )
         if "shuffle" in (recipe.view1, recipe.view2):
             check_placed(backbone, "shuffling positions", "--set view2=token-cutoff")
 
@@ -105,7 +113,8 @@ class ConSERT(TorchMethod):
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         if recipe.classifier is not (setting == "supervised"):
             raise BenchError(
-                f"classifier={recipe.classifier}: true in the supervised setting, false in the other", f"--setting {setting}"
+                f"classifier={recipe.classifier}: true in the supervised setting, false in the other",
+                f"--setting {setting}",
             )
         return ("labelled",) if setting == "supervised" else ("sentences",)
 
@@ -113,22 +122,42 @@ class ConSERT(TorchMethod):
         super().build(backbone, recipe)
         self.classifier = nn.Linear(4 * backbone.hidden_size, LABELS) if recipe.classifier else None
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         """view1 and view2 of each text, and the labels (n,) where there are any."""
         given = super().collate(columns, rows, epoch)
         texts = [one for one in given if "labels" not in one]
-        views = [self.view(text, which, epoch, rows, i) for i, text in enumerate(texts) for which in ("1", "2")]
+        views = [
+            self.view(text, which, epoch, rows, i)
+            for i, text in enumerate(texts)
+            for which in ("1", "2")
+        ]
         return (*views, *given[len(texts) :])
 
-    def view(self, features: Features, which: str, epoch: int, rows: np.ndarray, text: int = 0) -> Features:
+    def view(
+        self, features: Features, which: str, epoch: int, rows: np.ndarray, text: int = 0
+    ) -> Features:
         """With ``kept`` (n, T, H), what of the embeddings stays, and the position ids (n, T). The second ``text`` of a row is drawn
         by itself."""
         kind, rate = self.recipe["view" + which], self.recipe["rate" + which]
-        (n, T), H, first = features["input_ids"].shape, self.backbone.embedding_size, self.backbone.first_position
+        (n, T), H, first = (
+            features["input_ids"].shape,
+            self.backbone.embedding_size,
+            self.backbone.first_position,
+        )
         keep_nTH = np.ones((n, T, H), dtype=bool)
         positions_nT = np.tile(np.arange(first, first + T), (n, 1))
-        for i, (row, tokens) in enumerate(zip(rows, features["attention_mask"].sum(1).tolist(), strict=True)):
-            rng = rng_for(self.context.seed, "view", which if text == 0 else f"{which} of {text}", epoch, int(row))
+        for i, (row, tokens) in enumerate(
+            zip(rows, features["attention_mask"].sum(1).tolist(), strict=True)
+        ):
+            rng = rng_for(
+                self.context.seed,
+                "view",
+                which if text == 0 else f"{which} of {text}",
+                epoch,
+                int(row),
+            )
             if kind == "feature-cutoff":
                 keep_nTH[i] = kept(H, rate, rng)
             elif kind == "token-cutoff":
@@ -137,14 +166,20 @@ class ConSERT(TorchMethod):
                 keep_nTH[i, :tokens] = kept(tokens * H, rate, rng).reshape(tokens, H)
             elif kind == "shuffle":
                 positions_nT[i] = shuffled(positions_nT[i], tokens, rng)
-        return {**features, "kept": torch.from_numpy(keep_nTH), "position_ids": torch.from_numpy(positions_nT)}
+        return {
+            **features,
+            "kept": torch.from_numpy(keep_nTH),
+            "position_ids": torch.from_numpy(positions_nT),
+        }
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """The vectors of view1 and view2 of each text, (n, H) each, and the labels (n,) where there are any."""
         texts = [one for one in batch.columns if "labels" not in one]
         labels = [one["labels"] for one in batch.columns if "labels" in one]
         joined = join(texts, self.pad_id)  # (2n, T), of two texts (4n, T), in one encoder pass
-        embeddings = self.encoder.embeddings.register_forward_hook(lambda _module, _inputs, output: output * joined["kept"])
+        embeddings = self.encoder.embeddings.register_forward_hook(
+            lambda _module, _inputs, output: output * joined["kept"]
+        )
         try:
             return (*self.pooled(joined, self.recipe.train_pooler).chunk(len(texts)), *labels)
         finally:
@@ -157,10 +192,15 @@ class ConSERT(TorchMethod):
         u, u_cut, v, v_cut, labels_n = views
         contrast = self.contrast(u, u_cut) + self.contrast(v, v_cut)
         surprise = cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n)
-        return Loss(surprise + self.recipe.loss_weight * contrast, {"contrast": contrast, "classification": surprise})
+        return Loss(
+            surprise + self.recipe.loss_weight * contrast,
+            {"contrast": contrast, "classification": surprise},
+        )
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
-        return 2 * nt_xent(first, second, temperature=self.recipe.temperature)  # the two directions added
+        return 2 * nt_xent(
+            first, second, temperature=self.recipe.temperature
+        )  # the two directions added
 
     def embed(self, features: Features) -> Tensor:
         return self.pooled(features, "avg_top2")
@@ -170,7 +210,9 @@ class ConSERT(TorchMethod):
 
     def pooled(self, features: Features, pooler: str) -> Tensor:
         inputs = {key: tensor for key, tensor in features.items() if key != "kept"}
-        states = self.encoder(**inputs, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
+        states = self.encoder(
+            **inputs, output_hidden_states=True
+        ).hidden_states  # L + 1 of (n, T, H)
         return POOLERS[pooler](states, features["attention_mask"])
 
 

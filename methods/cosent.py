@@ -17,7 +17,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from bench.method import Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_choice, check_positive, join
+from bench.method import (
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+    check_positive,
+    join,
+)
 from bench.methods.pooling import POOLERS, pooled, portable_of
 from bench.methods.prefixes import check_prefixes, on_prefixes
 
@@ -32,14 +43,22 @@ class CoSENT(TorchMethod):
     trains = "the whole encoder"
     variants = {"matryoshka": {"matryoshka": "512 256 128 64"}}
     defaults = {
-        "scale": Value(20.0, CODE + ":86", "1 / temperature; sentence-transformers' CoSENTLoss has the same"),
-        "pooler": Value("cls", CODE + ":95", f"{', '.join(POOLERS)}; sentence-transformers' example trains avg"),
+        "scale": Value(
+            20.0, CODE + ":86", "1 / temperature; sentence-transformers' CoSENTLoss has the same"
+        ),
+        "pooler": Value(
+            "cls", CODE + ":95", f"{', '.join(POOLERS)}; sentence-transformers' example trains avg"
+        ),
         "batch_size": Value(32, CODE + ":34", "NLI: 64"),
         "epochs": Value(5, CODE + ":35"),
         "learning_rate": Value(2e-5, CODE + ":100"),
         "schedule": Value("constant", CODE + ":100"),
         "max_seq_length": Value(64, CODE + ":33", "128 for PAWSX"),
-        "matryoshka": Value(None, "not in the paper", "sizes of prefixes that the loss is computed on too, as '256 64'"),
+        "matryoshka": Value(
+            None,
+            "not in the paper",
+            "sizes of prefixes that the loss is computed on too, as '256 64'",
+        ),
     }
 
     @classmethod
@@ -56,12 +75,16 @@ class CoSENT(TorchMethod):
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """x and y, (n, H) each, and the scores (n,)."""
         first, second, scores_n = *batch.columns[:2], batch.columns[2]["scores"]
-        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(2)  # in one encoder pass
+        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(
+            2
+        )  # in one encoder pass
         return x, y, scores_n
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         x, y, *others = views
-        return on_prefixes(lambda x, y: self.loss_of_pairs(x, y, *others), (x, y), self.recipe.matryoshka)
+        return on_prefixes(
+            lambda x, y: self.loss_of_pairs(x, y, *others), (x, y), self.recipe.matryoshka
+        )
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor) -> Loss:
         return Loss(in_order(pair_cosines(x_nH, y_nH), scores_n, self.recipe.scale))

@@ -47,7 +47,15 @@ from bench.methods.filled import keeps_pieces
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import Head
 from bench.methods.promptbert import ENDINGS
-from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, template_ids, wrap
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    empty,
+    gaps,
+    portable_template,
+    template_ids,
+    wrap,
+)
 
 CODE = "CoT-BERT code-for-BERT/train.py"
 MEANS = "means{m} , so it can be summarized as{m} ."
@@ -67,13 +75,23 @@ class CoTBERT(TorchMethod):
     training_only = ("head",)
     texts_per_row = 3
     defaults = {
-        "anchor": Value(f'The sentence of "{{s}}" {MEANS}', CODE, "the template of what is scored, too"),
+        "anchor": Value(
+            f'The sentence of "{{s}}" {MEANS}', CODE, "the template of what is scored, too"
+        ),
         "positive": Value(f'The sentence : "{{s}}" {MEANS}', CODE),
-        "negative": Value('The sentence : "{s}" does not mean{m} , so it cannot be summarized as{m} .', CODE),
+        "negative": Value(
+            'The sentence : "{s}" does not mean{m} , so it cannot be summarized as{m} .', CODE
+        ),
         "temperature": Value(0.05, CODE),
-        "denoise": Value("pad", "CoT-BERT models.py; the paper's table 6 has all three", ", ".join(DENOISE)),
-        "positive_to_negative": Value(True, "CoT-BERT models.py; the paper's table 4", "false: the logits have no third block"),
-        "append_full_stop_at_test": Value(True, "CoT-BERT evaluation.py", "not where the text ends in . ? \" or '; never at dev"),
+        "denoise": Value(
+            "pad", "CoT-BERT models.py; the paper's table 6 has all three", ", ".join(DENOISE)
+        ),
+        "positive_to_negative": Value(
+            True, "CoT-BERT models.py; the paper's table 4", "false: the logits have no third block"
+        ),
+        "append_full_stop_at_test": Value(
+            True, "CoT-BERT evaluation.py", "not where the text ends in . ? \" or '; never at dev"
+        ),
     }
     variants = {
         "without-positive-negative": {"positive_to_negative": False},
@@ -110,16 +128,24 @@ class CoTBERT(TorchMethod):
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """What is scored: the ids that a sentence has inside the filled template."""
         stop = "" if self.at_dev else self.stop
-        texts = [self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop) for s in sentences]
+        texts = [
+            self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop)
+            for s in sentences
+        ]
         return template_ids(self.scored, texts, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return wrap(ids, [self.scored] * len(ids), self.backbone, max_length)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         """The sentence in each of the three templates."""
         (ids,) = columns.values()
-        return tuple(wrap(ids, [one] * len(ids), self.backbone, self.recipe.max_seq_length) for one in self.templates)
+        return tuple(
+            wrap(ids, [one] * len(ids), self.backbone, self.recipe.max_seq_length)
+            for one in self.templates
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """z1, z2, z3, (n, H) each."""
@@ -127,10 +153,16 @@ class CoTBERT(TorchMethod):
         if self.recipe.denoise == "none":
             return tuple(self.head(one) for one in h)
         parts = zip(h, batch.columns, self.templates, strict=True)
-        return tuple(self.head(one - self.noise(features, template)) for one, features, template in parts)
+        return tuple(
+            self.head(one - self.noise(features, template)) for one, features, template in parts
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(two_stage_loss(*views, temperature=self.recipe.temperature, third=self.recipe.positive_to_negative))
+        return Loss(
+            two_stage_loss(
+                *views, temperature=self.recipe.temperature, third=self.recipe.positive_to_negative
+            )
+        )
 
     def h(self, features: Features) -> Tensor:
         """(n, H): the last state of the last mask."""
@@ -156,7 +188,9 @@ class CoTBERT(TorchMethod):
             self.at_dev = False
 
     def portable(self) -> Portable:
-        return portable_template(self, self.scored, blank=self.blank, stop=self.stop, endings=ENDINGS)
+        return portable_template(
+            self, self.scored, blank=self.blank, stop=self.stop, endings=ENDINGS
+        )
 
 
 def two_stage(text: str, backbone: Backbone) -> Template:
@@ -205,11 +239,17 @@ def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: i
     }
 
 
-def two_stage_loss(z1_BH: Tensor, z2_BH: Tensor, z3_BH: Tensor, *, temperature: float, third: bool = True) -> Tensor:
+def two_stage_loss(
+    z1_BH: Tensor, z2_BH: Tensor, z3_BH: Tensor, *, temperature: float, third: bool = True
+) -> Tensor:
     """Surprise of each anchor's own positive among all positives and negatives: mean, in nats.
 
     ``third``: the positives' similarities to all negatives stand in the denominator, too.
     Source: CoT-BERT (Zhang et al. 2024), cl_forward of the authors' models.py.
     """
-    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)] + ([cosine_matrix(z2_BH, z3_BH)] if third else [])
-    return cross_entropy(torch.cat(blocks, dim=1) / temperature, torch.arange(len(z1_BH), device=z1_BH.device))
+    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)] + (
+        [cosine_matrix(z2_BH, z3_BH)] if third else []
+    )
+    return cross_entropy(
+        torch.cat(blocks, dim=1) / temperature, torch.arange(len(z1_BH), device=z1_BH.device)
+    )

@@ -20,7 +20,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join, rng_for
+from bench.method import (
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_positive,
+    join,
+    rng_for,
+)
 from bench.methods.losses import info_nce
 from bench.methods.pooling import masked_mean, portable_of
 
@@ -40,7 +51,9 @@ class CropDocuments(TorchMethod):
     defaults = {
         "temperature": Value(0.05, CODE, "a scale of 20"),
         "learning_rate": Value(2e-5, CODE),
-        "batch_size": Value(64, "text-embed-augm scripts/11, scripts/03", "32 in scripts/15 (MTEB sets)"),
+        "batch_size": Value(
+            64, "text-embed-augm scripts/11, scripts/03", "32 in scripts/15 (MTEB sets)"
+        ),
         "max_seq_length": Value(512, "text-embed-augm data_stuff.py"),
         "warmup_ratio": Value(0.1, CODE, "of one epoch"),
         "max_grad_norm": Value(None, CODE + ": no clipping"),
@@ -51,14 +64,19 @@ class CropDocuments(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         """Two packs of each text."""
         (texts,) = columns.values()
         pairs = [
-            pair_of(text, rng_for(self.context.seed, "crop", epoch, int(row))) for text, row in zip(texts, rows, strict=True)
+            pair_of(text, rng_for(self.context.seed, "crop", epoch, int(row)))
+            for text, row in zip(texts, rows, strict=True)
         ]
         longest = min(self.recipe.max_seq_length, self.backbone.max_tokens)
-        return tuple(self.assemble(self.backbone.ids(column), longest) for column in zip(*pairs, strict=True))
+        return tuple(
+            self.assemble(self.backbone.ids(column), longest) for column in zip(*pairs, strict=True)
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Anchor and positive, (n, H) each."""
@@ -69,7 +87,9 @@ class CropDocuments(TorchMethod):
 
     def optimizer(self) -> torch.optim.Optimizer:
         trained = [p for p in self.parameters() if p.requires_grad]
-        return torch.optim.Adam(trained, lr=self.recipe.learning_rate, weight_decay=self.recipe.weight_decay, fused=True)
+        return torch.optim.Adam(
+            trained, lr=self.recipe.learning_rate, weight_decay=self.recipe.weight_decay, fused=True
+        )
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
@@ -82,7 +102,9 @@ def packs(text: str) -> list[tuple[int, ...]]:
     """The packs of a text, each as the numbers of its sentences: one from every sentence that counts and has another behind it."""
     counts = [SHORTEST <= len(sentence) <= LONGEST for sentence in text.split(".")]
     starts = [i for i, here in enumerate(counts[: len(counts) - SENTENCES + 1]) if here]
-    found = (tuple(i for i in range(start, len(counts)) if counts[i])[:SENTENCES] for start in starts)
+    found = (
+        tuple(i for i in range(start, len(counts)) if counts[i])[:SENTENCES] for start in starts
+    )
     return [pack for pack in found if len(pack) == SENTENCES]
 
 
@@ -92,5 +114,8 @@ def pair_of(text: str, rng: np.random.Generator) -> tuple[str, str]:
     if len(every) < 2:
         return text, text
     sentences = text.split(".")
-    one, other = ("".join(sentences[i].strip() + ". " for i in every[n]) for n in rng.choice(len(every), 2, replace=False))
+    one, other = (
+        "".join(sentences[i].strip() + ". " for i in every[n])
+        for n in rng.choice(len(every), 2, replace=False)
+    )
     return one, other

@@ -22,7 +22,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Method, Portable, Recipe, TorchMethod, Value, rng_for
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Method,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    rng_for,
+)
 from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "Contrastive-Tension ContrastiveTension/Training.py"
@@ -38,15 +50,25 @@ class CT(TorchMethod):
     training_only = ("second",)
     defaults = {
         "batch_size": Value(
-            16, CODE, "2 positives and 14 negatives; the authors draw 30 sentences for it, ours are the batch's own"
+            16,
+            CODE,
+            "2 positives and 14 negatives; the authors draw 30 sentences for it, ours are the batch's own",
         ),
         "group": Value(8, CODE, "1 positive and 7 negatives"),
-        "learning_rate": Value(1e-5, CODE, "the first rate of the table; the tables' 72.05 is a checkpoint with other values"),
-        "rate_steps": Value(500, CODE, "the rate falls to 0.8, 0.6, 0.4, 0.2 of the first after so many steps each"),
+        "learning_rate": Value(
+            1e-5,
+            CODE,
+            "the first rate of the table; the tables' 72.05 is a checkpoint with other values",
+        ),
+        "rate_steps": Value(
+            500, CODE, "the rate falls to 0.8, 0.6, 0.4, 0.2 of the first after so many steps each"
+        ),
         "max_grad_norm": Value(None, CODE + ": no clipping"),
         "max_seq_length": Value(75, CODE),
         "dropout": Value(0.0, CODE + ": training=False"),
-        "max_steps": Value(5000, CODE + ": 10 rounds of 500", "the paper's own number of steps was not checked"),
+        "max_steps": Value(
+            5000, CODE + ": 10 rounds of 500", "the paper's own number of steps was not checked"
+        ),
         "eval_steps": Value(500, CODE + ": after each round, both copies on STS-B dev"),
     }
 
@@ -54,7 +76,10 @@ class CT(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         for key, least in (("group", 2), ("rate_steps", 1)):
             if int(recipe[key]) < least:
-                raise BenchError(f"{key}={recipe[key]}: at least {least}", f"--set {key}={cls.defaults[key].value}")
+                raise BenchError(
+                    f"{key}={recipe[key]}: at least {least}",
+                    f"--set {key}={cls.defaults[key].value}",
+                )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -62,7 +87,9 @@ class CT(TorchMethod):
         self.second = deepcopy(self.encoder)
         self.better = "encoder"  # or "second": what is scored and saved
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         """(sentences of the first copy, sentences of the second, labels): each row once for the first copy.
 
         The first of every ``group`` rows is paired with itself, the others each with a random other sentence of the batch.
@@ -71,13 +98,25 @@ class CT(TorchMethod):
         others, labels = [], []
         for i, row in enumerate(rows.tolist()):
             foreign = [j for j in range(len(ids)) if ids[j] != ids[i]]
-            alike = i % self.recipe.group == 0 or not foreign  # a batch of one sentence has no negatives
+            alike = (
+                i % self.recipe.group == 0 or not foreign
+            )  # a batch of one sentence has no negatives
             others.append(
-                ids[i] if alike else ids[foreign[rng_for(self.context.seed, "ct pair", epoch, row).integers(len(foreign))]]
+                ids[i]
+                if alike
+                else ids[
+                    foreign[
+                        rng_for(self.context.seed, "ct pair", epoch, row).integers(len(foreign))
+                    ]
+                ]
             )
             labels.append(float(alike))
         length = self.recipe.max_seq_length
-        return self.assemble(ids, length), self.assemble(others, length), {"labels": torch.tensor(labels)}
+        return (
+            self.assemble(ids, length),
+            self.assemble(others, length),
+            {"labels": torch.tensor(labels)},
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """What either copy makes of its sentence, (n, H) each, and the labels (n,)."""
@@ -91,7 +130,10 @@ class CT(TorchMethod):
         return self.mean_of(self.encoder if self.better == "encoder" else self.second, features)
 
     def portable(self) -> Portable:
-        return replace(portable_of(self, "avg"), encoder=self.encoder if self.better == "encoder" else self.second)
+        return replace(
+            portable_of(self, "avg"),
+            encoder=self.encoder if self.better == "encoder" else self.second,
+        )
 
     def mean_of(self, copy: Any, features: Features) -> Tensor:
         return masked_mean(copy(**features).last_hidden_state, features["attention_mask"])  # (n, H)
@@ -100,7 +142,11 @@ class CT(TorchMethod):
         """Keras's RMSprop: decay 0.9 and eps 1e-7, where torch's own defaults are 0.99 and 1e-8."""
         trained = [p for p in self.parameters() if p.requires_grad]
         return torch.optim.RMSprop(
-            trained, lr=self.recipe.learning_rate, alpha=0.9, eps=1e-7, weight_decay=self.recipe.weight_decay
+            trained,
+            lr=self.recipe.learning_rate,
+            alpha=0.9,
+            eps=1e-7,
+            weight_decay=self.recipe.weight_decay,
         )
 
     def learning_rate(self, step: int, steps: int) -> float:
@@ -118,10 +164,17 @@ class CT(TorchMethod):
     def trained_state(self) -> dict[str, Tensor]:
         """The better copy, under the name of ``encoder``."""
         copy = self.encoder if self.better == "encoder" else self.second
-        return {f"encoder.{name}": t.detach().cpu().contiguous() for name, t in copy.state_dict().items()}
+        return {
+            f"encoder.{name}": t.detach().cpu().contiguous()
+            for name, t in copy.state_dict().items()
+        }
 
     def training_state(self) -> dict[str, Tensor]:
-        return {n: t.detach().cpu().contiguous() for n, t in self.state_dict().items() if n.startswith(("encoder.", "second."))}
+        return {
+            n: t.detach().cpu().contiguous()
+            for n, t in self.state_dict().items()
+            if n.startswith(("encoder.", "second."))
+        }
 
     def load(self, folder: Path) -> None:
         super().load(folder)
@@ -131,5 +184,7 @@ class CT(TorchMethod):
 def tension(first_nH: Tensor, second_nH: Tensor, labels_n: Tensor) -> Tensor:
     """Mean binary cross-entropy, in nats, of the dot products; label 1 for one sentence twice, 0 for two."""
     with torch.autocast(first_nH.device.type, enabled=False):
-        first, second = (x if x.dtype == torch.float64 else x.float() for x in (first_nH, second_nH))
+        first, second = (
+            x if x.dtype == torch.float64 else x.float() for x in (first_nH, second_nH)
+        )
         return binary_cross_entropy_with_logits((first * second).sum(-1), labels_n.to(first.dtype))

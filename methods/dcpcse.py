@@ -38,13 +38,23 @@ from bench.method import (
 )
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
-from bench.methods.masking import check_guessing, cost_with_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.masking import (
+    check_guessing,
+    cost_with_guessing,
+    decayed_weight,
+    surprise_of_copies,
+    with_mlm,
+)
 from bench.methods.pooling import Head
 from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
 from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
-SHALLOW = {"shallow": True, "learning_rate": Value(1e-3, "DCPCSE appendix A"), "epochs": Value(5, "DCPCSE appendix A")}
+SHALLOW = {
+    "shallow": True,
+    "learning_rate": Value(1e-3, "DCPCSE appendix A"),
+    "epochs": Value(5, "DCPCSE appendix A"),
+}
 
 
 class TemplatePrompt(nn.Module):
@@ -56,7 +66,9 @@ class TemplatePrompt(nn.Module):
         self.template = Template.of(TEMPLATE, backbone)
         opening, _ = self.template.specials
         words = (self.template.before + self.template.after)[opening : self.template.mask]
-        self.table = nn.Parameter(backbone.encoder.get_input_embeddings()(torch.tensor(words)).detach().clone())  # (6, H)
+        self.table = nn.Parameter(
+            backbone.encoder.get_input_embeddings()(torch.tensor(words)).detach().clone()
+        )  # (6, H)
 
     def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
         """The sentence is cut as it would be without a template, which comes on top: 32 + 8 tokens."""
@@ -66,11 +78,15 @@ class TemplatePrompt(nn.Module):
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
         inside = features["prompt_mask"]
-        number = inside.cumsum(1) * inside  # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
+        number = (
+            inside.cumsum(1) * inside
+        )  # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
         trained = (number > 0) & (number <= len(self.table))
         vectors = self.table.to(words.dtype)[(number - 1).clamp(0, len(self.table) - 1)]
         named = {key: features[key] for key in ("attention_mask", "position_ids")}
-        states: Tensor = encoder(inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words), **named).last_hidden_state
+        states: Tensor = encoder(
+            inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words), **named
+        ).last_hidden_state
         return states
 
     def pooled(self, states_nTH: Tensor, features: Features) -> Tensor:
@@ -79,7 +95,9 @@ class TemplatePrompt(nn.Module):
     def portable(self, method: TorchMethod, head: Head | None) -> Portable:
         first = self.template.specials[0]
         places = range(first, first + len(self.table))
-        return portable_template(method, self.template, vectors=self.table, vectors_at=places, head=head)
+        return portable_template(
+            method, self.template, vectors=self.table, vectors_at=places, head=head
+        )
 
 
 class DCPCSE(TorchMethod):
@@ -96,19 +114,31 @@ class DCPCSE(TorchMethod):
     prompt: Any  # DeepPrefix, or TemplatePrompt
     process_switches = ("faithful",)
     defaults = {
-        "prompt_length": Value(16, "DCPCSE table 3", "the sentence starts at position P; the template decides for `shallow`"),
-        "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
+        "prompt_length": Value(
+            16,
+            "DCPCSE table 3",
+            "the sentence starts at position P; the template decides for `shallow`",
+        ),
+        "prefix_dropout": Value(
+            None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"
+        ),
         "temperature": Value(0.05, "DCPCSE appendix A; PromCSE run_unsup_example.sh"),
         "head_at_test": Value(
             False,
             "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
             "the paper names no head; the authors' code has one while training in both settings",
         ),
-        "hard_negative_weight": Value(0.0, "PromCSE train.py default", "added to the logit of the anchor's own contradiction"),
+        "hard_negative_weight": Value(
+            0.0, "PromCSE train.py default", "added to the logit of the anchor's own contradiction"
+        ),
         "mlm": Value(False, "DCPCSE table 3: RoBERTa with, BERT without"),
-        "mlm_weight": Value(0.1, "DCPCSE section 2.2; PromCSE train.py default", "before the first update"),
+        "mlm_weight": Value(
+            0.1, "DCPCSE section 2.2; PromCSE train.py default", "before the first update"
+        ),
         "mlm_decay_rate": Value(0.95, "DCPCSE section 2.2; PromCSE promcse/trainers.py"),
-        "mlm_decay_steps": Value(100, "DCPCSE section 2.2; PromCSE promcse/trainers.py", "updates; no staircase"),
+        "mlm_decay_steps": Value(
+            100, "DCPCSE section 2.2; PromCSE promcse/trainers.py", "updates; no staircase"
+        ),
         "mlm_probability": Value(0.15, "DCPCSE section 2.2; PromCSE train.py"),
         "freeze_lm_head": Value(
             False,
@@ -129,9 +159,17 @@ class DCPCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_prompt("input-layer" if recipe.shallow else "deep", recipe.prompt_length, recipe.prefix_dropout, backbone)
+        check_prompt(
+            "input-layer" if recipe.shallow else "deep",
+            recipe.prompt_length,
+            recipe.prefix_dropout,
+            backbone,
+        )
         if recipe.mlm and recipe.shallow:
-            raise BenchError("mlm and shallow do not go together: the template is no text to be guessed", "choose one of them")
+            raise BenchError(
+                "mlm and shallow do not go together: the template is no text to be guessed",
+                "choose one of them",
+            )
         check_guessing(recipe, backbone)
 
     @classmethod
@@ -177,13 +215,19 @@ class DCPCSE(TorchMethod):
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.vectors(behind(features), features)
         share = self.recipe.mlm_probability
-        return *z.chunk(len(texts)), *surprise_of_copies(features, len(texts), self.backbone, self.lm_head, share, behind)
+        return *z.chunk(len(texts)), *surprise_of_copies(
+            features, len(texts), self.backbone, self.lm_head, share, behind
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z, weight = across_ranks(vectors, self.recipe.faithful), self.recipe.hard_negative_weight
         loss = Loss(info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight))
-        return with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step)) if self.recipe.mlm else loss
+        return (
+            with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step))
+            if self.recipe.mlm
+            else loss
+        )
 
     def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
         """(n, H), through the head."""

@@ -67,14 +67,20 @@ class DiffCSE(TorchMethod):
         "epochs": Value(2, RUN),
         "temperature": Value(0.05, RUN, "0.07 with focal on BERT: Focal-InfoNCE table 2"),
         "detection_weight": Value(0.005, RUN, "the paper's lambda"),
-        "masking": Value(0.30, RUN, "share of the tokens; of these 80 % masked, 10 % random, 10 % kept"),
+        "masking": Value(
+            0.30, RUN, "share of the tokens; of these 80 % masked, 10 % random, 10 % kept"
+        ),
         "generator": Value(
-            None, "the backbone's own masked language model", RUN + ": distilbert-base-uncased; distilroberta-base for RoBERTa"
+            None,
+            "the backbone's own masked language model",
+            RUN + ": distilbert-base-uncased; distilroberta-base for RoBERTa",
         ),
         "focal": Value(False, "DiffCSE", "true: Focal-InfoNCE table 3, for which no code exists"),
         "hardness_m": Value(0.3, "Focal-InfoNCE section 4", "read only with focal"),
         "faithful": Value(
-            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+            False,
+            "an exact gradient over several processes",
+            "true: the authors' gather, gradient divided by their number",
         ),
     }
 
@@ -82,7 +88,9 @@ class DiffCSE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
         if not 0 < recipe.masking <= 1:
-            raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
+            raise BenchError(
+                f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1"
+            )
         if backbone is not None and (backbone / "config.json").is_file():
             config = read_json(backbone / "config.json")
             if config.get("embedding_size", config.get("hidden_size")) != config.get("hidden_size"):
@@ -97,27 +105,45 @@ class DiffCSE(TorchMethod):
         super().build(backbone, recipe)
         if not isinstance(getattr(self.encoder, "embeddings", None), nn.Module):
             raise BenchError(
-                f"diffcse replaces an embedding, which it does not find in '{backbone.family}'", "take BERT or RoBERTa"
+                f"diffcse replaces an embedding, which it does not find in '{backbone.family}'",
+                "take BERT or RoBERTa",
             )
         self.head = batch_norm_head(backbone.hidden_size)
         self.discriminator = deepcopy(self.encoder)
         self.classifier = nn.Linear(backbone.hidden_size, 2)
-        other = None if recipe.generator is None else load_backbone(recipe.generator, offline=self.context.offline)
+        other = (
+            None
+            if recipe.generator is None
+            else load_backbone(recipe.generator, offline=self.context.offline)
+        )
         self.generator = backbone.masked_lm(other)  # frozen; its dropout is on, as theirs
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """CLS of both views, (n, H) each; both texts as the generator edits them, where they differ, and the mask, (n, T)."""
-        texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
+        texts = join(
+            batch.columns * 2, self.pad_id
+        )  # (2n, T): each row under dropout masks of its own, one encoder pass
         cls = self.embed(texts)
         edited, replaced = self.edit(texts)
-        return *cls.chunk(2), *edited.chunk(2), *replaced.chunk(2), batch.columns[0]["attention_mask"]
+        return (
+            *cls.chunk(2),
+            *edited.chunk(2),
+            *replaced.chunk(2),
+            batch.columns[0]["attention_mask"],
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         cls1, cls2, edited1, edited2, replaced1, replaced2, mask = views
         h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
-        edited = {"input_ids": torch.cat([edited1, edited2]), "attention_mask": torch.cat([mask, mask])}
+        edited = {
+            "input_ids": torch.cat([edited1, edited2]),
+            "attention_mask": torch.cat([mask, mask]),
+        }
         (each,) = self.by_rows(self.detect, edited, torch.cat([replaced1, replaced2]), h)
-        detection, contrastive = each.mean(), self.contrast(*across_ranks(h.chunk(2), self.recipe.faithful))
+        detection, contrastive = (
+            each.mean(),
+            self.contrast(*across_ranks(h.chunk(2), self.recipe.faithful)),
+        )
         total = contrastive + self.recipe.detection_weight * detection
         return Loss(total, {"contrastive": contrastive, "detection": detection})
 
@@ -133,7 +159,9 @@ class DiffCSE(TorchMethod):
         """x'' = G(x'): (ids that the generator wrote, 1 where they differ), both (n, T). The first token and padding stay."""
         ids, mask, tokenizer = texts["input_ids"], texts["attention_mask"], self.backbone.tokenizer
         spared = special_positions(ids, tokenizer.all_special_ids)
-        masked, _ = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking)
+        masked, _ = mask_tokens(
+            ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking
+        )
         written = self.generator(masked, mask).argmax(-1)
         keep = mask == 0
         keep[:, 0] = True
@@ -160,7 +188,9 @@ def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
     """
 
     def replaced(_module: nn.Module, _given: Any, embedded_nTH: Tensor) -> Tensor:
-        return torch.cat([vectors_nH.unsqueeze(1).to(embedded_nTH.dtype), embedded_nTH[:, 1:]], dim=1)
+        return torch.cat(
+            [vectors_nH.unsqueeze(1).to(embedded_nTH.dtype), embedded_nTH[:, 1:]], dim=1
+        )
 
     hook = encoder.embeddings.register_forward_hook(replaced)
     try:

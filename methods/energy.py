@@ -17,7 +17,10 @@ def needs_triplets(setting: str) -> tuple[str, ...]:
     """The kind of corpus that it is trained on. Raises BenchError for a setting that has no hard negatives."""
     if setting != "supervised":
         hint = "--setting supervised, with a corpus of triplets (sent0, sent1, hard_neg)"
-        raise BenchError(f"the energy-based hinge loss needs hard negatives, and the {setting} setting has none", hint)
+        raise BenchError(
+            f"the energy-based hinge loss needs hard negatives, and the {setting} setting has none",
+            hint,
+        )
     return ("triplets",)
 
 

@@ -21,7 +21,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join, rng_for
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    join,
+    rng_for,
+)
 from bench.methods.augment import repeat_tokens
 from bench.methods.losses import info_nce
 from bench.methods.momentum import FrozenCopy, Queue
@@ -37,7 +48,9 @@ class ESimCSE(TorchMethod):
         "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "
         "Sentence Embedding, COLING 2022, arXiv 2109.04380"
     )
-    trains = "the whole encoder and the head; the momentum copy follows the encoder without a gradient"
+    trains = (
+        "the whole encoder and the head; the momentum copy follows the encoder without a gradient"
+    )
     training_only = ("head", "momentum", "queue")
     defaults = {
         "temperature": Value(0.05, "ESimCSE run.sh"),
@@ -48,7 +61,9 @@ class ESimCSE(TorchMethod):
             "the paper bounds it by max(2, int(rate x length))",
         ),
         "momentum": Value(0.995, "ESimCSE run.sh", "the paper's gamma"),
-        "queue_size": Value(160, "ESimCSE run.sh, bert-base-uncased", "the paper: 2.5 times the batch size"),
+        "queue_size": Value(
+            160, "ESimCSE run.sh, bert-base-uncased", "the paper: 2.5 times the batch size"
+        ),
     }
     # the rows of the paper's ablation: each of the two changes alone
     variants = {"no-repetition": {"repetition": 0.0}, "no-queue": {"queue_size": 0}}
@@ -59,12 +74,19 @@ class ESimCSE(TorchMethod):
         self.momentum = FrozenCopy(self.encoder)
         self.queue = Queue(recipe.queue_size, backbone.hidden_size)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         (ids,) = columns.values()
         specials = len(self.before) + len(self.after)
         cut = [row[: self.recipe.max_seq_length - specials] for row in ids]
         repeated = [
-            repeat_tokens(row, self.recipe.repetition, rng_for(self.context.seed, "repetition", int(number)), around=specials)
+            repeat_tokens(
+                row,
+                self.recipe.repetition,
+                rng_for(self.context.seed, "repetition", int(number)),
+                around=specials,
+            )
             for row, number in zip(cut, rows, strict=True)
         ]
         return self.assemble(cut), self.assemble(repeated)
@@ -81,7 +103,9 @@ class ESimCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *new = views
-        loss = info_nce(z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature)
+        loss = info_nce(
+            z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature
+        )
         for vectors in new:
             self.queue.push(vectors)
         return Loss(loss)

@@ -104,15 +104,21 @@ def fill(
     """Sentence i in ``fillings[i]``, of which ``longest`` tokens and what the backbone takes are left."""
     texts = [one.around(sentence) for one, sentence in zip(fillings, sentences, strict=True)]
     rows = []
-    for encoding, filling, sentence in zip(backbone.encodings(texts), fillings, sentences, strict=True):
+    for encoding, filling, sentence in zip(
+        backbone.encodings(texts), fillings, sentences, strict=True
+    ):
         rows.append(fitted(encoding, filling, sentence, backbone, longest))
     return rows
 
 
-def fitted(encoding: Any, filling: Filling, sentence: str, backbone: Backbone, longest: int | None) -> FilledRow:
+def fitted(
+    encoding: Any, filling: Filling, sentence: str, backbone: Backbone, longest: int | None
+) -> FilledRow:
     """The row of one encoded text; as long as it is too long, its sentence is cut and the text encoded again."""
     while True:
-        start, stop = sentence_tokens(encoding, len(filling.first), len(filling.first) + len(sentence))
+        start, stop = sentence_tokens(
+            encoding, len(filling.first), len(filling.first) + len(sentence)
+        )
         room = backbone.max_tokens - (len(encoding.ids) - (stop - start))
         allowed = room if longest is None else min(longest, room)
         if stop - start <= allowed or not sentence:

@@ -18,7 +18,18 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_positive,
+    join,
+)
 from bench.methods.gather import across_ranks
 from bench.methods.losses import focal_info_nce
 from bench.methods.pooling import Head, portable_of
@@ -41,7 +52,9 @@ class FocalInfoNCE(TorchMethod):
             "those of the main table",
         ),
         "hardness_m": Value(
-            0.3, "Focal-InfoNCE section 4; train.py default", "table 5: 0.2 is 0.06 better on STS-B for BERT-base"
+            0.3,
+            "Focal-InfoNCE section 4; train.py default",
+            "table 5: 0.2 is 0.06 better on STS-B for BERT-base",
         ),
         "head_at_test": Value(
             False,
@@ -50,7 +63,9 @@ class FocalInfoNCE(TorchMethod):
             "cls means a random layer there",
         ),
         "faithful": Value(
-            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+            False,
+            "an exact gradient over several processes",
+            "true: the authors' gather, gradient divided by their number",
         ),
     }
 
@@ -70,7 +85,9 @@ class FocalInfoNCE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         h, h_plus = across_ranks(views, self.recipe.faithful)
-        return Loss(focal_info_nce(h, h_plus, temperature=self.recipe.temperature, m=self.recipe.hardness_m))
+        return Loss(
+            focal_info_nce(h, h_plus, temperature=self.recipe.temperature, m=self.recipe.hardness_m)
+        )
 
     def embed(self, features: Features) -> Tensor:
         cls = self.cls(features)

@@ -18,7 +18,11 @@ from torch import Tensor
 
 def across_ranks(views: Sequence[Tensor], faithful: bool = False) -> list[Tensor]:
     """What a contrastive loss compares, (N, D) each: the views as they are; ``faithful``: with 1 / W of their gradient."""
-    return [_Lessened.apply(view, processes()) for view in views] if faithful and processes() > 1 else list(views)
+    return (
+        [_Lessened.apply(view, processes()) for view in views]
+        if faithful and processes() > 1
+        else list(views)
+    )
 
 
 def processes() -> int:

@@ -37,7 +37,9 @@ class ActNorm(nn.Module):
         if start:
             with torch.no_grad():
                 self.shift.copy_(-x_nC.mean(0))
-                self.log_scale.copy_(-((x_nC + self.shift).square().mean(0).sqrt() + FLOOR).log() / SCALE)
+                self.log_scale.copy_(
+                    -((x_nC + self.shift).square().mean(0).sqrt() + FLOOR).log() / SCALE
+                )
         return (x_nC + self.shift) * (SCALE * self.log_scale).exp()
 
     def inverse(self, y_nC: Tensor) -> Tensor:
@@ -52,7 +54,10 @@ class CouplingNet(nn.Module):
 
     def __init__(self, inputs: int, width: int, outputs: int) -> None:
         super().__init__()
-        self.first, self.second = nn.Linear(inputs, width, bias=False), nn.Linear(width, width, bias=False)
+        self.first, self.second = (
+            nn.Linear(inputs, width, bias=False),
+            nn.Linear(width, width, bias=False),
+        )
         self.norms = nn.ModuleList([ActNorm(width), ActNorm(width)])
         self.last = nn.Linear(width, outputs)
         self.log_scale = nn.Parameter(torch.zeros(outputs))
@@ -94,13 +99,23 @@ class Glow(nn.Module):
     Raises ValueError where the channels cannot be halved ``levels - 1`` times.
     """
 
-    def __init__(self, channels: int, levels: int = 3, depth: int = 3, width: int = 32, permutation: str = "random") -> None:
+    def __init__(
+        self,
+        channels: int,
+        levels: int = 3,
+        depth: int = 3,
+        width: int = 32,
+        permutation: str = "random",
+    ) -> None:
         super().__init__()
         if channels % 2 ** (levels - 1) or channels < 2**levels:
-            raise ValueError(f"{channels} channels cannot be halved {levels - 1} times and still be coupled")
+            raise ValueError(
+                f"{channels} channels cannot be halved {levels - 1} times and still be coupled"
+            )
         self.sizes = [channels // 2**level for level in range(levels)]
         self.levels = nn.ModuleList(
-            nn.ModuleList(Step(size, width, fixed_order(size, permutation)) for _ in range(depth)) for size in self.sizes
+            nn.ModuleList(Step(size, width, fixed_order(size, permutation)) for _ in range(depth))
+            for size in self.sizes
         )
 
     def forward(self, x_nH: Tensor, start: bool = False) -> Tensor:
@@ -125,7 +140,9 @@ class Glow(nn.Module):
 
     def log_determinant(self) -> Tensor:
         """log |det dz/dx|, one number: it is the same for every x."""
-        return torch.stack([step.norm.log_determinant() for steps in self.levels for step in steps]).sum()  # type: ignore[attr-defined]
+        return torch.stack(
+            [step.norm.log_determinant() for steps in self.levels for step in steps]
+        ).sum()  # type: ignore[attr-defined]
 
 
 def fixed_order(channels: int, kind: str) -> Tensor:

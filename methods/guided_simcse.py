@@ -57,20 +57,31 @@ class GuidedSimCSE(TorchMethod):
         "guide": Value(
             None,
             "to be given: a run, a folder or a hub name of a finished model",
-            RUN + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, which has BERT's vocabulary",
+            RUN
+            + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, which has BERT's vocabulary",
         ),
         "mask": Value("multicsr", RUN, "multicsr or gist"),
-        "phi": Value(0.95, RUN, "cosine of the guide above which a candidate is left out; read by multicsr"),
+        "phi": Value(
+            0.95, RUN, "cosine of the guide above which a candidate is left out; read by multicsr"
+        ),
         "margin": Value(0.0, GIST + " default", "read by gist"),
-        "contrast_anchors": Value(True, GIST + " default", "the other anchors are candidates; read by gist"),
-        "contrast_positives": Value(True, GIST + " default", "the positives are compared, too; read by gist"),
+        "contrast_anchors": Value(
+            True, GIST + " default", "the other anchors are candidates; read by gist"
+        ),
+        "contrast_positives": Value(
+            True, GIST + " default", "the positives are compared, too; read by gist"
+        ),
         "temperature": Value(0.05, "MultiCSR run.sh:35", GIST + " default: 0.01"),
         "head_at_test": Value(True, "as SimCSE supervised", "MultiCSR run.sh prints both"),
         "batch_size": Value(128, RUN),
         "learning_rate": Value(5e-5, RUN),
         "epochs": Value(3, "MultiCSR run.sh"),
         "eval_steps": Value(25, RUN),
-        "faithful": Value(False, "left out of the denominator, as MultiCSR's README says", "true: multicsr as the authors' code"),
+        "faithful": Value(
+            False,
+            "left out of the denominator, as MultiCSR's README says",
+            "true: multicsr as the authors' code",
+        ),
     }
 
     @classmethod
@@ -78,18 +89,26 @@ class GuidedSimCSE(TorchMethod):
         check_choice(recipe, "mask", ("multicsr", "gist"))
         check_positive(recipe, "temperature")
         if recipe.guide is None:
-            raise BenchError("guided-simcse needs a finished model", "--set guide=RUNS/simcse-..., a folder or a hub name")
+            raise BenchError(
+                "guided-simcse needs a finished model",
+                "--set guide=RUNS/simcse-..., a folder or a hub name",
+            )
         if recipe.faithful and recipe.mask == "gist":
             raise BenchError("faithful=true is about mask=multicsr", "--set faithful=false")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.head = Head(backbone.hidden_size)
-        self.guide = Teacher(recipe.guide, backbone, offline=self.context.offline, dropout=recipe.faithful)
+        self.guide = Teacher(
+            recipe.guide, backbone, offline=self.context.offline, dropout=recipe.faithful
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Anchor, positive[, hard negatives] of the method, (n, H) each, and then of the guide, (n, its H) each."""
-        texts, many = join(batch.columns, self.pad_id), len(batch.columns)  # in one pass of each encoder
+        texts, many = (
+            join(batch.columns, self.pad_id),
+            len(batch.columns),
+        )  # in one pass of each encoder
         return *self.head(self.hidden(texts)[:, 0]).chunk(many), *self.guide(texts).chunk(many)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -123,7 +142,9 @@ def candidates(z: tuple[Tensor, ...], anchors: bool = False, positives: bool = F
     return torch.cat(blocks + [cosine_matrix(first, negative) for negative in hard], dim=1)
 
 
-def kept_by_gist(guides: tuple[Tensor, ...], margin: float, anchors: bool = True, positives: bool = True) -> Tensor:
+def kept_by_gist(
+    guides: tuple[Tensor, ...], margin: float, anchors: bool = True, positives: bool = True
+) -> Tensor:
     """(B, C) of :func:`candidates`: False where the guide finds one nearer than the own pair less ``margin``; the own pair stays.
 
     No sentence is its own negative, even where anchor and positive are the same text.

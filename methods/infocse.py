@@ -70,9 +70,13 @@ class InfoCSE(TorchMethod):
         "mlm_probability": Value(0.4, RUN, "share of the tokens; 0.3 in the large script"),
         "extra_layers": Value(2, RUN),
         "token_states_from_layer": Value(6, RUN, "of a backbone with fewer layers: its last"),
-        "frozen_dropout": Value(False, RUN + ": --mlm_eval", "true in the large script, which lacks the flag"),
+        "frozen_dropout": Value(
+            False, RUN + ": --mlm_eval", "true in the large script, which lacks the flag"
+        ),
         "faithful": Value(
-            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+            False,
+            "an exact gradient over several processes",
+            "true: the authors' gather, gradient divided by their number",
         ),
     }
 
@@ -80,10 +84,14 @@ class InfoCSE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
         if not 0 < recipe.mlm_probability <= 1:
-            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+            raise BenchError(
+                f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1"
+            )
         for key in ("extra_layers", "token_states_from_layer"):
             if recipe[key] < 1:
-                raise BenchError(f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}")
+                raise BenchError(
+                    f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}"
+                )
         check_layers(backbone, "infocse")
         check_mlm_head(backbone)
 
@@ -98,14 +106,18 @@ class InfoCSE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """CLS of both views, (n, H) each; (n,) sums of the masked tokens' surprise, and (n,) how many these are."""
-        texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
+        texts = join(
+            batch.columns * 2, self.pad_id
+        )  # (2n, T): each row under dropout masks of its own, one encoder pass
         cls = self.embed(texts)
         return *cls.chunk(2), *self.guess(texts, cls)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         cls1, cls2, *guesses = views
         h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
-        contrast = info_nce(*across_ranks(h.chunk(2), self.recipe.faithful), temperature=self.recipe.temperature)
+        contrast = info_nce(
+            *across_ranks(h.chunk(2), self.recipe.faithful), temperature=self.recipe.temperature
+        )
         return with_mlm(Loss(contrast), guesses, self.recipe.mlm_weight)
 
     def guess(self, texts: Features, cls_nH: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,14 +125,20 @@ class InfoCSE(TorchMethod):
 
         def states(masked: Features) -> Tensor:
             seen = masked["attention_mask"]
-            shallow_nTH = self.shallow(input_ids=masked["input_ids"], attention_mask=seen).last_hidden_state
-            states_nTH = torch.cat([cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1)
+            shallow_nTH = self.shallow(
+                input_ids=masked["input_ids"], attention_mask=seen
+            ).last_hidden_state
+            states_nTH = torch.cat(
+                [cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1
+            )
             mask = visible(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
             for layer in self.extra:
                 states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
             return states_nTH
 
-        return surprise_of_copies(texts, 2, self.backbone, self.lm_head, self.recipe.mlm_probability, states)
+        return surprise_of_copies(
+            texts, 2, self.backbone, self.lm_head, self.recipe.mlm_probability, states
+        )
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

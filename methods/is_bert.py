@@ -21,7 +21,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from bench.method import Backbone, Batch, Features, Loss, ModuleFile, Portable, Recipe, TorchMethod, Value, adamw
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    ModuleFile,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    adamw,
+)
 from bench.methods.pooling import masked_mean, portable_of
 from bench.methods.travels import FOLDER
 
@@ -36,7 +47,9 @@ def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> 
     Source: Zhang et al. 2020, eq. 4, after Nowozin et al. 2016.
     """
     with torch.autocast(local_nTD.device.type, enabled=False):
-        local, sentences = (x if x.dtype == torch.float64 else x.float() for x in (local_nTD, sentences_nD))
+        local, sentences = (
+            x if x.dtype == torch.float64 else x.float() for x in (local_nTD, sentences_nD)
+        )
         scores_nTn = local @ sentences.T
         n, weights_nT = len(sentences), mask_nT.to(local.dtype)
         # softplus(x) = -logsigmoid(-x); torch's own softplus is cut to x above 20
@@ -44,7 +57,9 @@ def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> 
         foreign_nTn = -logsigmoid(-scores_nTn) - math.log(2)
         foreign_nT = foreign_nTn.sum(2) - foreign_nTn.diagonal(dim1=0, dim2=2).T
         tokens = weights_nT.sum()
-        return (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1)) - (own_nT * weights_nT).sum() / tokens
+        return (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1)) - (
+            own_nT * weights_nT
+        ).sum() / tokens
 
 
 class ISBert(TorchMethod):
@@ -58,30 +73,44 @@ class ISBert(TorchMethod):
     trains = "the whole encoder and the three convolutions"
     defaults = {
         "channels": Value(
-            256, "IS-BERT unsupervised_training_nli.py", "of each convolution: the vectors have 3 x channels numbers"
+            256,
+            "IS-BERT unsupervised_training_nli.py",
+            "of each convolution: the vectors have 3 x channels numbers",
         ),
         "batch_size": Value(32, "IS-BERT unsupervised_training_nli.py"),
-        "learning_rate": Value(2e-6, FIT, "the training script passes none; sentence-transformers' own default was 2e-5"),
+        "learning_rate": Value(
+            2e-6,
+            FIT,
+            "the training script passes none; sentence-transformers' own default was 2e-5",
+        ),
         "adam_eps": Value(1e-7, FIT, "of AdamW"),
-        "bias_correction": Value(False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it"),
+        "bias_correction": Value(
+            False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it"
+        ),
         "weight_decay": Value(0.01, FIT),
         "epochs": Value(1, "IS-BERT unsupervised_training_nli.py"),
         "max_seq_length": Value(128, "IS-BERT sentence_transformers/models/Transformer.py"),
         "warmup_ratio": Value(0.1, "IS-BERT unsupervised_training_nli.py"),
         "eval_steps": Value(1000, "IS-BERT unsupervised_training_nli.py"),
-        "corpus_column": Value("all", "IS-BERT: NLI sentences without their labels", "of a corpus with several columns"),
+        "corpus_column": Value(
+            "all", "IS-BERT: NLI sentences without their labels", "of a corpus with several columns"
+        ),
     }
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         hidden = backbone.hidden_size
-        self.convolutions = nn.ModuleList(nn.Conv1d(hidden, recipe.channels, k, padding=k // 2) for k in WIDTHS)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(hidden, recipe.channels, k, padding=k // 2) for k in WIDTHS
+        )
 
     def local_features(self, features: Features) -> Tensor:
         """(n, T, 3 x channels); what stands at padding means nothing."""
         mask_nT1 = features["attention_mask"].unsqueeze(-1)
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
-        return torch.cat([convolution(states_nHT) for convolution in self.convolutions], dim=1).transpose(1, 2)
+        return torch.cat(
+            [convolution(states_nHT) for convolution in self.convolutions], dim=1
+        ).transpose(1, 2)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Local features (n, T, D) and the tokens' mask (n, T)."""
@@ -99,7 +128,14 @@ class ISBert(TorchMethod):
         return adamw(self, eps=self.recipe.adam_eps, bias_correction=self.recipe.bias_correction)
 
     def portable(self) -> Portable:
-        settings = {"hidden": self.backbone.hidden_size, "channels": self.recipe.channels, "widths": WIDTHS}
-        tensors = {f"convolutions.{name}": tensor for name, tensor in self.convolutions.state_dict().items()}
+        settings = {
+            "hidden": self.backbone.hidden_size,
+            "channels": self.recipe.channels,
+            "widths": WIDTHS,
+        }
+        tensors = {
+            f"convolutions.{name}": tensor
+            for name, tensor in self.convolutions.state_dict().items()
+        }
         layer = ModuleFile(FOLDER / "convolutions.py", "Convolutions", settings, tensors)
         return replace(portable_of(self, "avg", layer), pooling=None)

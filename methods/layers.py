@@ -17,8 +17,12 @@ from bench.method import BenchError
 def layers_of(encoder: Any) -> Any:
     """The layers, in their order. Raises BenchError where they are not where BERT has them."""
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
-    if layers is None or not all(hasattr(layers[0], part) for part in ("attention", "intermediate", "output")):
-        raise BenchError("a method that goes through the layers of BERT finds others", "take BERT or RoBERTa")
+    if layers is None or not all(
+        hasattr(layers[0], part) for part in ("attention", "intermediate", "output")
+    ):
+        raise BenchError(
+            "a method that goes through the layers of BERT finds others", "take BERT or RoBERTa"
+        )
     return layers
 
 
@@ -32,7 +36,9 @@ def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
     """What a layer's attention takes as its mask, made of ``seen``: True where a query (dim -2) may look at a key (dim -1)."""
     if encoder.config._attn_implementation == "sdpa":
         return seen
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, torch.finfo(dtype).min)
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(
+        ~seen, torch.finfo(dtype).min
+    )
 
 
 def attended(layer: Any, states_nTH: Tensor, mask: Tensor) -> Tensor:

@@ -38,7 +38,9 @@ def texts_to_encode() -> list[str]:
     return [*SHORT, SENTENCE * (LONG_WORDS // len(SENTENCE.split()))]
 
 
-def first_other_ids(ours: Callable[[str], list[int]], theirs: Callable[[str], list[int]], texts: Sequence[str]) -> str | None:
+def first_other_ids(
+    ours: Callable[[str], list[int]], theirs: Callable[[str], list[int]], texts: Sequence[str]
+) -> str | None:
     """The first text of which the two give different token ids; None if there is none."""
     for text in texts:
         if ours(text) != theirs(text):
@@ -46,13 +48,17 @@ def first_other_ids(ours: Callable[[str], list[int]], theirs: Callable[[str], li
     return None
 
 
-def difference_of_vectors(ours: np.ndarray, theirs: np.ndarray, texts: Sequence[str], dtype: str) -> str:
+def difference_of_vectors(
+    ours: np.ndarray, theirs: np.ndarray, texts: Sequence[str], dtype: str
+) -> str:
     """What differs between two arrays of vectors (n, d) by more than rounding; "" if nothing does."""
     if ours.shape != theirs.shape:
         return f"vectors of {ours.shape[-1]} numbers instead of {theirs.shape[-1]}"
     finite = np.isfinite(theirs)
     largest = float(np.abs(theirs[finite]).max(initial=0.0))
-    same = np.isclose(ours, theirs, rtol=0.0, atol=ROUNDING[dtype] * largest, equal_nan=True).all(axis=1)
+    same = np.isclose(ours, theirs, rtol=0.0, atol=ROUNDING[dtype] * largest, equal_nan=True).all(
+        axis=1
+    )
     if same.all():
         return ""
     return f"other vectors, the first for {shorten(texts[int(np.flatnonzero(~same)[0])])}"

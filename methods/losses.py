@@ -57,7 +57,9 @@ def info_nce(
     return cross_entropy(torch.cat(blocks, dim=1), own)  # (B, C (1 + K))
 
 
-def energy_hinge(anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float, offset: int = 0) -> Tensor:
+def energy_hinge(
+    anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float, offset: int = 0
+) -> Tensor:
     """How far each anchor's own positive fails to be nearer, by ``margin``, than the nearest wrong candidate: mean, in cosines.
 
     Wrong candidates are the others' positives and all hard negatives, the anchor's own included; other anchors are none.
@@ -84,14 +86,21 @@ def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float, offset: in
     return cosines_BC * (cosines_BC + m * (1 - _at(own, cosines_BC))) / temperature
 
 
-def focal_info_nce(anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float, offset: int = 0) -> Tensor:
+def focal_info_nce(
+    anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float, offset: int = 0
+) -> Tensor:
     """InfoNCE with logits that grow faster for hard negatives (cosine above 1 - m) and slower for easy ones: mean, in nats.
 
     Raises ValueError where an anchor has no candidate of its own.
     Source: Focal-InfoNCE (Hou and Li 2023) eq. 2 and 3; the mean, as the authors' code has it, where eq. 3 writes a sum.
     """
     own = _own(anchors_BD, positives_CD, offset=offset)
-    return cross_entropy(focal_logits(cosine_matrix(anchors_BD, positives_CD), temperature=temperature, m=m, offset=offset), own)
+    return cross_entropy(
+        focal_logits(
+            cosine_matrix(anchors_BD, positives_CD), temperature=temperature, m=m, offset=offset
+        ),
+        own,
+    )
 
 
 def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tensor:
@@ -102,7 +111,9 @@ def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tenso
     """
     B = len(first_BD)
     if len(second_BD) != B:
-        raise ValueError(f"{B} and {len(second_BD)} rows: row i of both views must be of one sentence")
+        raise ValueError(
+            f"{B} and {len(second_BD)} rows: row i of both views must be of one sentence"
+        )
     z = torch.cat([first_BD, second_BD])  # (2B, D)
     itself = torch.eye(2 * B, dtype=torch.bool, device=z.device)
     logits = (cosine_matrix(z, z) / temperature).masked_fill(itself, float("-inf"))

@@ -33,14 +33,18 @@ MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its 
 def check_guessing(recipe: Recipe, backbone: Path | None) -> None:
     """Raises BenchError where a recipe's ``mlm`` cannot work: no share of the tokens, or a ``backbone`` without an MLM head."""
     if not 0 < recipe.mlm_probability <= 1:
-        raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+        raise BenchError(
+            f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1"
+        )
     if recipe.get("mlm_decay_steps", 1) < 1:
         raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
     if recipe.mlm:
         check_mlm_head(backbone)
 
 
-def cost_with_guessing(cost: TrainingCost, shape: EncoderShape, *, head_trains: bool) -> TrainingCost:
+def cost_with_guessing(
+    cost: TrainingCost, shape: EncoderShape, *, head_trains: bool
+) -> TrainingCost:
     """Add masked language modelling to a cost: a masked copy of each text, read in a pass of its own, and the LM head."""
     head = shape.embedding_weights + shape.hidden**2
     cost = replace(cost, texts_per_row=2 * cost.texts_per_row, passes=cost.passes + 1)
@@ -112,7 +116,9 @@ def surprise_of_copies(
     on its own. ``states``: from features to the (n, T, H) of the last layer."""
     ids_nT = features["input_ids"]
     spared_nT = special_positions(ids_nT, backbone.tokenizer.all_special_ids)
-    masked_nT, labels_nT = mask_tokens(ids_nT, spared_nT, backbone.mask_id, len(backbone.tokenizer), probability)
+    masked_nT, labels_nT = mask_tokens(
+        ids_nT, spared_nT, backbone.mask_id, len(backbone.tokenizer), probability
+    )
     states_nTH, places = states({**features, "input_ids": masked_nT}), places_of(labels_nT)
     # the vocabulary is computed for the chosen positions alone
     return surprise_of_rows(lm_head(states_nTH[places]), labels_nT, places, texts)
@@ -129,4 +135,6 @@ def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:
 def with_mlm(loss: Loss, guesses: Sequence[Tensor], weight: float) -> Loss:
     """A contrastive loss plus ``weight`` times the mean surprise of ``guesses``, (n,) sums and (n,) counts."""
     mlm = mean_surprise(*guesses)
-    return Loss(loss.total + weight * mlm, {"info_nce": loss.total} | dict(loss.parts) | {"mlm": mlm})
+    return Loss(
+        loss.total + weight * mlm, {"info_nce": loss.total} | dict(loss.parts) | {"mlm": mlm}
+    )

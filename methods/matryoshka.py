@@ -29,7 +29,9 @@ class Matryoshka(SimCSE):
         "pooler": Value("avg", CODE + ":59", "SimCSE: cls"),
         "head": Value(False, CODE + ":59", "a head's output would be cut, not what is scored"),
         "matryoshka": Value(
-            "512 256 128 64", CODE + ":37", "sizes of the prefixes; those that are no shorter than a vector are left out"
+            "512 256 128 64",
+            CODE + ":37",
+            "sizes of the prefixes; those that are no shorter than a vector are left out",
         ),
     }
 

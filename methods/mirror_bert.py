@@ -57,14 +57,20 @@ class MirrorBert(TorchMethod):
     process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.04, "mirror-bert mirror_scripts"),
-        "span": Value(5, "mirror-bert mirror_scripts", "characters; a span is redrawn at each visit of a line"),
-        "shortest": Value(30, "mirror-bert src/data_loader.py", "a shorter text, in characters, is not masked"),
+        "span": Value(
+            5, "mirror-bert mirror_scripts", "characters; a span is redrawn at each visit of a line"
+        ),
+        "shortest": Value(
+            30, "mirror-bert src/data_loader.py", "a shorter text, in characters, is not masked"
+        ),
         "pooling": Value(
             None,
             "mirror-bert mirror_scripts: mean-padded on BERT, cls on RoBERTa",
             "mean-padded counts the padding up to max_seq_length, mean does not (their mean_std)",
         ),
-        "drophead": Value(0.0, "mirror-bert mirror_scripts", "share of attention heads dropped while training"),
+        "drophead": Value(
+            0.0, "mirror-bert mirror_scripts", "share of attention heads dropped while training"
+        ),
         "faithful": Value(
             False,
             "any span of the text is masked",
@@ -73,28 +79,42 @@ class MirrorBert(TorchMethod):
         "batch_size": Value(200, "mirror-bert mirror_scripts"),
         "learning_rate": Value(2e-5, "mirror-bert mirror_scripts"),
         "epochs": Value(1, "mirror-bert mirror_scripts"),
-        "max_steps": Value(50, "mirror-bert: one epoch of 10,000 lines", "holds on a longer corpus as well"),
+        "max_steps": Value(
+            50, "mirror-bert: one epoch of 10,000 lines", "holds on a longer corpus as well"
+        ),
         "max_seq_length": Value(50, "mirror-bert mirror_scripts", "at test too"),
         "schedule": Value("constant", "mirror-bert train.py"),
         "weight_decay": Value(0.01, "mirror-bert mirror_scripts"),
         "max_grad_norm": Value(None, "mirror-bert train.py: not clipped"),
         "drop_last": Value(True, "mirror-bert train.py"),
-        "select_on": Value("last", "mirror-bert train.py: no dev set", "the printed scores are means of 3 runs"),
+        "select_on": Value(
+            "last", "mirror-bert train.py: no dev set", "the printed scores are means of 3 runs"
+        ),
     }
     variants = {
         "masked-mean": {"pooling": "mean"},
         "drophead": {
             "dropout": 0.0,
-            "drophead": Value(None, "mirror-bert mirror_scripts/*_drophead.sh: 0.2 on BERT, 0.05 on RoBERTa"),
+            "drophead": Value(
+                None, "mirror-bert mirror_scripts/*_drophead.sh: 0.2 on BERT, 0.05 on RoBERTa"
+            ),
         },
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if recipe.pooling not in (None, *POOLINGS):
-            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}")
-        if not (recipe.drophead is None or (isinstance(recipe.drophead, int | float) and 0 <= recipe.drophead < 1)):
-            raise BenchError(f"drophead={recipe.drophead}: expected a share from 0 to below 1", "--set drophead=0.05")
+            raise BenchError(
+                f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}"
+            )
+        if not (
+            recipe.drophead is None
+            or (isinstance(recipe.drophead, int | float) and 0 <= recipe.drophead < 1)
+        ):
+            raise BenchError(
+                f"drophead={recipe.drophead}: expected a share from 0 to below 1",
+                "--set drophead=0.05",
+            )
 
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
@@ -114,9 +134,15 @@ class MirrorBert(TorchMethod):
         if self.drophead:
             DropHead(self.encoder, self.drophead)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         (texts,) = columns.values()
-        how = {"length": self.recipe.span, "shortest": self.recipe.shortest, "faithful": self.recipe.faithful}
+        how = {
+            "length": self.recipe.span,
+            "shortest": self.recipe.shortest,
+            "faithful": self.recipe.faithful,
+        }
         masked = [
             mask_span(text, rng_for(self.context.seed, "span", epoch, int(row)), **how)
             for text, row in zip(texts, rows, strict=True)
@@ -127,7 +153,9 @@ class MirrorBert(TorchMethod):
         """Always (n, 50): longer ones are cut, shorter ones padded."""
         features = super().assemble(ids, self.length)
         fill = {"input_ids": self.pad_id}
-        return {key: widened(tensor, self.length, fill.get(key, 0)) for key, tensor in features.items()}
+        return {
+            key: widened(tensor, self.length, fill.get(key, 0)) for key, tensor in features.items()
+        }
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """The text and its masked copy, (n, H) each."""
@@ -140,10 +168,18 @@ class MirrorBert(TorchMethod):
         states_nTH = self.states(features)  # not `hidden`, whose states at padding mean nothing
         if self.pooling == "mean-padded":
             return states_nTH.mean(1)
-        return states_nTH[:, 0] if self.pooling == "cls" else masked_mean(states_nTH, features["attention_mask"])
+        return (
+            states_nTH[:, 0]
+            if self.pooling == "cls"
+            else masked_mean(states_nTH, features["attention_mask"])
+        )
 
     def portable(self) -> Portable:
         if self.pooling != "mean-padded":
-            return portable_of(self, "cls" if self.pooling == "cls" else "avg", max_tokens=self.length)
+            return portable_of(
+                self, "cls" if self.pooling == "cls" else "avg", max_tokens=self.length
+            )
         reader = ModuleFile(FOLDER / "padded.py", "Padded", {"length": self.length})
-        return replace(portable_of(self, "avg", max_tokens=self.length), pooling=None, reader=reader)
+        return replace(
+            portable_of(self, "avg", max_tokens=self.length), pooling=None, reader=reader
+        )

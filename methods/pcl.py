@@ -65,32 +65,52 @@ class PCL(TorchMethod):
     process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(3e-5, RUN),
-        "batch_size": Value(64, "PeerCL README.md", "256 in the run script since 2023-04-07, 16 in its first version"),
+        "batch_size": Value(
+            64,
+            "PeerCL README.md",
+            "256 in the run script since 2023-04-07, 16 in its first version",
+        ),
         "temperature": Value(0.05, RUN),
         "share": Value(0.2, "PeerCL train.py", "of the words, deleted or repeated"),
-        "faithful": Value(False, "ours", "true: the peer without attention mask, through the backbone's own pooling layer"),
+        "faithful": Value(
+            False,
+            "ours",
+            "true: the peer without attention mask, through the backbone's own pooling layer",
+        ),
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
         if not 0 <= recipe.share < 1:
-            raise BenchError(f"share={recipe.share}: a share of the words, at least 0 and below 1", "--set share=0.2")
+            raise BenchError(
+                f"share={recipe.share}: a share of the words, at least 0 and below 1",
+                "--set share=0.2",
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.head = Head(backbone.hidden_size)
         self.peer = deepcopy(self.encoder)
         # BERT's own pooling layer has the form of the head; RoBERTa has none, and begins with a fresh one
-        self.peer_pooler = (Head.kept_by(backbone) or Head(backbone.hidden_size)) if recipe.faithful else None
+        self.peer_pooler = (
+            (Head.kept_by(backbone) or Head(backbone.hidden_size)) if recipe.faithful else None
+        )
         self.padding_counts = bool(recipe.faithful)  # the peer reads it
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         """The ten texts."""
         (ids,) = columns.values()
         room = self.recipe.max_seq_length - len(self.before) - len(self.after)
         texts = [
-            ten_texts(row[:room], self.recipe.share, room, rng_for(self.context.seed, "pcl", epoch, int(number)))
+            ten_texts(
+                row[:room],
+                self.recipe.share,
+                room,
+                rng_for(self.context.seed, "pcl", epoch, int(number)),
+            )
             for row, number in zip(ids, rows, strict=True)
         ]
         return tuple(self.assemble(column) for column in zip(*texts, strict=True))
@@ -132,7 +152,9 @@ def peer_losses(student_BKH: Tensor, peer_BKH: Tensor, *, temperature: float) ->
         return binary_cross_entropy_with_logits(logits.softmax(1), target)
 
     def divergence(of: Tensor, from_: Tensor) -> Tensor:
-        return kl_div(from_.log_softmax(1), of.log_softmax(1), reduction="none", log_target=True).mean()
+        return kl_div(
+            from_.log_softmax(1), of.log_softmax(1), reduction="none", log_target=True
+        ).mean()
 
     return {
         "simcse_student": info_nce(u[:, 0], u[:, 1], temperature=temperature),

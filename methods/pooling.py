@@ -53,7 +53,9 @@ def pooled(method: TorchMethod, features: Features, pooler: str) -> Tensor:
     """(n, H): what the named pooler makes of the states of a method's encoder."""
     if pooler in LAST_LAYER_ALONE:
         return POOLERS[pooler]([method.hidden(features)], features["attention_mask"])
-    states = method.encoder(**features, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
+    states = method.encoder(
+        **features, output_hidden_states=True
+    ).hidden_states  # L + 1 of (n, T, H)
     return POOLERS[pooler](states, features["attention_mask"])
 
 
@@ -68,12 +70,23 @@ IN_PARTS: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def portable_of(
-    method: TorchMethod, pooler: str, *layers: Affine | ModuleFile | Head | None, max_tokens: int | None = None
+    method: TorchMethod,
+    pooler: str,
+    *layers: Affine | ModuleFile | Head | None,
+    max_tokens: int | None = None,
 ) -> Portable:
     """A method that pools its encoder's states, in the parts of an export. ``layers`` stand behind the pooler; None is none."""
     pooling, states = IN_PARTS[pooler]
-    behind = tuple(layer.portable() if isinstance(layer, Head) else layer for layer in layers if layer is not None)
-    limit = method.backbone.max_tokens if max_tokens is None else min(max_tokens, method.backbone.max_tokens)
+    behind = tuple(
+        layer.portable() if isinstance(layer, Head) else layer
+        for layer in layers
+        if layer is not None
+    )
+    limit = (
+        method.backbone.max_tokens
+        if max_tokens is None
+        else min(max_tokens, method.backbone.max_tokens)
+    )
     return Portable(method.encoder, method.backbone.tokenizer, limit, pooling, states, behind)
 
 

@@ -56,21 +56,29 @@ class PrefixCache:
         """Where the positions of the sentence start."""
         return self.keys_values[0][0].shape[2]
 
-    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+    def update(
+        self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
         """What the tokens of one layer attend to: (n, A, P + T, d) keys and values. The library's name; nothing is stored."""
         k, v = self.keys_values[layer]
-        return torch.cat([k.to(keys.dtype), keys], dim=2), torch.cat([v.to(values.dtype), values], dim=2)
+        return torch.cat([k.to(keys.dtype), keys], dim=2), torch.cat(
+            [v.to(values.dtype), values], dim=2
+        )
 
 
 def states_behind_prefix(encoder: Any, features: Features, keys_values: KeysValues) -> Tensor:
     """(n, T, H) states of the last layer of sentences that attend to a prefix as well as to themselves."""
     cache = PrefixCache(keys_values)
     mask = with_prompt(features["attention_mask"], cache.get_seq_length())
-    states: Tensor = encoder(input_ids=features["input_ids"], attention_mask=mask, past_key_values=cache).last_hidden_state
+    states: Tensor = encoder(
+        input_ids=features["input_ids"], attention_mask=mask, past_key_values=cache
+    ).last_hidden_state
     return states
 
 
-def behind_one_draw(encoder: Any, prompt: DeepPrefix, features: Features) -> Callable[[Features], Tensor]:
+def behind_one_draw(
+    encoder: Any, prompt: DeepPrefix, features: Features
+) -> Callable[[Features], Tensor]:
     """A function from features of as many rows to their states: every call sees one and the same draw of the prompt's dropout."""
     drawn = prompt(len(features["input_ids"]))
     return lambda read: states_behind_prefix(encoder, read, drawn)
@@ -78,7 +86,9 @@ def behind_one_draw(encoder: Any, prompt: DeepPrefix, features: Features) -> Cal
 
 def with_prompt(mask_nT: Tensor, P: int) -> Tensor:
     """(n, P + T): the prompt is always attended to."""
-    return torch.cat([mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1)  # not len(): a traced graph would keep the number
+    return torch.cat(
+        [mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1
+    )  # not len(): a traced graph would keep the number
 
 
 class Prompt(nn.Module):
@@ -91,7 +101,9 @@ class Prompt(nn.Module):
     def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
         """The sentences with their special tokens, in the positions that are left to them."""
         longest = (
-            min(max_length or method.backbone.max_tokens, self.room(method.backbone)) - len(method.before) - len(method.after)
+            min(max_length or method.backbone.max_tokens, self.room(method.backbone))
+            - len(method.before)
+            - len(method.after)
         )
         return pad(ids, method.pad_id, before=method.before, after=method.after, longest=longest)
 
@@ -103,8 +115,12 @@ class Prompt(nn.Module):
 
     def portable(self, method: TorchMethod, head: Head | None) -> Portable:
         """A method that pools what stands behind this prompt, in the parts of an export."""
-        reader = ModuleFile(FOLDER / "prompted.py", "Prompted", {"kind": self.kind}, {"table": self.table})
-        return replace(portable_of(method, "cls", head), max_tokens=self.room(method.backbone), reader=reader)
+        reader = ModuleFile(
+            FOLDER / "prompted.py", "Prompted", {"kind": self.kind}, {"table": self.table}
+        )
+        return replace(
+            portable_of(method, "cls", head), max_tokens=self.room(method.backbone), reader=reader
+        )
 
 
 class DeepPrefix(Prompt):
@@ -115,18 +131,33 @@ class DeepPrefix(Prompt):
     (``shared``: once a row for all layers). Starts as N(0, 0.02).
     """
 
-    def __init__(self, layers: int, heads: int, hidden: int, length: int, dropout: float, *, shared: bool = False) -> None:
+    def __init__(
+        self,
+        layers: int,
+        heads: int,
+        hidden: int,
+        length: int,
+        dropout: float,
+        *,
+        shared: bool = False,
+    ) -> None:
         super().__init__()
         self.layers, self.heads, self.length, self.shared = layers, heads, length, shared
         self.kind = "layer-shared" if shared else "deep"
-        self.table = nn.Parameter(torch.empty(length, 2 * (1 if shared else layers) * hidden).normal_(std=INIT_STD))
+        self.table = nn.Parameter(
+            torch.empty(length, 2 * (1 if shared else layers) * hidden).normal_(std=INIT_STD)
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, n: int) -> KeysValues:
         """One draw for n sentences. Two passes that are to see the same dropout mask take the same draw."""
         kinds = 2 if self.shared else 2 * self.layers  # key and value of layer 0, of layer 1, ...
-        cut = self.table.view(self.length, kinds, self.heads, self.table.shape[1] // (kinds * self.heads))  # (P, 2L, A, d)
-        drawn = self.dropout(cut.expand(n, -1, -1, -1, -1)).permute(2, 0, 3, 1, 4).unbind()  # 2L times (n, A, P, d)
+        cut = self.table.view(
+            self.length, kinds, self.heads, self.table.shape[1] // (kinds * self.heads)
+        )  # (P, 2L, A, d)
+        drawn = (
+            self.dropout(cut.expand(n, -1, -1, -1, -1)).permute(2, 0, 3, 1, 4).unbind()
+        )  # 2L times (n, A, P, d)
         pairs = list(zip(drawn[0::2], drawn[1::2], strict=True))
         return pairs * self.layers if self.shared else pairs
 
@@ -153,7 +184,9 @@ class InputPrompt(Prompt):
         return states[:, self.length :]
 
 
-def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path | None = None) -> None:
+def check_prompt(
+    kind: object, length: int, dropout: Any = None, backbone: Path | None = None
+) -> None:
     """Raises BenchError for a kind that there is not, a prompt of no vectors or longer than the ``backbone`` of that folder
     takes, or a dropout that is none."""
     if kind not in KINDS:
@@ -163,7 +196,9 @@ def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path 
     if backbone is not None and (backbone / "config.json").is_file():
         positions = read_json(backbone / "config.json").get("max_position_embeddings")
         if isinstance(positions, int) and length > positions - SHORTEST:
-            raise BenchError(f"prompt_length={length}: the backbone has {positions} positions for prompt and sentence")
+            raise BenchError(
+                f"prompt_length={length}: the backbone has {positions} positions for prompt and sentence"
+            )
         check_not_causal(backbone, "a prompt")
         if kind != "input-layer":
             check_prefix(backbone)
@@ -172,7 +207,9 @@ def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path 
     except ValueError:
         possible = False
     if not possible:
-        raise BenchError(f"prefix_dropout={dropout}: expected a number from 0 to below 1, or none for the backbone's own")
+        raise BenchError(
+            f"prefix_dropout={dropout}: expected a number from 0 to below 1, or none for the backbone's own"
+        )
 
 
 def cost_with_prefix(cost: TrainingCost, shape: EncoderShape, length: int) -> TrainingCost:
@@ -180,7 +217,9 @@ def cost_with_prefix(cost: TrainingCost, shape: EncoderShape, length: int) -> Tr
     return replace(cost, trained=cost.trained + 2 * shape.layers * length * shape.hidden)
 
 
-def prompt_for(backbone: Backbone, kind: str, length: int, dropout: Any = None) -> DeepPrefix | InputPrompt:
+def prompt_for(
+    backbone: Backbone, kind: str, length: int, dropout: Any = None
+) -> DeepPrefix | InputPrompt:
     """A prompt of one of the KINDS that fits a backbone; ``dropout`` None: the backbone's own between its layers.
 
     Raises BenchError where the encoder takes no prefix, or the prompt leaves no room for a sentence.
@@ -188,7 +227,9 @@ def prompt_for(backbone: Backbone, kind: str, length: int, dropout: Any = None) 
     check_prompt(kind, length, dropout)
     config = backbone.encoder.config
     if length > backbone.max_tokens - SHORTEST:
-        raise BenchError(f"prompt_length={length}: {backbone.name} has {backbone.max_tokens} positions for prompt and sentence")
+        raise BenchError(
+            f"prompt_length={length}: {backbone.name} has {backbone.max_tokens} positions for prompt and sentence"
+        )
     if kind == "input-layer":
         return InputPrompt(backbone.embedding_size, length)
     takes_keys = "past_key_values" in inspect.signature(backbone.encoder.forward).parameters

@@ -20,7 +20,9 @@ def check_prefixes(recipe: Recipe) -> None:
     """Raises BenchError where the recipe's ``matryoshka`` lists anything but sizes."""
     text = recipe.matryoshka
     if text is not None and not all(part.isdigit() and int(part) > 0 for part in str(text).split()):
-        raise BenchError(f"matryoshka={text}: expected sizes of prefixes", '--set matryoshka="256 128 64"')
+        raise BenchError(
+            f"matryoshka={text}: expected sizes of prefixes", '--set matryoshka="256 128 64"'
+        )
 
 
 def prefix_sizes(text: str | int | None, hidden: int) -> list[int]:
@@ -29,7 +31,9 @@ def prefix_sizes(text: str | int | None, hidden: int) -> list[int]:
     return sorted((size for size in sizes if size < hidden), reverse=True)
 
 
-def on_prefixes(loss: Callable[..., Loss], vectors: Sequence[Tensor], sizes: str | int | None) -> Loss:
+def on_prefixes(
+    loss: Callable[..., Loss], vectors: Sequence[Tensor], sizes: str | int | None
+) -> Loss:
     """The loss of the whole vectors plus that of each of their prefixes, all with weight 1; the whole one where no size is listed.
 
     Source: sentence-transformers MatryoshkaLoss, which normalises prefixes whatever the loss.
@@ -38,6 +42,14 @@ def on_prefixes(loss: Callable[..., Loss], vectors: Sequence[Tensor], sizes: str
     cut = prefix_sizes(sizes, vectors[0].shape[-1])
     if not cut:
         return whole
-    losses = {size: loss(*(normalize(vector[..., :size], dim=-1) for vector in vectors)).total for size in cut}
+    losses = {
+        size: loss(*(normalize(vector[..., :size], dim=-1) for vector in vectors)).total
+        for size in cut
+    }
     total = whole.total + sum(losses.values())
-    return Loss(total, dict(whole.parts) | {"whole": whole.total} | {f"first_{size}": one for size, one in losses.items()})
+    return Loss(
+        total,
+        dict(whole.parts)
+        | {"whole": whole.total}
+        | {f"first_{size}": one for size, one in losses.items()},
+    )

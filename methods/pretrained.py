@@ -43,7 +43,13 @@ from bench.method import (
     read_transformer_config,
     unused_prompts,
 )
-from bench.methods.library_path import difference_of_vectors, first_other_ids, long_text, shorten, texts_to_encode
+from bench.methods.library_path import (
+    difference_of_vectors,
+    first_other_ids,
+    long_text,
+    shorten,
+    texts_to_encode,
+)
 from bench.methods.padding import on_the_left
 from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 
@@ -71,14 +77,20 @@ class Pretrained(TorchMethod):
     summary = "a finished encoder: a sentence-transformers folder as it is, or a transformers checkpoint with --set pooling="
     deterministic = ("none",)
     defaults = {
-        "pooling": Value(None, "the folder's own", f"for a plain transformers checkpoint: {', '.join(sorted(POOLINGS))}"),
+        "pooling": Value(
+            None,
+            "the folder's own",
+            f"for a plain transformers checkpoint: {', '.join(sorted(POOLINGS))}",
+        ),
         "max_length": Value(None, "the model's own limit"),
     }
     optional = {
         "prompt": Value("", "the model's own, if it has one"),
         "prompts": Value("", "none: every task has the same"),
         "padding": Value(
-            "right", "as the others here", "many decoders' own code pads on the left: the same vectors, but for rounding"
+            "right",
+            "as the others here",
+            "many decoders' own code pads on the left: the same vectors, but for rounding",
         ),
         "dtype": Value("fp32", "what published scores are computed in"),
     }
@@ -86,7 +98,9 @@ class Pretrained(TorchMethod):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if recipe.pooling not in {None, *POOLINGS}:
-            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}")
+            raise BenchError(
+                f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}"
+            )
         if recipe.pooling is None and backbone is not None:
             if not (backbone / "modules.json").exists():
                 raise BenchError(
@@ -98,9 +112,14 @@ class Pretrained(TorchMethod):
             if key in recipe:
                 check_choice(recipe, key, choices)
         if recipe.pooling is None and recipe.get("padding") == "left":
-            raise BenchError("padding=left is for a plain checkpoint; this folder says itself how it pads", "leave padding out")
+            raise BenchError(
+                "padding=left is for a plain checkpoint; this folder says itself how it pads",
+                "leave padding out",
+            )
         if recipe.get("padding") == "left" and recipe.pooling not in ("last", "mean", "avg"):
-            raise BenchError(f"padding=left with pooling={recipe.pooling}", "--set pooling=last or mean")
+            raise BenchError(
+                f"padding=left with pooling={recipe.pooling}", "--set pooling=last or mean"
+            )
         if backbone is not None:
             check_max_length(recipe.max_length, read_transformer_config(backbone), str(backbone))
 
@@ -111,7 +130,11 @@ class Pretrained(TorchMethod):
                 f"{reference.name} is a run: its encoder was trained further, and it does not say how to pool",
                 f"bench evaluate {reference.name} scores the run itself; or --set pooling=",
             )
-        if recipe.pooling is None and reference.path is not None and not has_transformer(reference.path):
+        if (
+            recipe.pooling is None
+            and reference.path is not None
+            and not has_transformer(reference.path)
+        ):
             return load_without_encoder(reference, offline=context.offline)
         return super().read_backbone(reference, recipe, context)
 
@@ -127,7 +150,9 @@ class Pretrained(TorchMethod):
         self.dtype = recipe.get("dtype", "fp32")
         self.own_prompts: dict[str, str] = {}
         self.library = ""  # what bench's own path gives, if the model's library encodes instead; "" if bench does
-        self._cut_by_library = False  # rows of ids are transformers' own, with special tokens and cut
+        self._cut_by_library = (
+            False  # rows of ids are transformers' own, with special tokens and cut
+        )
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
         else:
@@ -153,7 +178,9 @@ class Pretrained(TorchMethod):
         for line in loaded.notes:
             self.context.reporter.note(line)
         if self.text_prompt is None:
-            self.text_prompt = self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""
+            self.text_prompt = (
+                self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""
+            )
         if not {"prompt", "prompts"} & self.recipe.keys():
             self._mention_prompts()
 
@@ -161,7 +188,9 @@ class Pretrained(TorchMethod):
         """One line about the prompts that the folder names and that are not used."""
         self.own_prompts = unused_prompts(self.whole, self.text_prompt or "")
         if self.own_prompts:
-            named = ", ".join(f"{name} ({shorten(text)})" for name, text in self.own_prompts.items())
+            named = ", ".join(
+                f"{name} ({shorten(text)})" for name, text in self.own_prompts.items()
+            )
             self.context.reporter.note(
                 f"{self.backbone.name} names prompts that are not used: {named}; --prefix TEXT or --prompt TASK TEXT uses one"
             )
@@ -185,10 +214,10 @@ class Pretrained(TorchMethod):
             self.library = self._difference()
         except PromptTooLong:
             raise
-        except (
-            Exception
-        ) as error:  # this path cannot do what the library may: a model without token ids, or without a fast tokenizer
-            self.library = f"no vectors ({' '.join(str(error).split())[:80] or type(error).__name__})"
+        except Exception as error:  # this path cannot do what the library may: a model without token ids, or without a fast tokenizer
+            self.library = (
+                f"no vectors ({' '.join(str(error).split())[:80] or type(error).__name__})"
+            )
         if self.library and self.pooling is not None and not self._cut_by_library:
             self._take_library_ids()
         if self.library:
@@ -208,7 +237,9 @@ class Pretrained(TorchMethod):
         if self.library:
             self._cut_by_library, (self.before, self.after) = False, ends
             return
-        self.backbone.note = f"tokenised and cut by transformers' own tokenizer, bench's own way gives {reason}"
+        self.backbone.note = (
+            f"tokenised and cut by transformers' own tokenizer, bench's own way gives {reason}"
+        )
 
     @property
     def _library_name(self) -> str:
@@ -254,7 +285,9 @@ class Pretrained(TorchMethod):
 
     def _difference_with_prompt(self) -> str:
         texts = texts_to_encode()
-        if PLACE in (self.text_prompt or ""):  # of a text that is too long, bench cuts the sentence and the library the template
+        if PLACE in (
+            self.text_prompt or ""
+        ):  # of a text that is too long, bench cuts the sentence and the library the template
             texts = [text for text in texts if len(self._own_ids(text)) < self.longest]
             all_texts = list(texts)
         else:
@@ -280,9 +313,9 @@ class Pretrained(TorchMethod):
         given = prompted(self.text_prompt, texts)
         if not given:
             return []
-        ids: list[list[int]] = self.backbone.tokenizer(given, truncation=True, max_length=self.longest, verbose=False)[
-            "input_ids"
-        ]
+        ids: list[list[int]] = self.backbone.tokenizer(
+            given, truncation=True, max_length=self.longest, verbose=False
+        )["input_ids"]
         return ids
 
     # the library's path
@@ -323,7 +356,9 @@ class Pretrained(TorchMethod):
             encoded = encode([given[row] for row in words], batch_size=LIBRARY_BATCH, **options)
             vectors |= zip(words, encoded, strict=True)
         if blank:  # beside a word: alone, a text without a token makes a batch without a column
-            encoded = encode([*[given[row] for row in blank], "a"], batch_size=len(blank) + 1, **options)
+            encoded = encode(
+                [*[given[row] for row in blank], "a"], batch_size=len(blank) + 1, **options
+            )
             vectors |= zip(blank, encoded[:-1], strict=True)
         return np.stack([np.asarray(vectors[row], dtype=np.float32) for row in range(len(given))])
 
@@ -360,7 +395,10 @@ class Pretrained(TorchMethod):
         ids = super().token_ids(prompted(self.text_prompt, sentences))
         if self.text_prompt and not self.text_prompt.endswith(PLACE) and PLACE in self.text_prompt:
             room = self.longest - len(self.before) - len(self.after)
-            ids = [self._cut(sentence, room) if len(row) > room else row for sentence, row in zip(sentences, ids, strict=True)]
+            ids = [
+                self._cut(sentence, room) if len(row) > room else row
+                for sentence, row in zip(sentences, ids, strict=True)
+            ]
         return ids
 
     def _cut(self, sentence: str, room: int) -> list[int]:
@@ -369,7 +407,9 @@ class Pretrained(TorchMethod):
         kept, row = len(words), super().token_ids(prompted(self.text_prompt, [sentence]))[0]
         while len(row) > room and kept:
             kept = max(0, kept - (len(row) - room))
-            row = super().token_ids(prompted(self.text_prompt, [self.backbone.tokenizer.decode(words[:kept])]))[0]
+            row = super().token_ids(
+                prompted(self.text_prompt, [self.backbone.tokenizer.decode(words[:kept])])
+            )[0]
         return row
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
@@ -387,13 +427,19 @@ class Pretrained(TorchMethod):
         vectors = self._pooled(features)
         if self.pooling is None:
             return vectors
-        is_text = features["attention_mask"].any(1, keepdim=True)  # a text without a token has the zero vector
+        is_text = features["attention_mask"].any(
+            1, keepdim=True
+        )  # a text without a token has the zero vector
         return torch.where(is_text, vectors, torch.zeros_like(vectors))
 
     def _pooled(self, features: Features) -> Tensor:
         if self.pooling is None:
             before = self.text_prompt if self.text_prompt and PLACE not in self.text_prompt else ""
-            prompt = {"prompt_length": len(self.before) + len(super().token_ids([before])[0])} if before else {}
+            prompt = (
+                {"prompt_length": len(self.before) + len(super().token_ids([before])[0])}
+                if before
+                else {}
+            )
             embedded: Tensor = self.whole({**features, **prompt})["sentence_embedding"]
             return embedded[:, : self.whole.truncate_dim]
         if self.pooling == "mlp":
@@ -401,7 +447,11 @@ class Pretrained(TorchMethod):
             return head
         if self.pooling in ("last", "avg"):
             last, mask = self.encoder(**features).last_hidden_state, features["attention_mask"]
-            return last_token(last, mask) if self.pooling == "last" else masked_mean(last.float(), mask)
+            return (
+                last_token(last, mask)
+                if self.pooling == "last"
+                else masked_mean(last.float(), mask)
+            )
         states = self.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[self.pooling](states, features["attention_mask"])
 
@@ -436,13 +486,23 @@ class Pretrained(TorchMethod):
     def portable(self) -> Portable:
         if "prompt" in self.recipe or "prompts" in self.recipe or self.pooling == "last":
             what = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
-            raise BenchError(f"this run {what}, which an export does not carry yet", "bench encode gives its vectors")
+            raise BenchError(
+                f"this run {what}, which an export does not carry yet",
+                "bench encode gives its vectors",
+            )
         if self.pooling is None:
-            return Portable(tokenizer=self.backbone.tokenizer, max_tokens=self.limit, write=self.write)
+            return Portable(
+                tokenizer=self.backbone.tokenizer, max_tokens=self.limit, write=self.write
+            )
         if self.pooling != "mlp":
             return portable_of(self, self.pooling, max_tokens=self.recipe.max_length)
         dense = self.encoder.pooler.dense
-        return portable_of(self, "cls", Affine(dense.weight, dense.bias, tanh=True), max_tokens=self.recipe.max_length)
+        return portable_of(
+            self,
+            "cls",
+            Affine(dense.weight, dense.bias, tanh=True),
+            max_tokens=self.recipe.max_length,
+        )
 
     def write(self, folder: Path) -> None:
         """The sentence-transformers model as it is, in float32 and with this maximum length."""
@@ -470,8 +530,14 @@ def _with_pooling_layer(backbone: Backbone) -> Any:
     """The encoder with the pooling layer of its checkpoint; BenchError where the checkpoint has none."""
     from transformers import AutoModel
 
-    folder = backbone.encoder.name_or_path  # in a sentence-transformers folder the transformer may lie deeper
+    folder = (
+        backbone.encoder.name_or_path
+    )  # in a sentence-transformers folder the transformer may lie deeper
     encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    if getattr(encoder, "pooler", None) is None or any("pooler" in name for name in info["missing_keys"]):
-        raise BenchError(f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls")
+    if getattr(encoder, "pooler", None) is None or any(
+        "pooler" in name for name in info["missing_keys"]
+    ):
+        raise BenchError(
+            f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls"
+        )
     return encoder.eval()

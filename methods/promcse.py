@@ -45,9 +45,21 @@ from bench.method import (
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
-from bench.methods.masking import check_guessing, cost_with_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.masking import (
+    check_guessing,
+    cost_with_guessing,
+    decayed_weight,
+    surprise_of_copies,
+    with_mlm,
+)
 from bench.methods.pooling import Head
-from bench.methods.prefix import DeepPrefix, behind_one_draw, check_prompt, cost_with_prefix, prompt_for
+from bench.methods.prefix import (
+    DeepPrefix,
+    behind_one_draw,
+    check_prompt,
+    cost_with_prefix,
+    prompt_for,
+)
 
 
 class PromCSE(TorchMethod):
@@ -85,23 +97,39 @@ class PromCSE(TorchMethod):
             "the sentence starts at position P, as in the authors' code (the paper does not say); with 512 positions 512 - P "
             "tokens are left to it",
         ),
-        "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
+        "prefix_dropout": Value(
+            None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"
+        ),
         "temperature": Value(0.05, "PromCSE run_unsup_example.sh; paper appendix A"),
         "head_at_test": Value(
             False,
             "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
             "the state of CLS; the averaging poolers of the authors' code fail on the prompt's mask",
         ),
-        "hard_negative_weight": Value(0.0, "PromCSE train.py default", "added to the anchor's own contradiction; not part of eh"),
+        "hard_negative_weight": Value(
+            0.0,
+            "PromCSE train.py default",
+            "added to the anchor's own contradiction; not part of eh",
+        ),
         "eh": Value(False, "PromCSE section 3.3; the rows + EH have it"),
-        "eh_margin": Value(0.2, "PromCSE appendix A; run_sup_example.sh", "table 4: the best of 0 to 0.4 on SimCSE"),
+        "eh_margin": Value(
+            0.2, "PromCSE appendix A; run_sup_example.sh", "table 4: the best of 0 to 0.4 on SimCSE"
+        ),
         "eh_weight": Value(10.0, "PromCSE section 3.3, eq. 12; train.py default"),
         "mlm": Value(False, "PromCSE README (do_mlm): unsupervised RoBERTa with, all else without"),
-        "mlm_weight": Value(0.1, "PromCSE train.py default; DCPCSE section 2.2", "before the first update"),
+        "mlm_weight": Value(
+            0.1, "PromCSE train.py default; DCPCSE section 2.2", "before the first update"
+        ),
         "mlm_decay_rate": Value(0.95, "PromCSE promcse/trainers.py; DCPCSE section 2.2"),
-        "mlm_decay_steps": Value(100, "PromCSE promcse/trainers.py; DCPCSE section 2.2", "updates; no staircase"),
+        "mlm_decay_steps": Value(
+            100, "PromCSE promcse/trainers.py; DCPCSE section 2.2", "updates; no staircase"
+        ),
         "mlm_probability": Value(0.15, "PromCSE train.py; DCPCSE section 2.2"),
-        "freeze_lm_head": Value(False, "PromCSE promcse/models.py: made after the freeze", "true keeps it as it was pretrained"),
+        "freeze_lm_head": Value(
+            False,
+            "PromCSE promcse/models.py: made after the freeze",
+            "true keeps it as it was pretrained",
+        ),
         "faithful": Value(
             False,
             "exact gradient over several processes",
@@ -134,7 +162,9 @@ class PromCSE(TorchMethod):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.encoder.requires_grad_(False)
-        self.prompt = prompt_for(backbone, recipe.prompt, recipe.prompt_length, recipe.prefix_dropout)
+        self.prompt = prompt_for(
+            backbone, recipe.prompt, recipe.prompt_length, recipe.prefix_dropout
+        )
         self.head = Head(backbone.hidden_size)
         if recipe.mlm:
             self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
@@ -153,18 +183,30 @@ class PromCSE(TorchMethod):
         if not self.recipe.mlm:
             z: Tensor = self.head(self.hidden(features)[:, 0])
             return z.chunk(len(texts))
-        assert isinstance(self.prompt, DeepPrefix)  # check: no other kind can be read twice behind one draw
+        assert isinstance(
+            self.prompt, DeepPrefix
+        )  # check: no other kind can be read twice behind one draw
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.head(behind(features)[:, 0])
         share = self.recipe.mlm_probability
-        return *z.chunk(len(texts)), *surprise_of_copies(features, len(texts), self.backbone, self.lm_head, share, behind)
+        return *z.chunk(len(texts)), *surprise_of_copies(
+            features, len(texts), self.backbone, self.lm_head, share, behind
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z = across_ranks(vectors, self.recipe.faithful)
-        contrast = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight)
+        contrast = info_nce(
+            *z,
+            temperature=self.recipe.temperature,
+            hard_negative_weight=self.recipe.hard_negative_weight,
+        )
         loss = with_hinge(contrast, z, self.recipe) if self.recipe.eh else Loss(contrast)
-        return with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step)) if self.recipe.mlm else loss
+        return (
+            with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step))
+            if self.recipe.mlm
+            else loss
+        )
 
     def embed(self, features: Features) -> Tensor:
         cls = self.hidden(features)[:, 0]  # (n, H)

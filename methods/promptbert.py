@@ -71,19 +71,37 @@ class PromptBERT(TorchMethod):
     deterministic = ("none",)
     process_switches = ("faithful",)
     defaults = {
-        "template_1": Value('This sentence of "{s}" means{m}.', CODE + "run.sh unsup-bert and sup-bert"),
-        "template_2": Value('This sentence : "{s}" means{m}.', CODE + "run.sh unsup-bert", "none: one template for all texts"),
+        "template_1": Value(
+            'This sentence of "{s}" means{m}.', CODE + "run.sh unsup-bert and sup-bert"
+        ),
+        "template_2": Value(
+            'This sentence : "{s}" means{m}.',
+            CODE + "run.sh unsup-bert",
+            "none: one template for all texts",
+        ),
         "temperature": Value(0.05, CODE + "run.sh"),
-        "head": Value("tanh", CODE + "prompt_bert/models.py", "mlm-transform: BERT's own, on state and bias (sup-bert)"),
+        "head": Value(
+            "tanh",
+            CODE + "prompt_bert/models.py",
+            "mlm-transform: BERT's own, on state and bias (sup-bert)",
+        ),
         "head_at_test": Value(False, CODE + "run.sh unsup-*: --mlp_only_train"),
         "debias_train": Value(True, CODE + "run.sh: --mask_embedding_sentence_delta"),
         "debias_at_dev": Value(True, CODE + "prompt_bert/models.py: dev scores in training"),
         "debias_at_test": Value(False, CODE + "run.sh unsup-*: no delta in the evaluation's flags"),
-        "append_full_stop_at_test": Value(True, CODE + "evaluation.py", "not where the text ends in . ? \" or '; never at dev"),
-        "delta_positions": Value(
-            "repo", CODE + "prompt_bert/models.py: from 0", "aligned: from padding_idx + 1, where RoBERTa's sentences begin"
+        "append_full_stop_at_test": Value(
+            True, CODE + "evaluation.py", "not where the text ends in . ? \" or '; never at dev"
         ),
-        "faithful": Value(False, "ours", "true: several processes as in the authors' code, the gradient divided by their number"),
+        "delta_positions": Value(
+            "repo",
+            CODE + "prompt_bert/models.py: from 0",
+            "aligned: from padding_idx + 1, where RoBERTa's sentences begin",
+        ),
+        "faithful": Value(
+            False,
+            "ours",
+            "true: several processes as in the authors' code, the gradient divided by their number",
+        ),
     }
     variants = {
         "one-template": {"template_2": None},
@@ -106,13 +124,19 @@ class PromptBERT(TorchMethod):
         check_choice(recipe, "delta_positions", ("repo", "aligned"))
         if recipe.head == "mlm-transform":
             check_mlm_head(backbone)
-        if recipe.debias_train or recipe.debias_at_dev or recipe.debias_at_test:  # the template keeps its positions
+        if (
+            recipe.debias_train or recipe.debias_at_dev or recipe.debias_at_test
+        ):  # the template keeps its positions
             check_placed(backbone, "subtracting a template's bias", "--variant no-debias")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         # without the blank at the end of the first piece: a sentence's first word is bare, or brings the blank along
-        texts = [recipe.template_1] if recipe.template_2 is None else [recipe.template_1, recipe.template_2]
+        texts = (
+            [recipe.template_1]
+            if recipe.template_2 is None
+            else [recipe.template_1, recipe.template_2]
+        )
         self.templates = [Template.of(text, backbone, keep_blank=False) for text in texts]
         self.blank = blank_before(recipe.template_1)
         if self.templates[0].filling is not None:  # the text itself is filled in
@@ -128,20 +152,32 @@ class PromptBERT(TorchMethod):
         """What is scored: the ids that a sentence has inside the filled template; at dev those of the sentence alone."""
         texts = list(sentences)
         if not self.at_dev:
-            texts = [self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else self.stop) for s in sentences]
+            texts = [
+                self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else self.stop)
+                for s in sentences
+            ]
         return template_ids(self.templates[0], texts, self.backbone)
 
-    def assemble(self, ids: Sequence[Ids], max_length: int | None = None, template: int = 0) -> Features:
+    def assemble(
+        self, ids: Sequence[Ids], max_length: int | None = None, template: int = 0
+    ) -> Features:
         return wrap(ids, [self.templates[template]] * len(ids), self.backbone, max_length)
 
     def template_of(self, text: int) -> int:
         """The first text stands in T1, the others in T2 if there is one."""
         return min(text, len(self.templates) - 1)
 
-    def collate(self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         texts = list(columns.values())
-        texts = texts * 2 if len(texts) == 1 else texts  # (x, x), or (premise, entailment[, contradiction])
-        return tuple(self.assemble(ids, self.recipe.max_seq_length, self.template_of(i)) for i, ids in enumerate(texts))
+        texts = (
+            texts * 2 if len(texts) == 1 else texts
+        )  # (x, x), or (premise, entailment[, contradiction])
+        return tuple(
+            self.assemble(ids, self.recipe.max_seq_length, self.template_of(i))
+            for i, ids in enumerate(texts)
+        )
 
     # h(x, T), delta_T(l) and z
 
@@ -169,12 +205,25 @@ class PromptBERT(TorchMethod):
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """z of each text, (n, H)."""
         z = []
-        for i, h in enumerate(self.h(join(batch.columns, self.pad_id)).chunk(len(batch.columns))):  # of all texts in one pass
-            z.append(self.z(h, self.delta(batch.columns[i], self.template_of(i)) if self.recipe.debias_train else None))
+        for i, h in enumerate(
+            self.h(join(batch.columns, self.pad_id)).chunk(len(batch.columns))
+        ):  # of all texts in one pass
+            z.append(
+                self.z(
+                    h,
+                    self.delta(batch.columns[i], self.template_of(i))
+                    if self.recipe.debias_train
+                    else None,
+                )
+            )
         return tuple(z)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(info_nce(*across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature))
+        return Loss(
+            info_nce(
+                *across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature
+            )
+        )
 
     # what is scored
 
@@ -200,12 +249,22 @@ class PromptBERT(TorchMethod):
             parts = {"transform": self.head, "bias": None if bias is None else self.head(bias)}
         elif self.recipe.head_at_test:
             parts["head"] = self.head
-        return portable_template(self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, **parts)
+        return portable_template(
+            self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, **parts
+        )
 
     def delta_by_length(self) -> Tensor:
         """(longest sentence + 1, H): delta_T1 behind a sentence of 0, 1, ... tokens."""
-        longest, device = self.backbone.max_tokens - len(self.templates[0]), next(self.encoder.parameters()).device
-        return torch.cat([self.delta_of(lengths, 0) for lengths in torch.arange(longest + 1, device=device).split(64)])
+        longest, device = (
+            self.backbone.max_tokens - len(self.templates[0]),
+            next(self.encoder.parameters()).device,
+        )
+        return torch.cat(
+            [
+                self.delta_of(lengths, 0)
+                for lengths in torch.arange(longest + 1, device=device).split(64)
+            ]
+        )
 
 
 def mlm_transform(backbone: Backbone) -> Any:
@@ -213,4 +272,6 @@ def mlm_transform(backbone: Backbone) -> Any:
     head: Any = backbone.mlm_head()
     if hasattr(head, "transform"):
         return head.transform
-    return nn.Sequential(head.dense, nn.GELU(), head.layer_norm)  # RoBERTa's head, and those of its kind
+    return nn.Sequential(
+        head.dense, nn.GELU(), head.layer_norm
+    )  # RoBERTa's head, and those of its kind

@@ -42,7 +42,9 @@ from bench.methods.pooling import Head, portable_of
 from bench.methods.teachers import Teacher, judged
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
-NO_MIDDLE = 1e-7  # what the community code's clamp makes of the logarithm of the middle distribution
+NO_MIDDLE = (
+    1e-7  # what the community code's clamp makes of the logarithm of the middle distribution
+)
 
 
 class RankCSE(TorchMethod):
@@ -66,20 +68,32 @@ class RankCSE(TorchMethod):
             COMMUNITY + ":28: voidism/diffcse-bert-base-uncased-sts",
         ),
         "teacher_2": Value(
-            None, "none: teacher_1 alone", COMMUNITY + ":29: princeton-nlp/unsup-simcse-bert-large-uncased, of 2/3"
+            None,
+            "none: teacher_1 alone",
+            COMMUNITY + ":29: princeton-nlp/unsup-simcse-bert-large-uncased, of 2/3",
         ),
         "weight_1": Value(
-            1 / 3, "RankCSE (community) train.py:115", "of teacher_1 where there are two; " + COMMUNITY + ":31: 0.33"
+            1 / 3,
+            "RankCSE (community) train.py:115",
+            "of teacher_1 where there are two; " + COMMUNITY + ":31: 0.33",
         ),
         "ranking": Value("listmle", COMMUNITY, "listnet or listmle"),
         "temperature": Value(0.05, COMMUNITY + ":24", "of the contrast and the consistency"),
         "list_temperature": Value(0.05, COMMUNITY + ":34", "tau2, of the student's list"),
         "teacher_temperature": Value(
-            0.025, "half of list_temperature, recalled of the paper", "tau3, read by listnet; community: 0.05"
+            0.025,
+            "half of list_temperature, recalled of the paper",
+            "tau3, read by listnet; community: 0.05",
         ),
-        "beta": Value(1.0, COMMUNITY + ":32", "weight of the consistency; the community code never multiplies by it"),
+        "beta": Value(
+            1.0,
+            COMMUNITY + ":32",
+            "weight of the consistency; the community code never multiplies by it",
+        ),
         "gamma": Value(1.0, COMMUNITY + ":33", "weight of the ranking; listnet: 0.1"),
-        "consistency": Value("js", "RankCSE paper: Jensen-Shannon", "community: minus the mean entropy of both lists"),
+        "consistency": Value(
+            "js", "RankCSE paper: Jensen-Shannon", "community: minus the mean entropy of both lists"
+        ),
         "listmle_eps": Value(
             0.0,
             "RankCSE paper: none",
@@ -94,14 +108,19 @@ class RankCSE(TorchMethod):
         for key in ("temperature", "list_temperature", "teacher_temperature"):
             check_positive(recipe, key)
         if recipe.teacher_1 is None:
-            raise BenchError("rankcse needs a finished model", "--set teacher_1=RUNS/simcse-..., a folder or a hub name")
+            raise BenchError(
+                "rankcse needs a finished model",
+                "--set teacher_1=RUNS/simcse-..., a folder or a hub name",
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.head = Head(backbone.hidden_size)
         names = [name for name in (recipe.teacher_1, recipe.teacher_2) if name is not None]
         self.weights = (recipe.weight_1, 1 - recipe.weight_1) if len(names) == 2 else (1.0,)
-        self.teachers = nn.ModuleList(Teacher(name, backbone, offline=self.context.offline) for name in names)
+        self.teachers = nn.ModuleList(
+            Teacher(name, backbone, offline=self.context.offline) for name in names
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """z1 and z2, (n, H) each, and the vector of each teacher, (n, its H)."""
@@ -111,12 +130,21 @@ class RankCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *taught = views
-        recipe, cosines_BB, teacher_BB = self.recipe, cosine_matrix(z1, z2), judged(taught, self.weights)
-        contrast = cross_entropy(cosines_BB / recipe.temperature, torch.arange(len(z1), device=z1.device))
+        recipe, cosines_BB, teacher_BB = (
+            self.recipe,
+            cosine_matrix(z1, z2),
+            judged(taught, self.weights),
+        )
+        contrast = cross_entropy(
+            cosines_BB / recipe.temperature, torch.arange(len(z1), device=z1.device)
+        )
         agree = jensen_shannon if recipe.consistency == "js" else minus_entropy
         consistency = agree(cosines_BB / recipe.temperature)
         if recipe.ranking == "listnet":
-            lists = others(cosines_BB) / recipe.list_temperature, others(teacher_BB) / recipe.teacher_temperature
+            lists = (
+                others(cosines_BB) / recipe.list_temperature,
+                others(teacher_BB) / recipe.teacher_temperature,
+            )
             ranking = list_net(*lists)
         else:
             ranking = list_mle(cosines_BB / recipe.list_temperature, teacher_BB, recipe.listmle_eps)
@@ -165,5 +193,7 @@ def list_mle(logits_BL: Tensor, teacher_BL: Tensor, eps: float = 0.0) -> Tensor:
     logits = logits - logits.max(dim=1, keepdim=True).values
     left_BL = logits.flip(1).logcumsumexp(1).flip(1)  # log of the sum of what is not drawn yet
     if eps:
-        left_BL = torch.logaddexp(left_BL, torch.tensor(eps, dtype=logits.dtype, device=logits.device).log())
+        left_BL = torch.logaddexp(
+            left_BL, torch.tensor(eps, dtype=logits.dtype, device=logits.device).log()
+        )
     return (left_BL - logits).sum(1).mean()

@@ -14,7 +14,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw, join
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    adamw,
+    join,
+)
 from bench.methods.pooling import masked_mean, portable_of
 
 LABELS = 3
@@ -32,13 +43,21 @@ class SBERT(TorchMethod):
     defaults = {
         "batch_size": Value(16, CODE + "; paper section 3.1"),
         "learning_rate": Value(2e-5, CODE + "; paper section 3.1"),
-        "epochs": Value(1, CODE + "; paper section 3.1", "all 942k pairs of SNLI and MNLI; today's example takes 10k rows"),
+        "epochs": Value(
+            1,
+            CODE + "; paper section 3.1",
+            "all 942k pairs of SNLI and MNLI; today's example takes 10k rows",
+        ),
         "warmup_ratio": Value(0.1, CODE + "; paper section 3.1"),
-        "max_seq_length": Value(128, "sentence-transformers' default for BERT when the tables were made"),
+        "max_seq_length": Value(
+            128, "sentence-transformers' default for BERT when the tables were made"
+        ),
         "weight_decay": Value(0.01, FIT, "the paper says Adam and no decay"),
         "adam_eps": Value(1e-6, FIT, "of AdamW"),
         "bias_correction": Value(
-            False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it, and the library today"
+            False,
+            FIT + ": correct_bias=False",
+            "of AdamW; true: as Adam's paper has it, and the library today",
         ),
         "eval_steps": Value(1000, CODE, "STS-B dev; the best is kept"),
     }

@@ -15,7 +15,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    adamw,
+)
 from bench.methods.losses import cosine_matrix
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import masked_mean, portable_of
@@ -32,14 +42,18 @@ def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Te
         return logits_BBK.sum() * 0.0
     own_BK = logits_BBK.diagonal().T
     same_BB1 = torch.eye(B, dtype=torch.bool, device=logits_BBK.device).unsqueeze(-1)
-    foreign_B1 = logits_BBK.masked_fill(same_BB1, float("-inf")).flatten(1).logsumexp(1, keepdim=True)
+    foreign_B1 = (
+        logits_BBK.masked_fill(same_BB1, float("-inf")).flatten(1).logsumexp(1, keepdim=True)
+    )
     return (torch.logaddexp(own_BK, foreign_B1) - own_BK).mean()
 
 
 def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
     """Sum over all parameters of the squared change since ``start``, in float32 at least."""
     pairs = zip(module.parameters(), start.parameters(), strict=True)
-    return torch.stack([(now - then).square().sum() for now, then in pairs if now.requires_grad]).sum()
+    return torch.stack(
+        [(now - then).square().sum() for now, then in pairs if now.requires_grad]
+    ).sum()
 
 
 class SGOpt(TorchMethod):
@@ -49,12 +63,16 @@ class SGOpt(TorchMethod):
     summary = "CLS is pulled towards the layers of a frozen copy of the same encoder; nothing is augmented"
     paper = "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL 2021, arXiv 2106.07345"
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"
-    training_only = ("head",)  # the copy is in neither state: it is the backbone, which build() has again
+    training_only = (
+        "head",
+    )  # the copy is in neither state: it is the backbone, which build() has again
     process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.01, "SG-BERT training.py (--T)"),
         "head_width": Value(4096, "SG-BERT loss.py"),
-        "distance_weight": Value(0.1, "SG-BERT training.py (--lamb)", "of the squared distance from the start"),
+        "distance_weight": Value(
+            0.1, "SG-BERT training.py (--lamb)", "of the squared distance from the start"
+        ),
         "faithful": Value(
             False,
             "ours: the frozen copy without dropout",
@@ -78,7 +96,10 @@ class SGOpt(TorchMethod):
         super().build(backbone, recipe)
         self.start = FrozenCopy(self.encoder, dropout=recipe.faithful)
         self.encoder.embeddings.requires_grad_(False)
-        layers = nn.Linear(backbone.hidden_size, recipe.head_width), nn.Linear(recipe.head_width, recipe.head_width)
+        layers = (
+            nn.Linear(backbone.hidden_size, recipe.head_width),
+            nn.Linear(recipe.head_width, recipe.head_width),
+        )
         for layer in layers:
             nn.init.normal_(layer.weight, std=0.02)
             nn.init.zeros_(layer.bias)
@@ -87,14 +108,21 @@ class SGOpt(TorchMethod):
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
         (sentences,) = batch.columns
-        layers = self.start(**sentences, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
-        positives_nKH = torch.stack([masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1)
+        layers = self.start(
+            **sentences, output_hidden_states=True
+        ).hidden_states  # L + 1 of (n, T, H)
+        positives_nKH = torch.stack(
+            [masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1
+        )
         return self.head(self.embed(sentences)), self.head(positives_nKH)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         contrast = self_guided(*views, temperature=self.recipe.temperature)
         distance = squared_distance(self.encoder, self.start.module)
-        return Loss(contrast + self.recipe.distance_weight * distance, {"contrast": contrast, "distance": distance})
+        return Loss(
+            contrast + self.recipe.distance_weight * distance,
+            {"contrast": contrast, "distance": distance},
+        )
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

@@ -40,12 +40,22 @@ from bench.method import (
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, blank_before, check_text, portable_template, template_ids, wrap
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    blank_before,
+    check_text,
+    portable_template,
+    template_ids,
+    wrap,
+)
 
 CODE = "SNCSE repository, "
 
 
-def margin_loss(z1_BD: Tensor, z2_BD: Tensor, z3_BD: Tensor, *, alpha: float, beta: float) -> Tensor:
+def margin_loss(
+    z1_BD: Tensor, z2_BD: Tensor, z3_BD: Tensor, *, alpha: float, beta: float
+) -> Tensor:
     """How far d = cos(z1, z3) - cos(z1, z2) lies outside [-beta, -alpha]: mean over the rows, in cosines."""
     z1, z2, z3 = (z if z.dtype.itemsize > 2 else z.float() for z in (z1_BD, z2_BD, z3_BD))
     d_B = cosine_similarity(z1, z3) - cosine_similarity(z1, z2)
@@ -71,7 +81,11 @@ class SNCSE(TorchMethod):
         "beta": Value(0.3, CODE + "SNCSE/train_SNCSE.py"),
         "margin_weight": Value(1e-3, CODE + "SNCSE/train_SNCSE.py: BERT", "RoBERTa: 5e-4"),
         "head_at_test": Value(False, CODE + "bert_evaluation.py"),
-        "faithful": Value(False, "ours", "true: several processes as in the authors' code, the gradient divided by their number"),
+        "faithful": Value(
+            False,
+            "ours",
+            "true: several processes as in the authors' code, the gradient divided by their number",
+        ),
     }
 
     @classmethod
@@ -80,11 +94,16 @@ class SNCSE(TorchMethod):
             check_text(recipe[key])
         check_positive(recipe, "temperature")
         if not recipe.alpha <= recipe.beta:
-            raise BenchError(f"alpha = {recipe.alpha} is above beta = {recipe.beta}", "d is kept between -beta and -alpha")
+            raise BenchError(
+                f"alpha = {recipe.alpha} is above beta = {recipe.beta}",
+                "d is kept between -beta and -alpha",
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.templates = [Template.of(text, backbone) for text in (recipe.template_1, recipe.template_2)]
+        self.templates = [
+            Template.of(text, backbone) for text in (recipe.template_1, recipe.template_2)
+        ]
         # in training the text before the sentence is tokenised with its last blank, what is scored as one filled template
         self.scored = Template.of(recipe.template_1, backbone, keep_blank=False)
         # a filled template has its blanks in its text
@@ -97,24 +116,36 @@ class SNCSE(TorchMethod):
             )
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        return template_ids(self.scored, [self.blank + ended(sentence) for sentence in sentences], self.backbone)
+        return template_ids(
+            self.scored, [self.blank + ended(sentence) for sentence in sentences], self.backbone
+        )
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         longest = None if max_length is None else max_length - len(self.scored)
         return wrap(ids, [self.scored] * len(ids), self.backbone, longest)
 
-    def collate(self, columns: Mapping[str, Sequence[str]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[str]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         (texts,) = columns.values()
         first, second = self.templates
         same: Sequence[Ids | str] = [ended(text) for text in texts]
         opposite: Sequence[Ids | str] = [ended(negate(text)) for text in texts]
         if first.filling is None:
-            same, opposite = self.backbone.ids(list(map(str, same))), self.backbone.ids(list(map(str, opposite)))
+            same, opposite = (
+                self.backbone.ids(list(map(str, same))),
+                self.backbone.ids(list(map(str, opposite))),
+            )
 
         def view(
             ids: Sequence[Ids | str], template: Template
         ) -> Features:  # the length counts the template, and cuts the sentence
-            return wrap(ids, [template] * len(ids), self.backbone, self.recipe.max_seq_length - len(template))
+            return wrap(
+                ids,
+                [template] * len(ids),
+                self.backbone,
+                self.recipe.max_seq_length - len(template),
+            )
 
         return view(same, first), view(same, second), view(opposite, second)
 
@@ -126,9 +157,13 @@ class SNCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, z3 = views
-        contrast = info_nce(*across_ranks([z1, z2], self.recipe.faithful), temperature=self.recipe.temperature)
+        contrast = info_nce(
+            *across_ranks([z1, z2], self.recipe.faithful), temperature=self.recipe.temperature
+        )
         margin = margin_loss(z1, z2, z3, alpha=self.recipe.alpha, beta=self.recipe.beta)
-        return Loss(contrast + self.recipe.margin_weight * margin, {"contrast": contrast, "margin": margin})
+        return Loss(
+            contrast + self.recipe.margin_weight * margin, {"contrast": contrast, "margin": margin}
+        )
 
     def embed(self, features: Features) -> Tensor:
         h = at_mask(self.hidden(features), features)
@@ -138,13 +173,21 @@ class SNCSE(TorchMethod):
     def portable(self) -> Portable:
         head = self.head if self.recipe.head_at_test else None
         return portable_template(
-            self, self.scored, blank=self.blank, stop=" .", endings=punctuation, trimmed=True, head=head
+            self,
+            self.scored,
+            blank=self.blank,
+            stop=" .",
+            endings=punctuation,
+            trimmed=True,
+            head=head,
         )  # as in `ended`
 
 
 def ended(sentence: str) -> str:
     """With a full stop, as a word of its own, where the sentence does not end in a punctuation mark."""
-    return sentence if not sentence.strip() or sentence.strip()[-1] in punctuation else sentence + " ."
+    return (
+        sentence if not sentence.strip() or sentence.strip()[-1] in punctuation else sentence + " ."
+    )
 
 
 WORD = r"(?<![\w'’-])(?:{})(?![\w'’-])"  # a word by itself: not "can-do", not the is of "isn't"

@@ -17,7 +17,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, BenchError, Features, Ids, Portable, Recipe, TorchMethod, Value, check_choice
+from bench.method import (
+    Backbone,
+    BenchError,
+    Features,
+    Ids,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+)
 from bench.methods.pooling import Head
 from bench.methods.prefix import check_prompt, prompt_for
 
@@ -54,8 +64,15 @@ class StoredPrefix(TorchMethod):
         stored = backbone.stored(PREFIX)
         if set(stored) != {TABLE}:
             more = min(set(stored) - {TABLE}, default="")
-            what = f"passes its prefix through a network ({PREFIX}{more})" if more else f"has no {PREFIX}{TABLE}"
-            raise BenchError(f"{backbone.name} {what}", "take a checkpoint of PromCSE: bench references checkpoints")
+            what = (
+                f"passes its prefix through a network ({PREFIX}{more})"
+                if more
+                else f"has no {PREFIX}{TABLE}"
+            )
+            raise BenchError(
+                f"{backbone.name} {what}",
+                "take a checkpoint of PromCSE: bench references checkpoints",
+            )
         self.prompt = prompt_for(backbone, "deep", len(stored[TABLE]))
         copy_into(self.prompt.table, stored[TABLE], f"{backbone.name}: {PREFIX}{TABLE}")
         self.head = stored_head(backbone) if recipe.pooling == "mlp" else None
@@ -76,7 +93,9 @@ def stored_head(backbone: Backbone) -> Head:
     stored, head = backbone.stored(HEAD), Head(backbone.hidden_size)
     for name, parameter in head.named_parameters():
         if name not in stored:
-            raise BenchError(f"{backbone.name} has no {HEAD}{name}, which pooling=mlp needs", "--set pooling=cls")
+            raise BenchError(
+                f"{backbone.name} has no {HEAD}{name}, which pooling=mlp needs", "--set pooling=cls"
+            )
         copy_into(parameter, stored[name], f"{backbone.name}: {HEAD}{name}")
     return head
 

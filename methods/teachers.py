@@ -21,11 +21,16 @@ class Teacher(nn.Module):
     Raises BenchError where its vocabulary is not the student's, whose token ids it reads.
     """
 
-    def __init__(self, name: str, student: Backbone, *, offline: bool = False, dropout: bool = False) -> None:
+    def __init__(
+        self, name: str, student: Backbone, *, offline: bool = False, dropout: bool = False
+    ) -> None:
         super().__init__()
         model = load_backbone(name, offline=offline)
         if model.tokenizer.get_vocab() != student.tokenizer.get_vocab():
-            raise BenchError(f"{model.name} and {student.name} have different vocabularies", "take a teacher of the same family")
+            raise BenchError(
+                f"{model.name} and {student.name} have different vocabularies",
+                "take a teacher of the same family",
+            )
         if not model.reads_ahead:
             raise BenchError(
                 f"{model.name} is causal: its first token, by which a teacher judges, sees none of the others",
@@ -40,5 +45,7 @@ class Teacher(nn.Module):
 
 def judged(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
     """(B, B) the weighted sum of several teachers' cosines, (B, H of each) of the same sentences."""
-    cosines = [weight * cosine_matrix(one, one) for one, weight in zip(vectors, weights, strict=True)]
+    cosines = [
+        weight * cosine_matrix(one, one) for one, weight in zip(vectors, weights, strict=True)
+    ]
     return torch.stack(cosines).sum(0)

@@ -25,8 +25,28 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, constant, pad
-from bench.methods.filled import MASK, PACKED, SENTENCE, SLOT, FilledRow, Filling, fill, keeps_pieces, template_row
+from bench.method import (
+    Backbone,
+    BenchError,
+    Features,
+    Ids,
+    ModuleFile,
+    Portable,
+    TorchMethod,
+    constant,
+    pad,
+)
+from bench.methods.filled import (
+    MASK,
+    PACKED,
+    SENTENCE,
+    SLOT,
+    FilledRow,
+    Filling,
+    fill,
+    keeps_pieces,
+    template_row,
+)
 from bench.methods.pooling import Head
 from bench.methods.travels import FOLDER
 
@@ -73,7 +93,9 @@ class Template:
             check_template(text, made, backbone)
             return made
         first, last = (
-            piece.replace(MASK, backbone.tokenizer.mask_token or "").replace(SLOT, backbone.tokenizer.pad_token or "")
+            piece.replace(MASK, backbone.tokenizer.mask_token or "").replace(
+                SLOT, backbone.tokenizer.pad_token or ""
+            )
             for piece in check_text(text)
         )
         mask_id, opening, closing = backbone.mask_id, *backbone.special_tokens()
@@ -116,7 +138,9 @@ def template_ids(
     """What :func:`wrap` reads of each text: its ids, or the packed row of the filled template."""
     if template.filling is None:
         return backbone.ids(texts)
-    rows = filled_rows(texts, [template] * len(texts), backbone, None, whole_template=whole_template)
+    rows = filled_rows(
+        texts, [template] * len(texts), backbone, None, whole_template=whole_template
+    )
     return [row.packed() for row in rows]
 
 
@@ -142,9 +166,13 @@ def wrap(
     if templates and templates[0].filling is not None:
         return wrap_filled(ids, templates, backbone, longest, whole_template=whole_template)
     rooms = [backbone.max_tokens - len(template) for template in templates]
-    cut = [row[: room if longest is None else min(longest, room)] for row, room in zip(ids, rooms, strict=True)]
+    cut = [
+        row[: room if longest is None else min(longest, room)]
+        for row, room in zip(ids, rooms, strict=True)
+    ]
     features = pad(
-        [[*t.before, *row, *t.after] for row, t in zip(cut, templates, strict=True)], int(backbone.tokenizer.pad_token_id or 0)
+        [[*t.before, *row, *t.after] for row, t in zip(cut, templates, strict=True)],
+        int(backbone.tokenizer.pad_token_id or 0),
     )
 
     def column(values: list[int]) -> Tensor:
@@ -153,11 +181,16 @@ def wrap(
     place = torch.arange(features["input_ids"].shape[1])  # (T,)
     start, length = column([len(t.before) for t in templates]), column([len(row) for row in cut])
     lengths_K, gap = length.squeeze(1).unique(return_inverse=True)
-    opening, closing = column([t.specials[0] for t in templates]), column([t.specials[1] for t in templates])
+    opening, closing = (
+        column([t.specials[0] for t in templates]),
+        column([t.specials[1] for t in templates]),
+    )
     mask, slots = column([t.mask for t in templates]), column([t.slots for t in templates])
     mask = mask + length * (mask >= start)
     sentence = (place >= start) & (place < start + length)
-    inside = (place >= opening) & (place < features["attention_mask"].sum(1, keepdim=True) - closing)
+    inside = (place >= opening) & (
+        place < features["attention_mask"].sum(1, keepdim=True) - closing
+    )
     in_slot = (place >= mask - slots) & (place < mask)
     return {
         **features,
@@ -246,7 +279,9 @@ def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) 
 
 def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
     """(n, H): the state of each row's own mask token."""
-    return states_nTH[torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]]
+    return states_nTH[
+        torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]
+    ]
 
 
 def only(features: Features, kept_nT: Tensor, width: int) -> Features:
@@ -254,8 +289,12 @@ def only(features: Features, kept_nT: Tensor, width: int) -> Features:
 
     ``width`` is how many a row has at most.
     """
-    order = kept_nT.argsort(dim=1, descending=True, stable=True)[:, :width]  # (n, width): the kept ones first, in their order
-    moved = {key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()}
+    order = kept_nT.argsort(dim=1, descending=True, stable=True)[
+        :, :width
+    ]  # (n, width): the kept ones first, in their order
+    moved = {
+        key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()
+    }
     place = kept_nT.cumsum(1).gather(1, features["mask_position"].unsqueeze(1)) - 1
     return {**moved, "attention_mask": kept_nT.gather(1, order), "mask_position": place.squeeze(1)}
 
@@ -276,7 +315,9 @@ def empty(template: Template, lengths_K: Tensor, first_position: int) -> Feature
     return {
         "input_ids": ids.expand(rows, -1).contiguous(),
         "attention_mask": torch.ones_like(ids).expand(rows, -1).contiguous(),
-        "position_ids": first_position + place + lengths_K.unsqueeze(1) * (place >= len(template.before)),
+        "position_ids": first_position
+        + place
+        + lengths_K.unsqueeze(1) * (place >= len(template.before)),
         "mask_position": torch.full((rows,), template.mask, device=lengths_K.device),
     }
 
@@ -306,10 +347,16 @@ def portable_template(
     own: dict[str, Tensor | None] = {"vectors": vectors, "bias": bias}
     config, how = backbone.encoder.config, None
     if transform is not None:
-        dense, norm = (next(m for m in transform.modules() if isinstance(m, kind)) for kind in (nn.Linear, nn.LayerNorm))
+        dense, norm = (
+            next(m for m in transform.modules() if isinstance(m, kind))
+            for kind in (nn.Linear, nn.LayerNorm)
+        )
         own |= {"transform.weight": dense.weight, "transform.bias": dense.bias}
         own |= {"transform.norm.weight": norm.weight, "transform.norm.bias": norm.bias}
-        how = {"activation": getattr(config, "hidden_act", None) or config.activation, "eps": norm.eps}
+        how = {
+            "activation": getattr(config, "hidden_act", None) or config.activation,
+            "eps": norm.eps,
+        }
     filling = None
     if template.filling is not None:
         filling = {
@@ -334,4 +381,6 @@ def portable_template(
     tensors = {name: tensor for name, tensor in own.items() if tensor is not None}
     reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)
     layers = () if head is None else (head.portable(),)
-    return Portable(method.encoder, backbone.tokenizer, backbone.max_tokens, None, layers=layers, reader=reader)
+    return Portable(
+        method.encoder, backbone.tokenizer, backbone.max_tokens, None, layers=layers, reader=reader
+    )

@@ -19,13 +19,18 @@ class Truncated(Pretrained):
     name = "truncated"
     summary = "the first coordinates of a finished encoder's vectors: --set size="
     variants = {f"first-{size}": {"size": size} for size in (512, 256, 128, 64)}
-    defaults = {**Pretrained.defaults, "size": Value(None, "to be given", "how many coordinates are kept")}
+    defaults = {
+        **Pretrained.defaults,
+        "size": Value(None, "to be given", "how many coordinates are kept"),
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         super().check(recipe, backbone)
         if not isinstance(recipe.size, int) or recipe.size < 1:
-            raise BenchError(f"truncated needs a number of coordinates, not size={recipe.size}", "--set size=64")
+            raise BenchError(
+                f"truncated needs a number of coordinates, not size={recipe.size}", "--set size=64"
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -39,4 +44,7 @@ class Truncated(Pretrained):
         return super().encode(sentences)[:, : self.recipe.size]
 
     def portable(self) -> Portable:
-        raise BenchError("an export has the whole vectors", "export the run itself, and cut its vectors where they are read")
+        raise BenchError(
+            "an export has the whole vectors",
+            "export the run itself, and cut its vectors where they are read",
+        )

@@ -64,38 +64,55 @@ class TSDAE(TorchMethod):
     process_switches = ("faithful",)
     defaults = {
         "deletion": Value(
-            0.6, "TSDAE section 4; DenoisingAutoEncoderDataset", "share of the words that go; ST's scripts since 2025: 0.4"
+            0.6,
+            "TSDAE section 4; DenoisingAutoEncoderDataset",
+            "share of the words that go; ST's scripts since 2025: 0.4",
         ),
         "batch_size": Value(8, SCRIPT),
         "max_seq_length": Value(75, SCRIPT),
         "warmup_steps": Value(100, SCRIPT),
-        "faithful": Value(False, "ours", "true: the dropout of a softmax that is always 1, of each head and position"),
+        "faithful": Value(
+            False,
+            "ours",
+            "true: the dropout of a softmax that is always 1, of each head and position",
+        ),
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if not 0 <= recipe.deletion < 1:
-            raise BenchError(f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1", "--set deletion=0.6")
+            raise BenchError(
+                f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1",
+                "--set deletion=0.6",
+            )
         check_layers(backbone, "tsdae's decoder")
         check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.cross = nn.ModuleList(CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder))
+        self.cross = nn.ModuleList(
+            CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder)
+        )
         head: Any = backbone.mlm_head()
         self.lm_bias = nn.Parameter(head.decoder.bias.detach().clone())
         head.decoder, head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
         self.lm_head = head
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         """The damaged sentences, and the whole ones."""
         (texts,) = columns.values()
         damaged = [
-            without(text, self.recipe.deletion, rng_for(self.context.seed, "deletion", epoch, int(row)))
+            without(
+                text, self.recipe.deletion, rng_for(self.context.seed, "deletion", epoch, int(row))
+            )
             for text, row in zip(texts, rows, strict=True)
         ]
         length = self.recipe.max_seq_length
-        return self.assemble(self.backbone.ids(damaged), length), self.assemble(self.backbone.ids(texts), length)
+        return self.assemble(self.backbone.ids(damaged), length), self.assemble(
+            self.backbone.ids(texts), length
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """(n,) sums over a sentence's tokens of their surprise, and (n,) how many these are."""
@@ -122,7 +139,9 @@ class TSDAE(TorchMethod):
 
     def logits(self, states_KH: Tensor) -> Tensor:
         """(K, V)."""
-        return linear(self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias)
+        return linear(
+            self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias
+        )
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
@@ -149,7 +168,9 @@ class CrossAttention(nn.Module):
     def forward(self, states_nTH: Tensor, vectors_nH: Tensor) -> Tensor:
         value = self.value(vectors_nH).unsqueeze(1).expand_as(states_nTH)
         if self.training and self.of_softmax > 0:
-            softmax_nTA = dropout(value.new_ones(*states_nTH.shape[:2], self.heads), self.of_softmax)
+            softmax_nTA = dropout(
+                value.new_ones(*states_nTH.shape[:2], self.heads), self.of_softmax
+            )
             value = (value.unflatten(-1, (self.heads, -1)) * softmax_nTA.unsqueeze(-1)).flatten(-2)
             return self.norm(states_nTH + self.dropout(self.output(value)))  # type: ignore[no-any-return]
         return self.norm(states_nTH + self.dropout(self.output(value[:, :1]).expand_as(states_nTH)))  # type: ignore[no-any-return]

@@ -57,7 +57,9 @@ class UNSEE(TorchMethod):
         "batch_size": Value(32, CODE),
         "max_seq_length": Value(64, CODE),
         "warmup_ratio": Value(0.1, CODE),
-        "weight_decay": Value(0.01, "SentenceTransformer.fit default", "none on biases and layer norms"),
+        "weight_decay": Value(
+            0.01, "SentenceTransformer.fit default", "none on biases and layer norms"
+        ),
         "momentum": Value(0.999, CODE),
         "mse_weight": Value(25.0, "UNSEE VICRegLoss.py", "vicreg"),
         "std_weight": Value(25.0, "UNSEE VICRegLoss.py", "vicreg"),
@@ -70,7 +72,9 @@ class UNSEE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "loss", LOSSES)
         if not 0 <= recipe.momentum <= 1:
-            raise BenchError(f"momentum={recipe.momentum}: at least 0 and at most 1", "--set momentum=0.999")
+            raise BenchError(
+                f"momentum={recipe.momentum}: at least 0 and at most 1", "--set momentum=0.999"
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -84,8 +88,12 @@ class UNSEE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """x1, x2, t1, t2, (n, H) each."""
-        texts = join(batch.columns * 2, self.pad_id)  # each row under dropout masks of its own, one pass of either encoder
-        target = self.target(input_ids=texts["input_ids"], attention_mask=texts["attention_mask"]).last_hidden_state
+        texts = join(
+            batch.columns * 2, self.pad_id
+        )  # each row under dropout masks of its own, one pass of either encoder
+        target = self.target(
+            input_ids=texts["input_ids"], attention_mask=texts["attention_mask"]
+        ).last_hidden_state
         return *self.embed(texts).chunk(2), *masked_mean(target, texts["attention_mask"]).chunk(2)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -97,7 +105,11 @@ class UNSEE(TorchMethod):
         recipe = self.recipe
         if self.scale is not None:
             return barlow(self.scale(p_BH), self.scale(t_BH), off_weight=recipe.off_weight)
-        weights = {"mse_weight": recipe.mse_weight, "std_weight": recipe.std_weight, "cov_weight": recipe.cov_weight}
+        weights = {
+            "mse_weight": recipe.mse_weight,
+            "std_weight": recipe.std_weight,
+            "cov_weight": recipe.cov_weight,
+        }
         return vicreg(p_BH, t_BH, **weights)
 
     def embed(self, features: Features) -> Tensor:
@@ -111,11 +123,23 @@ def block(H: int) -> nn.Sequential:
     """H -> 10 H -> 10 H -> H."""
     wide = 10 * H
     return nn.Sequential(
-        nn.Linear(H, wide), nn.BatchNorm1d(wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, H)
+        nn.Linear(H, wide),
+        nn.BatchNorm1d(wide),
+        nn.ReLU(),
+        nn.Linear(wide, wide),
+        nn.ReLU(),
+        nn.Linear(wide, H),
     )
 
 
-def vicreg(x_BH: Tensor, y_BH: Tensor, *, mse_weight: float = 25, std_weight: float = 25, cov_weight: float = 1) -> Tensor:
+def vicreg(
+    x_BH: Tensor,
+    y_BH: Tensor,
+    *,
+    mse_weight: float = 25,
+    std_weight: float = 25,
+    cov_weight: float = 1,
+) -> Tensor:
     """Mean squared difference, and what keeps the vectors from collapsing: features that vary, and not together.
 
     Source: VICReg (Bardes et al. 2022), vicreg_loss of UNSEE's code.
@@ -123,7 +147,11 @@ def vicreg(x_BH: Tensor, y_BH: Tensor, *, mse_weight: float = 25, std_weight: fl
     with torch.autocast(x_BH.device.type, enabled=False):
         x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BH, y_BH))
         deviation = (_hinge(x) + _hinge(y)) / 2
-        return mse_weight * mse_loss(x, y) + std_weight * deviation + cov_weight * (_covariance(x) + _covariance(y))
+        return (
+            mse_weight * mse_loss(x, y)
+            + std_weight * deviation
+            + cov_weight * (_covariance(x) + _covariance(y))
+        )
 
 
 def _hinge(z_BH: Tensor) -> Tensor:

@@ -14,7 +14,9 @@ class Untrained(TorchMethod):
     pooler: str
 
     def embed(self, features: Features) -> Tensor:
-        states = self.encoder(**features, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
+        states = self.encoder(
+            **features, output_hidden_states=True
+        ).hidden_states  # L + 1 of (n, T, H)
         return POOLERS[self.pooler](states, features["attention_mask"])
 
     def portable(self) -> Portable:
@@ -24,7 +26,9 @@ class Untrained(TorchMethod):
 class Cls(Untrained):
     name, pooler = "cls", "cls"
     first_token = True
-    summary = "the last layer's first token, no head (`cls_before_pooler` of SimCSE's evaluation.py)"
+    summary = (
+        "the last layer's first token, no head (`cls_before_pooler` of SimCSE's evaluation.py)"
+    )
 
 
 class LastAvg(Untrained):

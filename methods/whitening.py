@@ -37,7 +37,10 @@ from bench.method import (
 )
 from bench.methods.pooling import POOLERS, pooled, portable_of
 
-CHUNK, BATCH = 4096, 64  # rows that are sorted by length together; rows of one pass through the encoder
+CHUNK, BATCH = (
+    4096,
+    64,
+)  # rows that are sorted by length together; rows of one pass through the encoder
 
 
 class Whitening(TorchMethod):
@@ -58,12 +61,19 @@ class Whitening(TorchMethod):
             "BERT-whitening eng/utils.py: outputs of layer 1 and the last",
             "SimCSE's own whitening script (66.28) is unpublished; its first-last was avg_emb_last at that time",
         ),
-        "components": Value(None, "all of them: SimCSE's tables", "BERT-whitening also prints 256 (base) and 384 (large)"),
+        "components": Value(
+            None,
+            "all of them: SimCSE's tables",
+            "BERT-whitening also prints 256 (base) and 384 (large)",
+        ),
         "max_seq_length": Value(
-            64, "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those that are scored"
+            64,
+            "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those that are scored",
         ),
         "corpus_column": Value(
-            "all", "SimCSE appendix C: both columns of SNLI and MNLI", "target text (--corpus target) is the paper's other option"
+            "all",
+            "SimCSE appendix C: both columns of SNLI and MNLI",
+            "target text (--corpus target) is the paper's other option",
         ),
     }
 
@@ -71,7 +81,9 @@ class Whitening(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "pooling", sorted(POOLERS))
         if recipe.components is not None and int(recipe.components) < 1:
-            raise BenchError(f"components={recipe.components}: at least 1", "--set components=none keeps all")
+            raise BenchError(
+                f"components={recipe.components}: at least 1", "--set components=none keeps all"
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -79,10 +91,15 @@ class Whitening(TorchMethod):
         H = backbone.hidden_size
         k = H if recipe.components is None else int(recipe.components)
         if k > H:
-            raise BenchError(f"components={k}: {backbone.name} has {H} dimensions", f"--set components={H}, or none for all")
+            raise BenchError(
+                f"components={k}: {backbone.name} has {H} dimensions",
+                f"--set components={H}, or none for all",
+            )
         self.encoder.requires_grad_(False)
         self.register_buffer("mu", torch.zeros(H))
-        self.register_buffer("W", torch.eye(H)[:, :k].contiguous())  # until it is fitted: the pooled vector itself
+        self.register_buffer(
+            "W", torch.eye(H)[:, :k].contiguous()
+        )  # until it is fitted: the pooled vector itself
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return super().assemble(ids, max_length or self.recipe.max_seq_length)
@@ -97,7 +114,13 @@ class Whitening(TorchMethod):
     def portable(self) -> Portable:
         """Two affine maps, x - mu and its product with W: in one, W mu would be taken from W x, large numbers from large ones."""
         centred = Affine(torch.eye(len(self.mu)), -self.mu)
-        return portable_of(self, self.recipe.pooling, centred, Affine(self.W.T), max_tokens=self.recipe.max_seq_length)
+        return portable_of(
+            self,
+            self.recipe.pooling,
+            centred,
+            Affine(self.W.T),
+            max_tokens=self.recipe.max_seq_length,
+        )
 
     def fit(self, corpus: Any, context: Context) -> TrainReport:
         """One pass over the corpus, in evaluation mode, float32 vectors and float64 sums."""
@@ -113,7 +136,14 @@ class Whitening(TorchMethod):
         self.W.copy_(torch.from_numpy(W))
         self.save(context.folder / "checkpoint")
         seconds = time.perf_counter() - began
-        return TrainReport(steps=0, best_step=0, dev_score=None, train_seconds=seconds, dev_seconds=0.0, sentences=len(corpus))
+        return TrainReport(
+            steps=0,
+            best_step=0,
+            dev_score=None,
+            train_seconds=seconds,
+            dev_seconds=0.0,
+            sentences=len(corpus),
+        )
 
     def _vectors(self, corpus: Any, context: Context) -> Iterator[np.ndarray]:
         for start in range(0, len(corpus), CHUNK):
@@ -121,8 +151,13 @@ class Whitening(TorchMethod):
             rows = sorted(rows, key=len)
             for i in range(0, len(rows), BATCH):
                 if context.should_stop():
-                    raise Interrupted("stopped while whitening was fitted; the same command begins that again")
-                features = {key: value.to(context.device) for key, value in self.assemble(rows[i : i + BATCH]).items()}
+                    raise Interrupted(
+                        "stopped while whitening was fitted; the same command begins that again"
+                    )
+                features = {
+                    key: value.to(context.device)
+                    for key, value in self.assemble(rows[i : i + BATCH]).items()
+                }
                 with torch.inference_mode():
                     yield self.pooled(features).double().cpu().numpy()
 
@@ -134,7 +169,11 @@ class Moments:
     """
 
     def __init__(self, dimensions: int) -> None:
-        self.count, self.mean, self.scatter = 0, np.zeros(dimensions), np.zeros((dimensions, dimensions))
+        self.count, self.mean, self.scatter = (
+            0,
+            np.zeros(dimensions),
+            np.zeros((dimensions, dimensions)),
+        )
 
     def add(self, rows_nH: np.ndarray) -> None:
         n, total = len(rows_nH), self.count + len(rows_nH)
@@ -163,7 +202,9 @@ def kernel(moments: Moments, components: int) -> np.ndarray:
     if rank < components:
         raise BenchError(
             f"the corpus's vectors vary in {rank} directions only, whitening to {components} divides by 0",
-            f"give a larger --corpus, or --set components={rank}" if rank else "give a corpus of different sentences",
+            f"give a larger --corpus, or --set components={rank}"
+            if rank
+            else "give a corpus of different sentences",
         )
     whitening: np.ndarray = U[:, :components] / np.sqrt(s[:components])
     return whitening

@@ -19,7 +19,9 @@ class Convolutions(nn.Module):
     def __init__(self, hidden: int, channels: int, widths: list[int]) -> None:
         super().__init__()
         self.settings = {"hidden": hidden, "channels": channels, "widths": widths}
-        self.convolutions = nn.ModuleList(nn.Conv1d(hidden, channels, width, padding=width // 2) for width in widths)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(hidden, channels, width, padding=width // 2) for width in widths
+        )
 
     @classmethod
     def load(cls, folder: str) -> Convolutions:

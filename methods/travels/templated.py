@@ -40,9 +40,13 @@ class Templated(Transformer):
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Any:  # type: ignore[override]
         module: Any = super().load(model_name_or_path, subfolder=subfolder, **kwargs)
-        hub: Any = {key: kwargs.get(key) for key in ("token", "cache_folder", "revision", "local_files_only")}
+        hub: Any = {
+            key: kwargs.get(key)
+            for key in ("token", "cache_folder", "revision", "local_files_only")
+        }
         settings, tensors = (
-            cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub) for name in (SETTINGS, TENSORS)
+            cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub)
+            for name in (SETTINGS, TENSORS)
         )
         with open(str(settings), encoding="utf-8") as file:
             module.settings = json.load(file)
@@ -71,14 +75,19 @@ class Templated(Transformer):
         if self.settings.get("filling"):
             return self.tokenised_once(texts)
         room = int(self.max_seq_length or 512) - len(before) - len(after)
-        ids = [row[:room] for row in self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]]
+        ids = [
+            row[:room]
+            for row in self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        ]
         rows = [[*before, *row, *after] for row in ids]
         T = max(map(len, rows))
         pad = int(self.tokenizer.pad_token_id or 0)
         return {
             "input_ids": torch.tensor([row + [pad] * (T - len(row)) for row in rows]),
             "attention_mask": torch.tensor([[1] * len(row) + [0] * (T - len(row)) for row in rows]),
-            "position_ids": (self.settings["first_position"] + torch.arange(T)).expand(len(rows), -1).contiguous(),
+            "position_ids": (self.settings["first_position"] + torch.arange(T))
+            .expand(len(rows), -1)
+            .contiguous(),
             "sentence_tokens": torch.tensor([len(row) for row in ids]),
             "mask_position": torch.tensor([mask + len(row) * (mask >= len(before)) for row in ids]),
         }
@@ -96,8 +105,12 @@ class Templated(Transformer):
         around = len(self.settings["before"]) + len(self.settings["after"])
         return {
             "input_ids": torch.tensor([ids + [pad] * (T - len(ids)) for ids, _, _ in rows]),
-            "attention_mask": torch.tensor([[1] * len(ids) + [0] * (T - len(ids)) for ids, _, _ in rows]),
-            "position_ids": (self.settings["first_position"] + torch.arange(T)).expand(len(rows), -1).contiguous(),
+            "attention_mask": torch.tensor(
+                [[1] * len(ids) + [0] * (T - len(ids)) for ids, _, _ in rows]
+            ),
+            "position_ids": (self.settings["first_position"] + torch.arange(T))
+            .expand(len(rows), -1)
+            .contiguous(),
             "sentence_tokens": torch.tensor([max(0, len(ids) - around) for ids, _, _ in rows]),
             "mask_position": torch.tensor([mask for _, mask, _ in rows]),
             "slots": torch.tensor([slots for _, _, slots in rows]),
@@ -110,25 +123,37 @@ class Templated(Transformer):
         while True:
             read = self.tokenizer([first + sentence + last], verbose=False).encodings[0]
             begin, end = len(first), len(first) + len(sentence)
-            spoken = [i for i, (a, b) in enumerate(read.offsets) if not (read.special_tokens_mask[i] and a == b)]
+            spoken = [
+                i
+                for i, (a, b) in enumerate(read.offsets)
+                if not (read.special_tokens_mask[i] and a == b)
+            ]
             inside = [i for i in spoken if read.offsets[i][0] < end and read.offsets[i][1] > begin]
             kept = len(inside) - (len(read.ids) - longest)
             if len(read.ids) <= longest or not sentence:
                 break
             at = read.offsets[inside[kept - 1]][1] - begin if kept > 0 else 0
             sentence = sentence[: max(0, min(at, len(sentence) - 1))]
-        ids, before, after = list(read.ids), list(self.settings["before"]), list(self.settings["after"])
+        ids, before, after = (
+            list(read.ids),
+            list(self.settings["before"]),
+            list(self.settings["after"]),
+        )
 
         def token(place: int) -> int:
             character = place if place < begin else place + len(sentence)
             return next(i for i, (a, b) in enumerate(read.offsets) if a <= character < b)
 
         at_mask, slots = token(filling["mask"]), [token(place) for place in filling["slots"]]
-        if self.settings["vectors_at"] and not slots:  # each learned vector stands in the place of a template's token
+        if (
+            self.settings["vectors_at"] and not slots
+        ):  # each learned vector stands in the place of a template's token
             start = inside[0] if inside else len(before)
             stop = inside[-1] + 1 if inside else start
             if ids[:start] != before or ids[stop:] != after:
-                inner = self.tokenizer(sentence, add_special_tokens=False)["input_ids"][: len(inside)]
+                inner = self.tokenizer(sentence, add_special_tokens=False)["input_ids"][
+                    : len(inside)
+                ]
                 ids, at_mask = [*before, *inner, *after], self.settings["mask"] + len(inner)
         return ids, at_mask, slots
 
@@ -139,7 +164,9 @@ class Templated(Transformer):
         if (vectors := self.own("vectors")) is not None:
             first = len(self.settings["before"])
             slots = features.get("slots")
-            for number, (vector, place) in enumerate(zip(vectors, self.settings["vectors_at"], strict=True)):
+            for number, (vector, place) in enumerate(
+                zip(vectors, self.settings["vectors_at"], strict=True)
+            ):
                 at = place + lengths * (place >= first)
                 if slots is not None and slots.shape[1]:
                     at = slots[:, number]
@@ -159,6 +186,10 @@ class Templated(Transformer):
             return state
         from transformers.activations import ACT2FN
 
-        hidden = torch.nn.functional.linear(state, self.own("transform_weight"), self.own("transform_bias"))  # type: ignore[arg-type]
+        hidden = torch.nn.functional.linear(
+            state, self.own("transform_weight"), self.own("transform_bias")
+        )  # type: ignore[arg-type]
         weight, bias = self.own("transform_norm_weight"), self.own("transform_norm_bias")
-        return torch.nn.functional.layer_norm(ACT2FN[how["activation"]](hidden), hidden.shape[-1:], weight, bias, how["eps"])
+        return torch.nn.functional.layer_norm(
+            ACT2FN[how["activation"]](hidden), hidden.shape[-1:], weight, bias, how["eps"]
+        )
