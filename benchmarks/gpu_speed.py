@@ -88,7 +88,7 @@ class Training:
         self.feed = feed_of(method, corpus, ahead=ahead)
 
     def steps(self, count: int) -> None:
-        from bench.method.torch_method import float32_products
+        from bench.method.passes import float32_products
 
         with float32_products(tf32=self.method.context.precision == "tf32"):
             for _ in range(count):
@@ -653,7 +653,7 @@ def switched(place: Place, what: str) -> Outcome:
 
 def grouped_hidden(method: Any) -> Callable[[Any], Any]:
     """As ``TorchMethod.hidden`` does on a CPU: rows of similar length in a pass of their own."""
-    from bench.method.torch_method import by_length, take, widened
+    from bench.method.features import by_length, take, widened
 
     def hidden(features: Any) -> Any:
         mask = features["attention_mask"]

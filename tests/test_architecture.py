@@ -337,6 +337,11 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
 
 TORCH_ONLY = (
     "bench.backbones.model",
+    "bench.method.batch",
+    "bench.method.building",
+    "bench.method.features",
+    "bench.method.optimizer",
+    "bench.method.passes",
     "bench.method.ranks",
     "bench.method.torch_method",
     "bench.training",

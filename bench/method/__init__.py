@@ -16,28 +16,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, Interrupted
-from bench.method.contract import (
-    PLACE,
-    Affine,
-    Context,
-    Method,
-    ModuleFile,
-    Portable,
-    Recipe,
-    Reporter,
-    TrainReport,
-    Value,
-    check_choice,
-    check_positive,
-    prompted,
-    read_json,
-    rng_for,
-    seed_for,
-    task_prompt,
-    write_json,
-)
-from bench.method.contract import SilentReporter as SilentReporter
+from bench.method.context import Context, Reporter, TrainReport, rng_for, seed_for
+from bench.method.context import SilentReporter as SilentReporter
+from bench.method.contract import Method
 from bench.method.cost import EncoderShape, TrainingCost
+from bench.method.json_files import read_json, write_json
+from bench.method.portable import Affine, ModuleFile, Portable
+from bench.method.prompts import PLACE, prompted, task_prompt
+from bench.method.recipe import Recipe, Value, check_choice, check_positive
 
 if TYPE_CHECKING:
     from bench.backbones import load_backbone, load_without_encoder
@@ -54,19 +40,10 @@ if TYPE_CHECKING:
     from bench.backbones.positions import check_max_length
     from bench.backbones.refusals import check_one_vector
     from bench.backbones.sentence_transformer import load_sentence_transformer, unused_prompts
-    from bench.method.torch_method import (
-        Batch,
-        Features,
-        Ids,
-        Loss,
-        TorchMethod,
-        UncorrectedAdamW,
-        adamw,
-        constant,
-        join,
-        pad,
-        widened,
-    )
+    from bench.method.batch import Batch, Loss
+    from bench.method.features import Features, Ids, constant, join, pad, widened
+    from bench.method.optimizer import UncorrectedAdamW, adamw
+    from bench.method.torch_method import TorchMethod
 
 __all__ = [
     "PLACE",
@@ -133,19 +110,10 @@ LAZY = {
     "bench.backbones.positions": ("check_max_length",),
     "bench.backbones.refusals": ("check_one_vector",),
     "bench.backbones.sentence_transformer": ("load_sentence_transformer", "unused_prompts"),
-    "bench.method.torch_method": (
-        "Batch",
-        "Features",
-        "Ids",
-        "Loss",
-        "TorchMethod",
-        "UncorrectedAdamW",
-        "adamw",
-        "constant",
-        "join",
-        "pad",
-        "widened",
-    ),
+    "bench.method.batch": ("Batch", "Loss"),
+    "bench.method.features": ("Features", "Ids", "constant", "join", "pad", "widened"),
+    "bench.method.optimizer": ("UncorrectedAdamW", "adamw"),
+    "bench.method.torch_method": ("TorchMethod",),
 }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.method.contract import Method, Recipe, total_steps
+from bench.method.budget import total_steps
+from bench.method.contract import Method
+from bench.method.recipe import Recipe
 
 ALIKE = ("A man is playing a guitar .", "A man is eating an apple .")
 """Two sentences that begin alike: their first tokens have one state in a causal model."""

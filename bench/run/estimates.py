@@ -22,8 +22,9 @@ from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.base.paths import recorded_path
 from bench.base.text import size as printed_size
-from bench.method.contract import STEPS, Recipe, budget_of, total_steps
+from bench.method.budget import STEPS, budget_of, total_steps
 from bench.method.cost import EncoderShape, TrainingCost
+from bench.method.recipe import Recipe
 from bench.records import RunsFolder
 from bench.run.config import RunConfig, Target, series
 from bench.run.plan import PlannedRun
@@ -209,7 +210,7 @@ def matrix_speed(precision: str, device: str) -> float:
     between them; a CPU's stop after half a second, since some compute bf16 and fp16 a hundred times slower than float32."""
     import torch
 
-    from bench.method.torch_method import float32_products
+    from bench.method.passes import float32_products
 
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
     queued = device.startswith("cuda")

@@ -60,7 +60,9 @@ from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.same_code import code_of
-from bench.method.contract import Method, Recipe, Value, canonical
+from bench.method.budget import canonical
+from bench.method.contract import Method
+from bench.method.recipe import Recipe, Value
 
 NO_SOURCE = "no source"  # of a value for which the file names none
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)

@@ -19,8 +19,10 @@ from torch import Tensor, nn
 from bench.base.errors import BenchError
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Method, seed_for
+from bench.method.batch import Batch, checked_loss
+from bench.method.features import Features, of_rows, widened
 from bench.method.ranks import Alone, Ranks
-from bench.method.torch_method import Batch, Features, TorchMethod, checked_loss, of_rows, widened
+from bench.method.torch_method import TorchMethod
 
 # --- batches, ready on the device when they are needed ---
 # The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and nothing is tokenised here. On a

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bench.method.torch_method
+import bench.method.features
 from bench.method import TorchMethod
-from bench.method.torch_method import by_length, pad
+from bench.method.features import by_length, pad
 
 
 def bert(dropout: float = 0.0):
@@ -47,7 +47,7 @@ def test_groups_hold_every_row_once_longest_first(lengths: list[int]) -> None:
     longest = [max(lengths[row] for row in group) for group in groups]
     assert longest == sorted(longest, reverse=True)
     computed = sum(len(group) * most for group, most in zip(groups, longest, strict=True))
-    passes = bench.method.torch_method.PASS_TOKENS * (len(groups) - 1)  # each cut pays for its pass
+    passes = bench.method.features.PASS_TOKENS * (len(groups) - 1)  # each cut pays for its pass
     assert computed + passes <= len(lengths) * max(lengths)
 
 
@@ -56,8 +56,8 @@ def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPa
     mask = features["attention_mask"].unsqueeze(-1)
     weight = torch.randn(24, 30, 32, generator=torch.Generator().manual_seed(1)) * mask
     seen = []
-    for cost in (bench.method.torch_method.PASS_TOKENS, 10**9):  # in groups; all at once
-        monkeypatch.setattr(bench.method.torch_method, "PASS_TOKENS", cost)
+    for cost in (bench.method.features.PASS_TOKENS, 10**9):  # in groups; all at once
+        monkeypatch.setattr(bench.method.features, "PASS_TOKENS", cost)
         probe = Probe(bert())
         states = probe.hidden(features)
         (states * weight).sum().backward()

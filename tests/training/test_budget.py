@@ -18,7 +18,7 @@ import bench.training.gradient
 import bench.training.loop
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
-from bench.method.contract import Budget, canonical, parse, total_steps
+from bench.method.budget import Budget, canonical, parse, total_steps
 from bench.records.store import read_curve
 from bench.run.recipes import Entry, merge
 from bench.training.gradient import row_order

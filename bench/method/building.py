@@ -1,0 +1,49 @@
+"""A method on its backbone, as a run builds it."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from bench.backbones import Reference
+from bench.backbones.direction import reads_ahead
+from bench.method.checks import check_direction, check_vectors
+from bench.method.context import Context, seed_for
+from bench.method.contract import Method
+from bench.method.recipe import Recipe
+from bench.method.torch_method import TorchMethod
+
+
+def build_method(
+    cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool
+) -> Method:
+    """A method on its backbone, in evaluation mode on the context's device, with initial weights that the context's seed fixes.
+
+    ``learns``: it is trained or fitted; otherwise its weights are frozen, because a checkpoint holds what trains. A method that
+    brings its own vectors gets the reference. Raises NotAModel where the backbone is not available.
+    """
+    method = cls()
+    method.context = context
+    loaded = (
+        backbone if cls.own_backbone is not None else cls.read_backbone(backbone, recipe, context)
+    )
+    torch.manual_seed(seed_for(context.seed, "init"))
+    method.build(loaded, recipe)
+    if isinstance(method, nn.Module):
+        if not learns:
+            method.requires_grad_(False)
+        method.to(context.device).eval()
+    if isinstance(method, TorchMethod) and (learns or cls.reads_first_token(recipe)):
+        check_reading(method, recipe)
+    return method
+
+
+def check_reading(method: TorchMethod, recipe: Recipe) -> None:
+    """Raises BenchError if a method takes the first token of a causal encoder for the sentence, whatever its config says."""
+    try:
+        causal = not reads_ahead(method.encoder)
+    except Exception:  # an encoder of a plugin that reads no token ids
+        return
+    check_direction(type(method), recipe, method.backbone.name, causal=causal)
+    if causal:
+        check_vectors(method)

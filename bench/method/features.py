@@ -1,0 +1,127 @@
+"""The tensors of a batch of sentences: how they are padded, joined, and cut into groups of similar length.
+
+Shapes: n rows of a batch, T tokens (padded).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
+
+# input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds: (n,) describes rows, (n, T, ...) their tokens. A
+# number without a dimension is the largest over all rows. It stays in main memory, so that the host need not wait for a GPU to
+# read a size that `collate` knows
+Features = dict[str, Tensor]
+
+
+def pad(
+    rows: Sequence[Ids],
+    pad_id: int,
+    *,
+    before: Ids = (),
+    after: Ids = (),
+    longest: int | None = None,
+) -> Features:
+    """Ids of different lengths as (n, T) input_ids and attention_mask, padded on the right.
+
+    Each row is cut to its first ``longest`` ids, with ``before`` and ``after`` around them. T is 1 at least: a row may be empty, and
+    an encoder reads one token at least.
+    """
+    cut = [np.asarray(row[:longest], dtype=np.int64) for row in rows]
+    ends = len(before) + np.fromiter((len(row) for row in cut), dtype=np.int64, count=len(cut))
+    T = max(1, int(ends.max(initial=0)) + len(after)) if cut else 0
+    positions = np.arange(T)
+    ids = np.full((len(cut), T), pad_id, dtype=np.int64)
+    ids[:, : len(before)] = before
+    if cut:
+        ids[(positions >= len(before)) & (positions < ends[:, None])] = np.concatenate(cut)
+    for i, token in enumerate(after):
+        ids[np.arange(len(cut)), ends + i] = token
+    return {
+        "input_ids": torch.from_numpy(ids),
+        "attention_mask": torch.from_numpy(
+            (positions < (ends + len(after))[:, None]).astype(np.int64)
+        ),
+    }
+
+
+def join(parts: Sequence[Features], pad_id: int) -> Features:
+    """Several (n_i, T_i) features as one (sum n_i, max T_i): one encoder pass, in which each row has its own dropout mask."""
+    longest = max(part["input_ids"].shape[1] for part in parts)
+
+    def joined(key: str) -> Tensor:
+        values = [part[key] for part in parts]
+        if values[0].ndim == 0:
+            return torch.stack(values).max()
+        if values[0].ndim > 1:
+            values = [
+                widened(value, longest, pad_id if key == "input_ids" else 0) for value in values
+            ]
+        return torch.cat(values)
+
+    return {key: joined(key) for key in parts[0]}
+
+
+def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
+    """An (n, T, ...) tensor as (n, length, ...), filled up on the right."""
+    return nn.functional.pad(
+        tensor, [0, 0] * (tensor.ndim - 2) + [0, length - tensor.shape[1]], value=fill
+    )
+
+
+def take(features: Features, rows: Tensor, length: int) -> Features:
+    """Some rows of features, cut to their first ``length`` tokens."""
+    return of_rows(features, lambda value: value[rows, :length] if value.ndim > 1 else value[rows])
+
+
+def of_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
+    """Every tensor with rows, changed; numbers without a dimension as they are."""
+    return {key: change(value) if value.ndim else value for key, value in features.items()}
+
+
+@cache
+def constant(numbers: tuple[int, ...], device: torch.device) -> Tensor:
+    """Numbers that never change, as a tensor that is copied to a device once: a copy in each step would make the host wait."""
+    with torch.inference_mode(False):
+        return torch.tensor(numbers, device=device)
+
+
+PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
+
+
+def by_length(mask: Tensor) -> list[Tensor]:
+    """Row numbers of an (n, T) mask in groups of similar length, longest first: a new group begins where padding costs more than a pass.
+
+    A row's length counts up to its last 1. Every row is in exactly one group.
+    """
+    lengths, order = (
+        (mask * torch.arange(1, mask.shape[1] + 1)).amax(1).sort(descending=True, stable=True)
+    )
+    sizes = lengths.tolist()
+    starts = [0]
+    for i, length in enumerate(sizes):
+        if (sizes[starts[-1]] - length) * (len(sizes) - i) >= PASS_TOKENS:
+            starts.append(i)
+    return [order[start:end] for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True)]
+
+
+def longest_row(mask: Tensor) -> int:
+    """Up to where the (n, T) mask of some rows has a 1; 1 if all rows are empty."""
+    seen = mask.any(0).nonzero()
+    return int(seen.max()) + 1 if len(seen) else 1
+
+
+def cut(value: Any, start: int, stop: int) -> Any:
+    """Rows ``start`` to ``stop`` of a tensor or of features."""
+    return (
+        value[start:stop]
+        if isinstance(value, Tensor)
+        else of_rows(value, lambda tensor: tensor[start:stop])
+    )
