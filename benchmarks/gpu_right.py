@@ -114,7 +114,9 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(module, "backward", recording))
-        stack.enter_context(mock.patch("bench.method.torch_method.by_length", lambda mask: []))
+        stack.enter_context(
+            mock.patch("bench.method.torch_method.group_by_length", lambda mask: [])
+        )
         stack.enter_context(float32_products(tf32=method.context.precision == "tf32"))
         stack.enter_context(DrawnOnCpu())
         if type(method).fitted == "steps":

@@ -1,6 +1,6 @@
 """How long a training may be: the recipe's epochs, or a budget by which methods can be compared, ``--budget 10m``.
 
-A budget replaces the recipe's epochs. It is a recipe value, stored as :func:`canonical` text, so that one
+A budget replaces the recipe's epochs. It is a recipe value, stored as :func:`canonical_budget` text, so that one
 budget has one fingerprint however it was written.
 """
 
@@ -51,7 +51,7 @@ class Budget:
         return f"{int(self.amount) if self.amount == int(self.amount) else self.amount}{self.unit}"
 
 
-def parse(text: str) -> Budget:
+def parse_budget(text: str) -> Budget:
     """``"10m"`` -> 600 seconds. Raises BenchError for anything but an amount of a known unit."""
     match = _PATTERN.fullmatch(text.lower())
     if match is None or match[2] not in _WRITTEN:
@@ -69,15 +69,15 @@ def parse(text: str) -> Budget:
     return Budget(amount, unit)
 
 
-def canonical(text: str) -> str:
+def canonical_budget(text: str) -> str:
     """``"10m"``, ``"600s"`` and ``"10 min"`` are all ``"600s"``."""
-    return str(parse(text))
+    return str(parse_budget(text))
 
 
 def budget_of(recipe: Mapping[str, Any]) -> Budget | None:
     """The budget of a recipe, None without one."""
     text = recipe.get("budget")
-    return None if text is None else parse(str(text))
+    return None if text is None else parse_budget(str(text))
 
 
 def total_steps(recipe: Recipe, rows: int) -> int | None:

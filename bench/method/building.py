@@ -7,7 +7,7 @@ from torch import nn
 
 from bench.backbones import Reference
 from bench.backbones.direction import reads_ahead
-from bench.method.checks import check_direction, check_vectors
+from bench.method.checks import check_beyond_first_token, check_direction
 from bench.method.context import Context, seed_for
 from bench.method.contract import Method
 from bench.method.recipe import Recipe
@@ -46,4 +46,4 @@ def check_reading(method: TorchMethod, recipe: Recipe) -> None:
         return
     check_direction(type(method), recipe, method.backbone.name, causal=causal)
     if causal:
-        check_vectors(method)
+        check_beyond_first_token(method)

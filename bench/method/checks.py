@@ -39,7 +39,7 @@ def check_noise(
         )
 
 
-def check_vectors(method: Any) -> None:
+def check_beyond_first_token(method: Any) -> None:
     """Raises BenchError if a method, built on a causal backbone, gives two sentences that begin alike one and the same vector."""
     first, second = method.encode(list(ALIKE))
     if (first == second).all():

@@ -78,10 +78,10 @@ def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
 
 def take(features: Features, rows: Tensor, length: int) -> Features:
     """Some rows of features, cut to their first ``length`` tokens."""
-    return of_rows(features, lambda value: value[rows, :length] if value.ndim > 1 else value[rows])
+    return map_rows(features, lambda value: value[rows, :length] if value.ndim > 1 else value[rows])
 
 
-def of_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
+def map_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
     """Every tensor with rows, changed; numbers without a dimension as they are."""
     return {key: change(value) if value.ndim else value for key, value in features.items()}
 
@@ -96,7 +96,7 @@ def constant(numbers: tuple[int, ...], device: torch.device) -> Tensor:
 PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
 
 
-def by_length(mask: Tensor) -> list[Tensor]:
+def group_by_length(mask: Tensor) -> list[Tensor]:
     """Row numbers of an (n, T) mask in groups of similar length, longest first: a new group begins where padding costs more than a pass.
 
     A row's length counts up to its last 1. Every row is in exactly one group.
@@ -118,10 +118,10 @@ def longest_row(mask: Tensor) -> int:
     return int(seen.max()) + 1 if len(seen) else 1
 
 
-def cut(value: Any, start: int, stop: int) -> Any:
+def slice_rows(value: Any, start: int, stop: int) -> Any:
     """Rows ``start`` to ``stop`` of a tensor or of features."""
     return (
         value[start:stop]
         if isinstance(value, Tensor)
-        else of_rows(value, lambda tensor: tensor[start:stop])
+        else map_rows(value, lambda tensor: tensor[start:stop])
     )

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from bench.method.features import cut
+from bench.method.features import slice_rows
 
 
 @contextmanager
-def attention(encoder: Any, name: str) -> Iterator[None]:
+def use_attention(encoder: Any, name: str) -> Iterator[None]:
     """While open, an encoder with transformers' fused attention uses the implementation ``name``: equal except for rounding."""
     fused = getattr(encoder.config, "_attn_implementation", None) == "sdpa"
     if fused:  # else chosen by the user
@@ -42,7 +42,7 @@ def float32_products(*, tf32: bool) -> Iterator[None]:
 
 
 @contextmanager
-def exact(encoder: nn.Module) -> Iterator[None]:
+def compute_exactly(encoder: nn.Module) -> Iterator[None]:
     """While open, an encoder computes without compilation, in float32: no option that speeds up training changes what is scored."""
     compiled = vars(encoder).pop("forward", None)  # compile=true: bench.training.loop
     try:
@@ -67,7 +67,7 @@ def by_rows(
         return function(*inputs)
     parts = []
     for start in range(0, n, chunk):
-        slices = [cut(value, start, start + chunk) for value in inputs]
+        slices = [slice_rows(value, start, start + chunk) for value in inputs]
         replayed = with_same_draws(function, first.device)
         parts.append(checkpoint(replayed, *slices, use_reentrant=False))
     return tuple(torch.cat(column) for column in zip(*parts, strict=True))

@@ -277,7 +277,7 @@ def rank_device(device: str) -> str:
     return f"cuda:{local}"
 
 
-def join(device: str) -> Ranks:
+def meet_ranks(device: str) -> Ranks:
     """Meet the other ranks as torchrun's environment says, waiting 45 seconds for all of them. ``device`` is this rank's.
 
     After some seconds a line says what is waited for. Raises BenchError if they do not come.

@@ -26,16 +26,16 @@ from bench.method.contract import Method
 from bench.method.features import (
     Features,
     Ids,
-    by_length,
+    group_by_length,
     longest_row,
-    of_rows,
+    map_rows,
     pad,
     take,
     widened,
 )
 from bench.method.json_files import read_run_json, write_json
 from bench.method.optimizer import adamw
-from bench.method.passes import by_rows, exact
+from bench.method.passes import by_rows, compute_exactly
 from bench.method.ranks import ALONE, Alone
 from bench.method.recipe import Recipe
 
@@ -117,7 +117,7 @@ class TorchMethod(Method, nn.Module):
         """
         mask = features["attention_mask"]
         worth_it = mask.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-        groups = by_length(mask) if worth_it and len(mask) > 1 else []
+        groups = group_by_length(mask) if worth_it and len(mask) > 1 else []
         if len(groups) < 2:
             return self.states(features)
         lengths = [longest_row(mask[rows]) for rows in groups]
@@ -232,11 +232,11 @@ class TorchMethod(Method, nn.Module):
         self.eval()
 
         def embed(ids: list[Sequence[int]]) -> np.ndarray:
-            features = of_rows(self.assemble(ids), lambda value: value.to(device))
+            features = map_rows(self.assemble(ids), lambda value: value.to(device))
             with (
                 torch.inference_mode(),
                 torch.autocast(device.type, enabled=False),
-                exact(self.encoder),
+                compute_exactly(self.encoder),
             ):
                 vectors = self.embed(features)
                 if not isinstance(vectors, Tensor):

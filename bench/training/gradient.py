@@ -20,7 +20,7 @@ from bench.base.errors import BenchError
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Method, seed_for
 from bench.method.batch import Batch, checked_loss
-from bench.method.features import Features, of_rows, widened
+from bench.method.features import Features, map_rows, widened
 from bench.method.ranks import Alone, Ranks
 from bench.method.torch_method import TorchMethod
 
@@ -110,7 +110,7 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
         return batch
     at = torch.from_numpy(positions)
     return Batch(
-        tuple(of_rows(view, lambda value: value[at]) for view in batch.columns),
+        tuple(map_rows(view, lambda value: value[at]) for view in batch.columns),
         batch.step,
         rows=batch.rows[positions],
         tokens=batch.tokens,
@@ -144,7 +144,7 @@ def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) 
 
 def changed(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     """The batch, every tensor with rows changed."""
-    batch.columns = tuple(of_rows(view, change) for view in batch.columns)
+    batch.columns = tuple(map_rows(view, change) for view in batch.columns)
     return batch
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bench.method.features
 from bench.method import TorchMethod
-from bench.method.features import by_length, pad
+from bench.method.features import group_by_length, pad
 
 
 def bert(dropout: float = 0.0):
@@ -42,7 +42,7 @@ def rows(lengths: list[int]) -> list[list[int]]:
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=60))
 def test_groups_hold_every_row_once_longest_first(lengths: list[int]) -> None:
     mask = pad(rows(lengths), 0)["attention_mask"]
-    groups = [group.tolist() for group in by_length(mask)]
+    groups = [group.tolist() for group in group_by_length(mask)]
     assert sorted(row for group in groups for row in group) == list(range(len(lengths)))
     longest = [max(lengths[row] for row in group) for group in groups]
     assert longest == sorted(longest, reverse=True)

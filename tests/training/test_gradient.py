@@ -95,7 +95,7 @@ def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
     method.prepare(batch)
     parts = []
     for i in range(0, batch.size, chunk):
-        columns = tuple(features.cut(column, i, i + chunk) for column in batch.columns)
+        columns = tuple(features.slice_rows(column, i, i + chunk) for column in batch.columns)
         parts.append(method.views(Batch(columns, batch.step)))
     return method.loss(tuple(torch.cat(view) for view in zip(*parts, strict=True)), batch)
 
