@@ -3,11 +3,12 @@
 A method is anything that turns sentences into vectors. Two layers:
 
 * :class:`Method` needs a name and ``encode``; it may use torch or not.
-* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``views(batch)`` is what the loss needs of each row,
-  ``loss(views, batch)`` the loss of one batch, and ``embed(features)`` the vectors that are scored; training, precision, large
-  batches on small devices, checkpoints, resume and progress come with it.
+* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``views(batch)`` returns the
+  tensors that the loss needs of each row, ``loss(views, batch)`` the loss of one batch, and
+  ``embed(features)`` the vectors that are scored; training, precision, large batches on small
+  devices, checkpoints, resume and progress come with it.
 
-Importing this module does not import torch; naming ``TorchMethod`` does. What needs no torch is in :mod:`bench.method.contract`.
+Importing this module does not import torch; naming ``TorchMethod`` does.
 """
 
 from __future__ import annotations

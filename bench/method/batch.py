@@ -19,34 +19,46 @@ if TYPE_CHECKING:
 
 @dataclass
 class Batch:
-    """Rows of the corpus as features, as :meth:`TorchMethod.collate` made them.
+    """Rows of the corpus as features, as :meth:`TorchMethod.collate` made them."""
 
-    By default one entry a column: (sentence,), (anchor, positive[, hard negative]), or (anchor, other, {"labels": (n,)}), or
-    (first, second, {"scores": (n,)}).
-    """
-
+    # one entry a column, by default: (sentence,), (anchor, positive[, hard negative]),
+    # (anchor, other, {"labels": (n,)}) or (first, second, {"scores": (n,)})
     columns: tuple[Features, ...]
-    step: int = 0  # optimiser steps already done
-    rows: np.ndarray | None = None  # (n,) their numbers in the corpus; None: made by hand
-    tokens: int = 0  # of all columns of the whole batch, without padding
-    whole: int | None = None  # rows of the batch over all processes; None: one process
+    # optimiser steps already done
+    step: int = 0
+    # (n,) numbers of the rows in the corpus; None: made by hand
+    rows: np.ndarray | None = None
+    # tokens of all columns of the whole batch, without padding
+    tokens: int = 0
+    # rows of the batch over all processes; None: one process
+    whole: int | None = None
 
     @property
     def size(self) -> int:
+        """n, the number of rows."""
         return len(next(iter(self.columns[0].values())))
 
 
 @dataclass
 class Loss:
-    """``total`` is the scalar to minimise; ``parts`` are logged under their names."""
+    """The loss of one batch.
 
+    Example:
+        return Loss(contrast + weight * hinge, {"contrast": contrast, "hinge": hinge})
+    """
+
+    # the scalar to minimise
     total: Tensor
+    # logged under their names
     parts: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 def checked_loss(method: TorchMethod, returned: Any) -> Loss:
-    """What a method returned as its loss. Raises PluginFailed, with the place in its code, for anything but a Loss of tensors whose
-    total is one number."""
+    """Return the value that a method returned as its loss, after checks.
+
+    Raises PluginFailed, with the place in the method's code, unless it is a Loss of tensors with
+    one number as its total.
+    """
     place = place_of_code(type(method).loss if method.is_split() else type(method).forward)
     if not isinstance(returned, Loss):
         raise PluginFailed(f"{place}: returned {type(returned).__name__}; return Loss(tensor)")

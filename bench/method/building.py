@@ -1,6 +1,8 @@
-"""A method on its backbone, as a run builds it."""
+"""Build a method on its backbone, as a run does."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,16 +19,17 @@ from bench.method.torch_method import TorchMethod
 def build_method(
     cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool
 ) -> Method:
-    """A method on its backbone, in evaluation mode on the context's device, with initial weights that the context's seed fixes.
+    """Build a method on its backbone, in evaluation mode on the context's device.
 
-    ``learns``: it is trained or fitted; otherwise its weights are frozen, because a checkpoint holds what trains. A method that
-    brings its own vectors gets the reference. Raises NotAModel where the backbone is not available.
+    The context's seed fixes the initial weights. ``learns``: it is trained or fitted; otherwise its
+    weights are frozen, because a checkpoint holds what trains. A method that brings its own vectors
+    gets the reference itself. Raises NotAModel if the backbone is not available.
     """
     method = cls()
     method.context = context
-    loaded = (
-        backbone if cls.own_backbone is not None else cls.read_backbone(backbone, recipe, context)
-    )
+    loaded: Any = backbone
+    if cls.own_backbone is None:
+        loaded = cls.read_backbone(backbone, recipe, context)
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, nn.Module):
@@ -39,10 +42,14 @@ def build_method(
 
 
 def check_reading(method: TorchMethod, recipe: Recipe) -> None:
-    """Raises BenchError if a method takes the first token of a causal encoder for the sentence, whatever its config says."""
+    """Raise BenchError if a method takes the first token of a causal encoder for the sentence.
+
+    The encoder itself is asked, whatever its config says. One that reads no token ids is not
+    checked.
+    """
     try:
         causal = not reads_ahead(method.encoder)
-    except Exception:  # an encoder of a plugin that reads no token ids
+    except Exception:
         return
     check_direction(type(method), recipe, method.backbone.name, causal=causal)
     if causal:

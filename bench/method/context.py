@@ -1,4 +1,4 @@
-"""What the harness and a method tell each other while it trains, and seeds that are named after what is drawn."""
+"""Everything that the harness and a method tell each other while it trains, and named seeds."""
 
 from __future__ import annotations
 
@@ -16,76 +16,102 @@ if TYPE_CHECKING:
 
 
 class Reporter(Protocol):
-    """Shows the progress of a long step."""
+    """An object that shows the progress of a long step."""
 
     def phase(self, name: str, total: int | None = None) -> None:
-        """A phase begins, of ``total`` steps where that is known."""
+        """Begin a phase of ``total`` steps (None: not known)."""
 
     def advance(self, done: int, **fields: Any) -> None:
-        """So many steps of the phase are done; ``fields`` are shown with it."""
+        """Report that so many steps of the phase are done, with ``fields`` to display."""
 
     def note(self, text: str) -> None:
-        """One line for the user."""
+        """Show one line to the user."""
 
 
 class SilentReporter:
-    """Shows nothing."""
+    """A reporter that shows nothing."""
 
     def phase(self, *what: Any, **fields: Any) -> None:
-        """Nothing, as ``advance`` and ``note``."""
+        """Do nothing, like ``advance`` and ``note``."""
 
     advance = note = phase
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the harness hands to a method besides its recipe. It does not change; what changes while a method trains is in
-    :class:`bench.training.loop.Progress`."""
+    """The settings that the harness gives a method besides its recipe.
+
+    They do not change during a run.
+    """
 
     device: str = "cpu"
-    precision: str = "fp32"  # while training: fp32, tf32, bf16 or fp16; scoring is always float32
+    # fp32, tf32, bf16 or fp16 while training; scoring is always float32
+    precision: str = "fp32"
     seed: int = 42
-    folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
-    dev_score: Callable[[Method], float] | None = None  # Spearman x 100; None: keep the last step
+    # the run's folder, with checkpoint/, state/ and curve.jsonl
+    folder: Path = Path(".")
+    # gives Spearman x 100 on the dev set; None: the last step is kept
+    dev_score: Callable[[Method], float] | None = None
     reporter: Reporter = field(default_factory=SilentReporter)
+    # true once the user asked to stop
     should_stop: Callable[[], bool] = lambda: False
-    offline: bool = False  # open no connection
-    chunk: int | None = None  # rows of a batch whose activations are held at once; None: all
-    ranks: Alone | None = None  # the processes that train together; None: this one alone
-    auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
-    compiled: bool = False  # torch compiles the encoder's forward while training
-    save_seconds: float = 60.0  # between two saved states; work after the last one is repeated
+    # open no connection
+    offline: bool = False
+    # rows of a batch whose activations are held at once; None: all
+    chunk: int | None = None
+    # the processes that train together; None: this one alone
+    ranks: Alone | None = None
+    # hold fewer rows at once if a batch does not fit into memory
+    auto_batch: bool = False
+    # torch compiles the encoder's forward while training
+    compiled: bool = False
+    # seconds between two saved states; work after the last one is repeated
+    save_seconds: float = 60.0
 
 
 @dataclass
 class TrainReport:
-    """What training did. ``dev_score`` is Spearman x 100 of the best checkpoint, None without a dev set."""
+    """The result of a training: its length, its speed, and the step that is kept."""
 
+    # optimiser steps that were done
     steps: int
+    # the step of the checkpoint
     best_step: int
+    # Spearman x 100 of the checkpoint; None without a dev set
     dev_score: float | None
-    train_seconds: float  # without dev evaluation
+    # without dev scores
+    train_seconds: float
     dev_seconds: float
-    sentences: int  # corpus rows seen, the same row in two epochs counted twice
-    tokens: int = 0  # of these rows, without padding
-    execution: Mapping[str, Any] = field(default_factory=dict)  # chunk, ranks, compiled
+    # rows of the corpus that were seen; a row in two epochs counts twice
+    sentences: int
+    # tokens of these rows, without padding
+    tokens: int = 0
+    # chunk, ranks, compiled: how it was executed
+    execution: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sentences_per_second(self) -> float:
+        """Rows of the corpus per second of training."""
         return self.sentences / self.train_seconds if self.train_seconds > 0 else 0.0
 
     @property
     def tokens_per_second(self) -> float:
+        """Tokens without padding per second of training."""
         return self.tokens / self.train_seconds if self.train_seconds > 0 else 0.0
 
 
 def seed_for(seed: int, *what: object) -> int:
-    """A 63-bit seed for one kind of randomness, named: ``seed_for(42, "data order")`` is the same for every method."""
-    return int.from_bytes(hashlib.sha256(repr((seed, *what)).encode()).digest()[:8], "little") >> 1
+    """Return a 63-bit seed for one named draw: ``seed_for(42, "data order")`` is the same for every
+    method.
+    """
+    digest = hashlib.sha256(repr((seed, *what)).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
 
 
 def rng_for(seed: int, *what: object) -> np.random.Generator:
-    """A numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is always the same."""
+    """Return a numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is
+    always the same.
+    """
     import numpy as np
 
     return np.random.default_rng(seed_for(seed, *what))

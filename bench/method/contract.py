@@ -1,4 +1,7 @@
-"""The contract of a method, in the part that needs no torch. Plugins import it from :mod:`bench.method`."""
+"""The contract of every method.
+
+Plugins import it from :mod:`bench.method`, which loads no torch.
+"""
 
 from __future__ import annotations
 
@@ -22,80 +25,113 @@ SETTINGS = ("unsupervised", "supervised", "none")
 
 
 class Method:
-    """A way to turn sentences into vectors.
+    """A way to turn sentences into vectors: define ``name`` and :meth:`encode`.
 
-    Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
-    ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
-    ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
-    stands for all seeds), ``by_dropout`` (settings in which only dropout makes two views of a sentence differ: a backbone
-    whose own dropout is 0 is refused there), ``texts_per_row`` (how many texts a training step encodes of each row of the corpus, for the
-    plan's hours and memory; None: two, or its columns), ``first_token`` (the first token's state alone stands for the sentence: a causal
-    backbone is refused), ``least_rows`` (rows that a batch needs for a loss: a corpus that leaves a smaller last batch is refused),
-    ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the record has this name), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
-    run), ``optional`` (recipe keys that a recipe has only when they are set), ``reads`` (how the names of tensors begin that it reads
-    from its backbone's checkpoint besides the encoder: a checkpoint with tensors that nothing reads is refused, except for heads) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
-    "steps" of the training loop: it gets a corpus, and ``fit`` is called) and ``several_negatives`` (where it can be trained on triplets, it
-    takes rows with any number of hard negatives as well: views of anchor, positive and each of them).
+    It may use torch or not. A method that is trained derives from :class:`TorchMethod`, which
+    derives from this class.
+
+    Example:
+        class Lengths(Method):
+            name = "lengths"
+
+            def encode(self, sentences):
+                return np.array([[len(text), 1.0] for text in sentences], dtype=np.float32)
+
+    Relations: :class:`Recipe` holds a run's values of ``defaults``, :class:`Context` everything
+    else that a run gives a method; ``bench check FILE`` tests a method against this contract.
     """
 
+    # a-z, 0-9 and "-"
     name: ClassVar[str]
+    # the settings in which it can be run, out of SETTINGS
     settings: ClassVar[tuple[str, ...]] = ("none",)
+    # name -> changes to the recipe
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    # its own recipe keys; a Value names the source
     defaults: ClassVar[Mapping[str, Any]] = {}
-    summary: ClassVar[str] = ""
-    paper: ClassVar[str] = ""
-    trains: ClassVar[str] = ""
-    deterministic: ClassVar[tuple[str, ...]] = ()
-    by_dropout: ClassVar[tuple[str, ...]] = ()
-    texts_per_row: ClassVar[int | None] = None
-    first_token: ClassVar[bool] = False
-    least_rows: ClassVar[int] = 1
-    own_backbone: ClassVar[str | None] = None
-    places: ClassVar[tuple[str, ...]] = ()
+    # recipe keys that a recipe has only if they are set
     optional: ClassVar[Mapping[str, Any]] = {}
-    fitted: ClassVar[str | None] = None
-    reads: ClassVar[tuple[str, ...]] = ()
-    several_negatives: ClassVar[bool] = False
-    # no parameter of the encoder trains: estimates of time, memory and disk space read it
+    # one line of at most 60 characters
+    summary: ClassVar[str] = ""
+    # the citation
+    paper: ClassVar[str] = ""
+    # one line for readers: which parameters train
+    trains: ClassVar[str] = ""
+    # no parameter of the encoder trains: estimates of time, memory and disk space ask for it
     encoder_is_frozen: ClassVar[bool] = False
-    # recipe switches with which the number of processes is part of a run's identity: with them, a gradient
-    # is not that of one process
-    process_switches: ClassVar[tuple[str, ...]] = ()
+    # settings in which no seed changes the result, so that one run stands for all seeds
+    deterministic: ClassVar[tuple[str, ...]] = ()
+    # settings in which dropout alone makes two views differ: a backbone with dropout 0 is refused
+    by_dropout: ClassVar[tuple[str, ...]] = ()
+    # texts that a training step encodes for each row of the corpus, for plans; None: two, or one a
+    # column
+    texts_per_row: ClassVar[int | None] = None
+    # the first token's state represents the sentence: a causal backbone is refused
+    first_token: ClassVar[bool] = False
     # recipe keys that name how tokens are pooled
     pooler_keys: ClassVar[tuple[str, ...]] = ("pooler", "pooler_at_test", "pooling")
+    # rows that a batch needs for a loss: a corpus that leaves a smaller last batch is refused
+    least_rows: ClassVar[int] = 1
+    # it takes any number of hard negatives a row if it takes triplets: one more view for each
+    several_negatives: ClassVar[bool] = False
+    # recipe switches with which several processes compute another gradient than one, so that their
+    # number is part of a run's identity
+    process_switches: ClassVar[tuple[str, ...]] = ()
+    # in the setting "none", but fitted on unlabelled text: by one "pass" of its own or in "steps"
+    # of the training loop. It gets a corpus, and fit is called
+    fitted: ClassVar[str | None] = None
+    # it brings its own vectors and ignores --backbone; records name this in its place
+    own_backbone: ClassVar[str | None] = None
+    # recipe keys that name a file, a folder or a backbone: its content, not its path, identifies a
+    # run
+    places: ClassVar[tuple[str, ...]] = ()
+    # beginnings of the names of tensors that it reads from its backbone's checkpoint besides the
+    # encoder: a checkpoint with tensors that nothing reads is refused, except for heads
+    reads: ClassVar[tuple[str, ...]] = ()
 
-    text_prompt: str | None = None  # put around every sentence, see :func:`prompted`
+    # put around every sentence, see prompted
+    text_prompt: str | None = None
     backbone: Any
     recipe: Recipe
     context: Context
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        """Raise BenchError for a recipe that cannot work, before anything is started. ``backbone`` is its folder, if here."""
+        """Raise BenchError for a recipe that cannot work, before anything is started.
+
+        ``backbone``: its folder, or None if it is not on this machine.
+        """
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
-        """The kinds of corpus that it can be trained on, of sentences, pairs, triplets, labelled and graded. Raises BenchError
-        for a setting and recipe that do not go together."""
+        """Return the kinds of corpus that it can be trained on: sentences, pairs, triplets,
+        labelled, graded.
+
+        Raises BenchError for a setting and a recipe that do not go together.
+        """
         return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
 
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
-        """Say if the first token's state stands for a sentence: ``first_token``, or a pooler of the recipe that takes it."""
+        """Say if the first token's state represents a sentence: by ``first_token`` or by a pooler
+        of the recipe.
+        """
         return cls.first_token or bool(cls.over_all_tokens(recipe))
 
     @classmethod
     def over_all_tokens(cls, recipe: Recipe) -> dict[str, str]:
-        """The values that pool over all tokens, for those keys of the recipe that take the first one; empty without such a key."""
+        """Return, for each recipe key that pools the first token, a value that pools over all of
+        them.
+        """
         return {key: "avg" for key in cls.pooler_keys if recipe.get(key) in FIRST_TOKEN}
 
     @classmethod
     def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
-        """Return what a training with this recipe encodes and holds, for a corpus of so many columns.
+        """Return the cost of a training with this recipe, for a corpus of so many columns.
 
-        Default: every column of a row is encoded, and a single one twice (``texts_per_row`` says otherwise). The whole encoder
-        trains; if ``encoder_is_frozen``, one dense layer on its vectors does. A method that holds more adds it to
-        ``super().training_cost(...)``.
+        Default: every column of a row is encoded, and a single one twice, unless ``texts_per_row``
+        says otherwise. The whole encoder trains, or, if ``encoder_is_frozen``, one dense layer on
+        its vectors. A method that holds more adds it to ``super().training_cost(...)``.
         """
         texts = cls.texts_per_row if cls.texts_per_row is not None else max(2, columns)
         if cls.encoder_is_frozen:
@@ -106,8 +142,8 @@ class Method:
     def depends_on_processes(cls, recipe: Recipe) -> bool:
         """Say if a training on several processes computes something else than on one.
 
-        It does if one of ``process_switches`` is on, or if the loss is a whole ``forward(batch)``, which
-        sees only the rows of its process.
+        It does if one of ``process_switches`` is on, or if the loss is a whole ``forward(batch)``,
+        which sees only the rows of its process.
         """
         if any(recipe.get(switch) for switch in cls.process_switches):
             return True
@@ -115,17 +151,19 @@ class Method:
 
     @classmethod
     def is_split(cls) -> bool:
-        """Whether its loss is made of ``views`` and ``loss``, so that a batch can be cut into chunks and shared exactly."""
+        """Say if its loss consists of ``views`` and ``loss``, so that a batch can be cut into
+        chunks and shared exactly.
+        """
         return False
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        """What names the vectors of a method with an ``own_backbone``: the sha256 of its file."""
+        """Return the revision of an ``own_backbone``: the sha256 of its file."""
         return "unknown"
 
     @classmethod
     def read_backbone(cls, reference: Reference, recipe: Recipe, context: Context) -> Any:
-        """The backbone in memory, as :meth:`build` gets it. Raises NotAModel if it is not available."""
+        """Load the backbone as :meth:`build` gets it. Raises NotAModel if it is not available."""
         from bench.backbones import load
 
         return load(
@@ -138,27 +176,34 @@ class Method:
 
     @classmethod
     def dtype_of_weights(cls, recipe: Recipe) -> str:
-        """Return the number format in which the encoder is loaded: fp32, bf16 or fp16. Default: fp32."""
+        """Return the number format in which the encoder is loaded: fp32, bf16 or fp16.
+
+        Default: fp32.
+        """
         return "fp32"
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
-        """Create what is needed to encode and train. Called once, after ``context`` is set; touches nothing global."""
+        """Create the modules that encode and train.
+
+        Called once, after ``context`` is set; changes nothing global.
+        """
         self.backbone, self.recipe = backbone, recipe
 
     def fit(self, corpus: Any, context: Context) -> TrainReport | None:
-        """Called with the tokenised corpus before the training loop, on every process that trains it.
+        """Prepare for training on the tokenised corpus; called before the training loop, on every
+        process.
 
-        Returns None where the loop does the rest; or does all of the training, writes ``context.folder / "checkpoint"``
-        and returns a report (``fitted = "pass"``).
+        Returns None if the loop does the rest. With ``fitted = "pass"`` it does all of the
+        training, writes ``context.folder / "checkpoint"`` and returns a report.
         """
         raise NotImplementedError(f"{self.name} has nothing to train")
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        """(n, dim) float32; row i depends on sentence i alone."""
+        """Return the vectors of n sentences, (n, dim) float32; row i depends on sentence i alone."""
         raise NotImplementedError
 
     def encode_with(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
-        """As :meth:`encode`, with a task's prompt instead of the method's; None: the method's."""
+        """Encode with a task's prompt in the place of the method's (None: with the method's)."""
         if prompt is None:
             return self.encode(sentences)
         before, self.text_prompt = self.text_prompt, prompt
@@ -168,13 +213,16 @@ class Method:
             self.text_prompt = before
 
     def about(self) -> Mapping[str, Any]:
-        """What the record says about a finished encoder besides its name and revision, as JSON: pooling, dtype, prompt ..."""
+        """Describe a finished encoder for the record, besides name and revision: pooling, dtype,
+        prompt, ...
+        """
         return {}
 
     def portable(self) -> Portable:
-        """What computes :meth:`encode`'s vectors, in parts that other libraries know; ``bench export`` writes them.
+        """Return the parts that compute :meth:`encode`'s vectors, for ``bench export``.
 
-        Raises BenchError with the reason where that is not possible; here: the method does not define it.
+        Raises BenchError with the reason if that is not possible; by default, because the method
+        does not define it.
         """
         raise BenchError(
             f"{self.name} does not say what computes its vectors without its own code",
@@ -182,7 +230,9 @@ class Method:
         )
 
     def save(self, folder: Path) -> None:
-        """Write what was trained, as safetensors and JSON; here, where nothing is trained, only the method's name."""
+        """Write everything that was trained, as safetensors and JSON; by default only the method's
+        name.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         write_json(
             folder / "method.json",
@@ -190,7 +240,10 @@ class Method:
         )
 
     def load(self, folder: Path) -> None:
-        """Read back what :meth:`save` wrote. Called after :meth:`build` with the same backbone and recipe."""
+        """Read what :meth:`save` wrote.
+
+        Called after :meth:`build` with the same backbone and recipe.
+        """
         stored = read_run_json(folder / "method.json").get("method")
         if stored != self.name:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")

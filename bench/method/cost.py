@@ -1,4 +1,6 @@
-"""What a training costs, as its method says it: a plan's hours, memory and disk space follow from it."""
+"""What a training costs, as its method says it: a plan's hours, memory and disk space follow from
+it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class EncoderShape:
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> EncoderShape | None:
-        """Return the shape that a model's config states, or None if it states no layers or no width."""
+        """Return the shape that a model's config states, or None if it states no layers or no
+        width.
+        """
         hidden = sizes.get("hidden_size", 0)
         layers = sizes.get("num_hidden_layers", 0)
         if not hidden or not layers:
@@ -58,5 +62,6 @@ class TrainingCost:
     trained: int
     # weights that are held and do not train
     frozen: int = 0
-    # forward passes that divide these texts: autocast copies the weights of a frozen encoder for each
+    # forward passes that divide these texts: autocast copies the weights of a frozen encoder for
+    # each
     passes: int = 1

@@ -1,4 +1,4 @@
-"""The tensors of a batch of sentences: how they are padded, joined, and cut into groups of similar length.
+"""Features, the tensors of some sentences: padded, joined, and cut into groups of similar length.
 
 Shapes: n rows of a batch, T tokens (padded).
 """
@@ -13,12 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
-
-# input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds: (n,) describes rows, (n, T, ...) their tokens. A
-# number without a dimension is the largest over all rows. It stays in main memory, so that the host need not wait for a GPU to
-# read a size that `collate` knows
+Ids = Sequence[int] | np.ndarray
+"""The token ids of one sentence."""
 Features = dict[str, Tensor]
+"""input_ids (n, T) int64, attention_mask (n, T) int64, and tensors of a method: (n,) describes
+rows, (n, T, ...) their tokens.
+
+A number without a dimension is the largest over all rows. It stays in main memory, so that the host
+need not wait for a GPU to read a size that ``collate`` knows.
+"""
+PASS_TOKENS = 128
+"""Cost of one more pass through a small encoder on a CPU, in tokens."""
 
 
 def pad(
@@ -29,10 +34,10 @@ def pad(
     after: Ids = (),
     longest: int | None = None,
 ) -> Features:
-    """Ids of different lengths as (n, T) input_ids and attention_mask, padded on the right.
+    """Turn ids of different lengths into (n, T) input_ids and attention_mask, padded on the right.
 
-    Each row is cut to its first ``longest`` ids, with ``before`` and ``after`` around them. T is 1 at least: a row may be empty, and
-    an encoder reads one token at least.
+    Each row is cut to its first ``longest`` ids, with ``before`` and ``after`` around them. T is at
+    least 1: a row may be empty, and an encoder reads at least one token.
     """
     cut = [np.asarray(row[:longest], dtype=np.int64) for row in rows]
     ends = len(before) + np.fromiter((len(row) for row in cut), dtype=np.int64, count=len(cut))
@@ -53,7 +58,10 @@ def pad(
 
 
 def join(parts: Sequence[Features], pad_id: int) -> Features:
-    """Several (n_i, T_i) features as one (sum n_i, max T_i): one encoder pass, in which each row has its own dropout mask."""
+    """Join several (n_i, T_i) features to one (sum n_i, max T_i), for one encoder pass.
+
+    Each row has a dropout mask of its own in that pass.
+    """
     longest = max(part["input_ids"].shape[1] for part in parts)
 
     def joined(key: str) -> Tensor:
@@ -70,58 +78,58 @@ def join(parts: Sequence[Features], pad_id: int) -> Features:
 
 
 def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
-    """An (n, T, ...) tensor as (n, length, ...), filled up on the right."""
+    """Fill an (n, T, ...) tensor up on the right to (n, length, ...)."""
     return nn.functional.pad(
         tensor, [0, 0] * (tensor.ndim - 2) + [0, length - tensor.shape[1]], value=fill
     )
 
 
 def take(features: Features, rows: Tensor, length: int) -> Features:
-    """Some rows of features, cut to their first ``length`` tokens."""
+    """Return some rows of features, cut to their first ``length`` tokens."""
     return map_rows(features, lambda value: value[rows, :length] if value.ndim > 1 else value[rows])
 
 
 def map_rows(features: Features, change: Callable[[Tensor], Tensor]) -> Features:
-    """Every tensor with rows, changed; numbers without a dimension as they are."""
+    """Apply a change to every tensor with rows; numbers without a dimension stay as they are."""
     return {key: change(value) if value.ndim else value for key, value in features.items()}
 
 
 @cache
 def constant(numbers: tuple[int, ...], device: torch.device) -> Tensor:
-    """Numbers that never change, as a tensor that is copied to a device once: a copy in each step would make the host wait."""
+    """Return numbers that never change as a tensor on a device.
+
+    It is copied there once, because a copy in each step would make the host wait.
+    """
     with torch.inference_mode(False):
         return torch.tensor(numbers, device=device)
 
 
-PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
-
-
 def group_by_length(mask: Tensor) -> list[Tensor]:
-    """Row numbers of an (n, T) mask in groups of similar length, longest first: a new group begins where padding costs more than a pass.
+    """Return the row numbers of an (n, T) mask in groups of similar length, longest first.
 
-    A row's length counts up to its last 1. Every row is in exactly one group.
+    A row's length counts up to its last 1. Every row is in exactly one group. A new group begins as
+    soon as the padding that it saves costs more than a pass.
     """
-    lengths, order = (
-        (mask * torch.arange(1, mask.shape[1] + 1)).amax(1).sort(descending=True, stable=True)
-    )
+    positions = torch.arange(1, mask.shape[1] + 1)
+    lengths, order = (mask * positions).amax(1).sort(descending=True, stable=True)
     sizes = lengths.tolist()
     starts = [0]
-    for i, length in enumerate(sizes):
-        if (sizes[starts[-1]] - length) * (len(sizes) - i) >= PASS_TOKENS:
-            starts.append(i)
-    return [order[start:end] for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True)]
+    for row, length in enumerate(sizes):
+        saved = (sizes[starts[-1]] - length) * (len(sizes) - row)
+        if saved >= PASS_TOKENS:
+            starts.append(row)
+    ends = [*starts[1:], len(sizes)]
+    return [order[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def longest_row(mask: Tensor) -> int:
-    """Up to where the (n, T) mask of some rows has a 1; 1 if all rows are empty."""
+    """Return the length of the longest row of an (n, T) mask, at least 1."""
     seen = mask.any(0).nonzero()
     return int(seen.max()) + 1 if len(seen) else 1
 
 
 def slice_rows(value: Any, start: int, stop: int) -> Any:
-    """Rows ``start`` to ``stop`` of a tensor or of features."""
-    return (
-        value[start:stop]
-        if isinstance(value, Tensor)
-        else map_rows(value, lambda tensor: tensor[start:stop])
-    )
+    """Return rows ``start`` to before ``stop`` of a tensor or of features."""
+    if isinstance(value, Tensor):
+        return value[start:stop]
+    return map_rows(value, lambda tensor: tensor[start:stop])

@@ -1,4 +1,6 @@
-"""The optimiser of the papers' common loop, for any method with a recipe, and BERT's own variant of it."""
+"""The optimiser of the papers' common loop, for any method with a recipe, and BERT's own variant of
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,17 @@ if TYPE_CHECKING:
 
 
 class UncorrectedAdamW(torch.optim.AdamW):
-    """AdamW without bias correction, as in BERT's code: p -= rate * (m / (sqrt(v) + eps) + decay * p).
+    """AdamW without bias correction, as in BERT's code: p -= rate * (m / (sqrt(v) + eps) + decay *
+    p).
 
-    The first updates are larger than corrected ones, the very first 3.2 times as large. Source: google-research/bert
-    optimization.py; ``correct_bias=False`` of transformers' former AdamW, which decays what is already updated: a difference of
-    rate^2 * decay.
+    The first updates are larger than corrected ones, the very first 3.2 times as large.
+
+    Source: google-research/bert optimization.py; ``correct_bias=False`` of transformers' former
+    AdamW, which decays after the update: a difference of rate^2 * decay.
     """
 
-    done: int | None = None  # updates; None: ask the state, for which the host waits
+    # updates so far; None: ask the state, which makes the host wait for a GPU
+    done: int | None = None
 
     def load_state_dict(self, state_dict: Any) -> None:
         super().load_state_dict(state_dict)
@@ -30,7 +35,9 @@ class UncorrectedAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """torch's own update, with a rate, an eps and a decay that undo its corrections by 1 - beta^t."""
+        """Make torch's own update with a rate, an eps and a decay that undo its corrections by 1 -
+        beta^t.
+        """
         if self.done is None or getattr(self, "found_inf", None) is not None:
             # in fp16 the scaler skips updates, and only the device knows which
             self.done = next(
@@ -43,7 +50,8 @@ class UncorrectedAdamW(torch.optim.AdamW):
             factor = of_m / math.sqrt(of_v)
             group.update(lr=rate * factor, eps=eps / math.sqrt(of_v), weight_decay=decay / factor)
         try:
-            # not super(): torch wraps the step of each class, so that hooks of a step would be called twice
+            # not super(): torch wraps the step of each class, so that hooks of a step would be
+            # called twice
             return inspect.unwrap(torch.optim.AdamW.step)(self, closure)
         finally:
             for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
@@ -57,9 +65,10 @@ def adamw(
     *,
     bias_correction: bool = True,
 ) -> torch.optim.AdamW:
-    """AdamW with the rate and decay of the method's recipe; no decay on biases and layer norms.
+    """Return AdamW with the rate and decay of the method's recipe; no decay on biases and layer
+    norms.
 
-    Raises RunFailed where no parameter trains.
+    Raises RunFailed if no parameter trains.
     """
     recipe = method.recipe
     trained = [p for p in method.parameters() if p.requires_grad]
@@ -69,10 +78,6 @@ def adamw(
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": recipe.weight_decay},
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
     ]
-    return (torch.optim.AdamW if bias_correction else UncorrectedAdamW)(
-        [g for g in groups if g["params"]],
-        lr=recipe.learning_rate,
-        betas=betas,
-        eps=eps,
-        fused=True,
-    )
+    filled = [group for group in groups if group["params"]]
+    kind = torch.optim.AdamW if bias_correction else UncorrectedAdamW
+    return kind(filled, lr=recipe.learning_rate, betas=betas, eps=eps, fused=True)

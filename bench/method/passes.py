@@ -1,4 +1,4 @@
-"""How an encoder computes: its attention, its precision, and passes over some rows at a time."""
+"""Attention, precision and memory of a pass through an encoder."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from bench.method.features import slice_rows
 
 @contextmanager
 def use_attention(encoder: Any, name: str) -> Iterator[None]:
-    """While open, an encoder with transformers' fused attention uses the implementation ``name``: equal except for rounding."""
+    """Replace transformers' fused attention by the implementation ``name`` while open: equal except
+    for rounding.
+
+    An encoder with another attention keeps it, because its user chose it.
+    """
     fused = getattr(encoder.config, "_attn_implementation", None) == "sdpa"
-    if fused:  # else chosen by the user
+    if fused:
         encoder.set_attn_implementation(name)
     try:
         yield
@@ -28,23 +32,29 @@ def use_attention(encoder: Any, name: str) -> Iterator[None]:
 
 @contextmanager
 def float32_products(*, tf32: bool) -> Iterator[None]:
-    """While open, a GPU multiplies float32 matrices in float32, or rounds them to TF32 (10 bits of 23) first; also in cuDNN's
-    convolutions and LSTMs, which have a separate switch."""
+    """Let a GPU multiply float32 matrices as they are, or rounded to TF32 (10 bits of 23), while
+    open.
+
+    This includes cuDNN's convolutions and LSTMs, which have a switch of their own.
+    """
     cudnn = torch.backends.cudnn
-    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32
+    precision_before = torch.get_float32_matmul_precision()
+    cudnn_before = cudnn.allow_tf32
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     cudnn.allow_tf32 = tf32
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before[0])
-        cudnn.allow_tf32 = before[1]
+        torch.set_float32_matmul_precision(precision_before)
+        cudnn.allow_tf32 = cudnn_before
 
 
 @contextmanager
 def compute_exactly(encoder: nn.Module) -> Iterator[None]:
-    """While open, an encoder computes without compilation, in float32: no option that speeds up training changes what is scored."""
-    compiled = vars(encoder).pop("forward", None)  # compile=true: bench.training.loop
+    """Compute without compilation and in float32 while open, so that no option for faster training
+    changes a score.
+    """
+    compiled = vars(encoder).pop("forward", None)  # set by the training loop, with compile=true
     try:
         with float32_products(tf32=False):
             yield
@@ -56,10 +66,11 @@ def compute_exactly(encoder: nn.Module) -> Iterator[None]:
 def by_rows(
     function: Callable[..., tuple[Tensor, ...]], *inputs: Any, chunk: int | None = None
 ) -> tuple[Tensor, ...]:
-    """``function(*inputs)``, slice by slice: every input and every output has n rows, and outputs of row i need only row i.
+    """Compute ``function(*inputs)`` in slices of ``chunk`` rows (None: at once).
 
-    ``inputs`` are tensors or features (dicts of tensors). A slice's activations are dropped and, if a gradient is wanted,
-    computed again with the same random draws.
+    Inputs are tensors or features, outputs tensors, all of n rows, and outputs of row i need only
+    row i. A slice's activations are dropped and, if a gradient is wanted, computed again with the
+    same random draws.
     """
     first = inputs[0] if isinstance(inputs[0], Tensor) else next(iter(inputs[0].values()))
     n = len(first)
@@ -74,10 +85,11 @@ def by_rows(
 
 
 def with_same_draws(function: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
-    """``function``, which draws on this device in every later call what it drew in the first.
+    """Return ``function`` such that every later call on this device draws the numbers of the first.
 
-    torch's checkpoint does so itself with the generators of the CPU and of CUDA. That of Apple's mps it leaves alone, because
-    ``torch.mps`` does not say whether it was started (``_initialized``), as the module of a device is to.
+    torch's checkpoint restores the generators of the CPU and of CUDA itself. It leaves that of
+    Apple's mps alone, because ``torch.mps`` lacks the attribute ``_initialized`` that checkpoint
+    asks for.
     """
     module: Any = getattr(torch, device.type, None)
     if device.type == "cpu" or hasattr(module, "_initialized"):

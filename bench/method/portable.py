@@ -1,8 +1,9 @@
-"""What computes a method's vectors, in parts that other libraries know: ``portable()`` gives it to ``bench export``.
+"""Parts that compute a method's vectors and that other libraries know: ``bench export`` writes
+them.
 
-sentence -> reader (tokenizer, encoder) -> pooling -> layers after it -> vector. If no standard part does what a
-method does, it has a :class:`ModuleFile`: a class in a separate source file, which is copied into the export and
-runs without this package.
+sentence -> reader (tokenizer, encoder) -> pooling -> layers after it -> vector. If no standard part
+does what a method needs, the method has a :class:`ModuleFile`: a class in a separate source file,
+which is copied into the export and runs without this package.
 """
 
 from __future__ import annotations
@@ -18,27 +19,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Affine:
-    """y = W x + b, then tanh if ``tanh``."""
+    """A dense layer of an export: y = W x + b, then tanh if ``tanh``."""
 
-    weight: Tensor  # (out, in)
-    bias: Tensor | None = None  # (out,)
+    # W, (out, in)
+    weight: Tensor
+    # b, (out,); None: no bias
+    bias: Tensor | None = None
     tanh: bool = False
 
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """A class that is copied into the export, with what it reads.
+    """A class that is copied into the export, with the settings and tensors that it reads.
 
-    ``file`` imports only torch, safetensors, transformers and sentence-transformers, and has no relative import. A reader's
-    class derives from sentence-transformers' ``Transformer`` or ``InputModule`` and finds ``settings`` in ``<file's stem>.json``
-    and ``tensors`` in ``<file's stem>.safetensors``, in the export's own folder. The class of a layer is a ``torch.nn.Module``
-    with ``load(folder)``, which finds ``config.json`` and ``model.safetensors`` there, and ``forward(features)``, which sets
-    ``features["sentence_embedding"]``.
+    A reader's class derives from sentence-transformers' ``Transformer`` or ``InputModule`` and
+    finds ``settings`` in ``<file's stem>.json`` and ``tensors`` in ``<file's stem>.safetensors``,
+    in the export's own folder. The class of a layer is a ``torch.nn.Module`` with ``load(folder)``,
+    which finds ``config.json`` and ``model.safetensors`` there, and ``forward(features)``, which
+    sets ``features["sentence_embedding"]``.
     """
 
+    # imports only torch, safetensors, transformers and sentence-transformers, and nothing relative
     file: Path
-    name: str  # of the class
-    settings: Mapping[str, Any] = field(default_factory=dict)  # as JSON
+    # name of the class in that file
+    name: str
+    # written as JSON
+    settings: Mapping[str, Any] = field(default_factory=dict)
     tensors: Mapping[str, Tensor] = field(default_factory=dict)
 
 
@@ -46,23 +52,30 @@ class ModuleFile:
 class Portable:
     """The parts of one method, with the weights that it has now.
 
-    ``pooling``: "cls" (the first token), "mean" (over the tokens whose mask is 1), or None where the reader or the first layer
-    gives the sentence's vector. ``states``: which hidden states are averaged before that, by number: 0 the embedding layer, l
-    layer l, -1 the last; the last alone is the normal case.
+    Example: BERT's first token, then a dense layer with tanh.
+        Portable(encoder, tokenizer, 512, pooling="cls", layers=(Affine(weight, bias, tanh=True),))
     """
 
-    encoder: Any = None  # transformers.PreTrainedModel
-    tokenizer: Any = None  # transformers' tokenizer that goes with it
-    max_tokens: int | None = None  # of a sentence, special tokens included; longer ones are cut
+    # transformers.PreTrainedModel
+    encoder: Any = None
+    # transformers' tokenizer that goes with it
+    tokenizer: Any = None
+    # tokens of a sentence, special ones included; longer sentences are cut
+    max_tokens: int | None = None
+    # "cls" (the first token), "mean" (over the tokens with mask 1), or None if the reader or the
+    # first layer gives the sentence's vector
     pooling: str | None = None
+    # hidden states that are averaged before pooling: 0 the embedding layer, l layer l, -1 the last
     states: tuple[int, ...] = (-1,)
+    # applied to the pooled vector, in this order
     layers: tuple[Affine | ModuleFile, ...] = ()
-    reader: ModuleFile | None = None  # reads sentences instead of the plain encoder and tokenizer
-    write: Callable[[Path], None] | None = (
-        None  # of a sentence-transformers model: it writes itself
-    )
+    # reads sentences instead of the plain encoder and tokenizer
+    reader: ModuleFile | None = None
+    # writes the export itself: for a model of sentence-transformers
+    write: Callable[[Path], None] | None = None
 
     @property
     def module_files(self) -> tuple[ModuleFile, ...]:
-        """Everything that is copied as source: the user who loads the export has to allow it."""
-        return tuple(p for p in (self.reader, *self.layers) if isinstance(p, ModuleFile))
+        """The parts that are copied as source: a user who loads the export has to allow it."""
+        parts = (self.reader, *self.layers)
+        return tuple(part for part in parts if isinstance(part, ModuleFile))

@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-PLACE = "[X]"  # of the sentence in a template, as in Jiang et al. 2022 (PromptBERT)
+PLACE = "[X]"
+"""The sentence's place in a template, written as in PromptBERT (Jiang et al. 2022)."""
 
 
 def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
-    """Each sentence in its prompt: instead of [X] where the prompt is a template, after the prompt otherwise."""
+    """Put each sentence into the prompt: in the place of [X] if it has one, else after the prompt."""
     if not prompt:
         return list(sentences)
     template = prompt if PLACE in prompt else prompt + PLACE
@@ -18,6 +19,6 @@ def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
 
 
 def task_prompt(recipe: Mapping[str, Any], suite: str, task: str) -> str | None:
-    """The recipe's prompt for a task, or else for its suite; None where it has neither."""
+    """Return the recipe's prompt for a task, or else for its suite, or None if it has neither."""
     prompts: dict[str, str] = json.loads(recipe.get("prompts") or "{}")
     return prompts.get(task, prompts.get(suite))

@@ -11,15 +11,26 @@ from bench.base.errors import BenchError
 
 @dataclass(frozen=True)
 class Value:
-    """One recipe value and its source; ``note`` holds what another source says."""
+    """One recipe value and its source.
+
+    Example:
+        defaults = {"temperature": Value(0.05, "SimCSE, run_unsup_example.sh")}
+    """
 
     value: Any
+    # the paper's section, the file of the authors' code, "ours", "--set", ...
     source: str
+    # the value of another source, if there is one
     note: str | None = None
 
 
 class Recipe(Mapping[str, Any]):
-    """Every hyperparameter of one run. ``recipe.temperature`` is a value, ``recipe.values_with_source()`` has the sources too."""
+    """Every hyperparameter of one run, as attributes and as a mapping.
+
+    Example:
+        recipe.temperature, recipe["temperature"]           # 0.05 twice
+        recipe.values_with_source()["temperature"].source   # "SimCSE, run_unsup_example.sh"
+    """
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = dict(values)
@@ -43,16 +54,17 @@ class Recipe(Mapping[str, Any]):
         return len(self._values)
 
     def values_with_source(self) -> dict[str, Value]:
+        """Return every value with its source."""
         return dict(self._values)
 
 
 def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
-    """Raises BenchError where the recipe's value is not one of ``choices``."""
+    """Raise BenchError if the recipe's value is not one of ``choices``."""
     if recipe[key] not in choices:
         raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(choices)}")
 
 
 def check_positive(recipe: Recipe, key: str) -> None:
-    """Raises BenchError where the recipe's number is not greater than 0."""
+    """Raise BenchError if the recipe's number is not greater than 0."""
     if not recipe[key] > 0:
         raise BenchError(f"{key} must be greater than 0, not {recipe[key]}", f"--set {key}=VALUE")

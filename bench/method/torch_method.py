@@ -1,7 +1,6 @@
-"""The torch half of the contract: what a trained method inherits, and the features that it works on. Plugins import these names
-from ``bench.method``.
+"""The contract of a trained method, which plugins import from ``bench.method``.
 
-Shapes: n rows of a batch, T tokens (padded), H hidden size, L layers.
+Shapes: n rows of a batch, T tokens (padded), H hidden size.
 """
 
 from __future__ import annotations
@@ -40,58 +39,84 @@ from bench.method.ranks import ALONE, Alone
 from bench.method.recipe import Recipe
 
 ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
-# tokens in a batch of `encode`: the states fit in a core's cache; enough work for a kernel
-CPU_TOKENS, GPU_TOKENS = 1024, 16384
+CPU_TOKENS = 1024
+"""Tokens in a batch of ``encode`` on a CPU: the states fit into a core's cache."""
+GPU_TOKENS = 16384
+"""Tokens in a batch of ``encode`` on a GPU: enough work for a kernel."""
 
 
 class TorchMethod(Method, nn.Module):
-    """A method that is a module. Define ``views`` and ``loss`` (of a batch) and ``embed`` (what is scored).
+    """A method that is a torch module: define :meth:`views` and :meth:`loss` of a batch, and
+    :meth:`embed`.
 
-    ``trains_on`` says what :meth:`collate` gets from the corpus: token "ids", or the "text" itself (for a method that
-    edits characters). ``training_only`` names modules and buffers that only training needs (a momentum copy, a queue, a
-    generator): they are in the state to resume from and not in the checkpoint. ``padding_counts``: its loss depends on
-    padding, as in some authors' code, so that a GPU's batches may not be padded further.
+    Training, precision, large batches on small devices, checkpoints, resume and progress come with
+    it.
+
+    Example: SimCSE without its head.
+        class Plain(TorchMethod):
+            name, settings = "plain", ("unsupervised",)
+
+            def views(self, batch):
+                return self.embed(join(batch.columns * 2, self.pad_id)).chunk(2)
+
+            def loss(self, views, batch):
+                return Loss(info_nce(*views, temperature=0.05))
+
+            def embed(self, features):
+                return self.hidden(features)[:, 0]
+
+    Relations: :class:`Method` lists the class attributes; :class:`Batch` and :class:`Loss` are what
+    :meth:`views` reads and :meth:`loss` returns.
     """
 
+    # what collate gets from the corpus: token "ids", or the "text" (for a method that edits
+    # characters)
     trains_on: str = "ids"
+    # modules and buffers that only training needs (a momentum copy, a queue, a generator): they are
+    # in the state to resume from and not in the checkpoint
     training_only: ClassVar[tuple[str, ...]] = ()
+    # its loss depends on padding, as in some authors' code: a GPU's batches may not be padded
+    # further
     padding_counts: bool = False
-    encode_tokens: int | None = (
-        None  # padded, in one batch of `encode`; None: what suits the device
-    )
-    chunk: int | None = None  # rows whose activations are held at once while training; None: all
+    # padded tokens in one batch of encode; None: as many as suit the device
+    encode_tokens: int | None = None
+    # rows whose activations are held at once while training; None: all
+    chunk: int | None = None
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
-        """Sets ``self.encoder``; a subclass adds its modules after ``super().build(...)``."""
+        """Set ``self.encoder``; a subclass adds its modules after ``super().build(...)``."""
         self.backbone, self.recipe = backbone, recipe
         self.encoder = backbone.encoder
         self.before, self.after = backbone.special_tokens()
 
-    # from sentences to features
-
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """The ids of each sentence that is scored, without special tokens and not cut."""
+        """Return the ids of each sentence that is scored, without special tokens and not cut."""
         return self.backbone.ids(sentences)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        """Ids of sentences -> features of the model's input, at most ``max_length`` tokens with the special ones."""
+        """Turn ids into features of the model's input, at most ``max_length`` tokens with the
+        special ones.
+        """
         room = (max_length or self.backbone.max_tokens) - len(self.before) - len(self.after)
         return pad(ids, self.pad_id, before=self.before, after=self.after, longest=room)
 
     def tokenize(self, sentences: Sequence[str], max_length: int | None = None) -> Features:
+        """Turn sentences into features of the model's input."""
         return self.assemble(self.token_ids(sentences), max_length)
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """Rows of the corpus -> the columns of a :class:`Batch`: where a method makes templated or augmented views.
+        """Turn rows of the corpus into the columns of a :class:`Batch`; templates and augmentations
+        go here.
 
-        ``columns`` holds, by the corpus's column names, ids without special tokens (or strings, see ``trains_on``); ``rows``
-        the row numbers. What is random here is drawn from ``rng_for(self.context.seed, "what", epoch, row)``, so that
-        neither a resumed training nor another batch size changes it.
+        ``columns`` holds, by the corpus's column names, ids without special tokens (or strings, see
+        ``trains_on``); ``rows`` the row numbers. Random choices are drawn from
+        ``rng_for(self.context.seed, "what", epoch, row)``, so that neither a resumed training nor
+        another batch size changes them.
         """
 
         def features(name: str, cells: Sequence[Any]) -> Features:
@@ -105,15 +130,15 @@ class TorchMethod(Method, nn.Module):
 
     @property
     def pad_id(self) -> int:
+        """The id of the padding token, 0 if the tokenizer has none."""
         return int(self.backbone.tokenizer.pad_token_id or 0)
 
-    # from features to numbers
-
     def hidden(self, features: Features) -> Tensor:
-        """(n, T, H) states of the last layer; those of padding mean nothing.
+        """Return the states of the last layer, (n, T, H); those of padding mean nothing.
 
-        In float32 on a CPU, rows of similar length go through the encoder together, which saves 5 to 20 % of a training
-        step. In bf16 and on a GPU a pass costs more than the padding that it saves.
+        In float32 on a CPU, rows of similar length go through the encoder together, which saves 5
+        to 20 % of a training step. In bf16 and on a GPU a pass costs more than the padding that it
+        saves.
         """
         mask = features["attention_mask"]
         worth_it = mask.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
@@ -128,19 +153,22 @@ class TorchMethod(Method, nn.Module):
         return torch.cat(parts)[torch.cat(groups).argsort()]
 
     def states(self, features: Features) -> Tensor:
-        """(n, T, H): one pass through the encoder, with those of ``features`` that it takes."""
+        """Return the last layer's states of one pass, (n, T, H), over those of ``features`` that
+        the encoder takes.
+        """
         unused = "input_ids" if "inputs_embeds" in features else ""
         inputs = {key: features[key] for key in features if key in ENCODER_INPUTS - {unused}}
         return self.encoder(**inputs).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
-        """(n, dim): what is scored."""
+        """Return the vectors that are scored, (n, dim)."""
         raise NotImplementedError(f"{self.name} defines no embed(features)")
 
     def forward(self, batch: Batch) -> Loss:
-        """The loss of one batch, from :meth:`views` and :meth:`loss`.
+        """Compute the loss of one batch, from :meth:`views` and :meth:`loss`.
 
-        A method may override this instead. Then its batch cannot be cut into chunks of rows (``--chunk``).
+        A method may override this in their place. Then its batch cannot be cut into chunks
+        (``--chunk``).
         """
         self.prepare(batch)
         return self.loss(self.views_of(batch), batch)
@@ -156,24 +184,31 @@ class TorchMethod(Method, nn.Module):
         return (context and context.ranks) or ALONE
 
     def prepare(self, batch: Batch) -> None:
-        """Called once before the views of a batch: for what changes the method itself, such as a momentum copy's step."""
+        """Change the method itself once before the views of a batch, such as by a momentum copy's
+        step.
+        """
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Everything that :meth:`loss` needs from the rows: tensors whose first dimension is the batch's n rows.
+        """Return everything that :meth:`loss` needs from the rows: tensors with n rows, as the
+        batch has.
 
-        Row i of a view depends only on row i of the batch, on the parameters and on dropout, so that a batch can be cut. A
-        mean over tokens or over other parts of rows is two views, (n,) sums and (n,) counts; labels are a view.
+        Row i of a view depends only on row i of the batch, on the parameters and on dropout, so
+        that a batch can be cut. A mean over tokens or over other parts of rows is two views, (n,)
+        sums and (n,) counts; labels are a view.
         """
         raise NotImplementedError(
             f"{self.name} defines neither views(batch) and loss(views, batch) nor forward(batch)"
         )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        """The loss of the views of the whole batch, where rows may meet. Of ``batch`` it reads only ``step``."""
+        """Compute the loss from the views of the whole batch; here rows may meet.
+
+        It may read ``batch.step`` alone.
+        """
         raise NotImplementedError(f"{self.name} defines no loss(views, batch)")
 
     def views_of(self, batch: Batch) -> tuple[Tensor, ...]:
-        """:meth:`views`, in slices of ``chunk`` rows where that is set."""
+        """Compute :meth:`views`, in slices of ``chunk`` rows if that is set."""
 
         def views(*columns: Features) -> tuple[Tensor, ...]:
             returned = self.views(Batch(columns, batch.step))
@@ -181,7 +216,8 @@ class TorchMethod(Method, nn.Module):
                 isinstance(view, Tensor) for view in returned
             ):
                 raise PluginFailed(
-                    f"{place_of_code(type(self).views)}: views returned {type(returned).__name__}; return a tuple of tensors"
+                    f"{place_of_code(type(self).views)}: views returned {type(returned).__name__}; "
+                    "return a tuple of tensors"
                 )
             return tuple(returned)
 
@@ -190,38 +226,40 @@ class TorchMethod(Method, nn.Module):
     def by_rows(
         self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any
     ) -> tuple[Tensor, ...]:
-        """``function(*inputs)``, in slices of ``chunk`` rows where that is set: for a ``loss`` with a second pass that works row
-        by row. Inputs are tensors, or features, of n rows each, and outputs tensors of n rows."""
+        """Compute ``function(*inputs)`` in slices of ``chunk`` rows if that is set.
+
+        It is for a ``loss`` with a second pass that works row by row. Inputs are tensors or
+        features, outputs tensors, all of n rows.
+        """
         return by_rows(function, *inputs, chunk=self.chunk)
 
-    # how it is trained
-
     def optimizer(self) -> torch.optim.Optimizer:
-        """Over the parameters that train. Default: AdamW as the recipe says, see :func:`adamw`."""
+        """Return an optimiser of the parameters that train. Default: :func:`adamw`."""
         return adamw(self)
 
     def learning_rate(self, step: int, steps: int) -> float:
-        """The rate of the update after ``step`` of ``steps`` updates. Default: rises over ``warmup_steps``, or ``warmup_ratio`` of
-        all steps, then stays (``schedule`` "constant") or falls to 0 ("linear")."""
+        """Return the rate of the update after ``step`` of ``steps`` updates.
+
+        Default: it rises over ``warmup_steps``, or ``warmup_ratio`` of all steps, then stays
+        (``schedule`` "constant") or falls to 0 ("linear").
+        """
         peak: float = self.recipe.learning_rate
         warmup = self.recipe.warmup_steps or round(self.recipe.warmup_ratio * steps)
         if step < warmup:
             return peak * step / warmup
-        return (
-            peak
-            if self.recipe.schedule == "constant"
-            else peak * max(0.0, (steps - step) / max(1, steps - warmup))
-        )
+        if self.recipe.schedule == "constant":
+            return peak
+        return peak * max(0.0, (steps - step) / max(1, steps - warmup))
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
-        """The score by which checkpoints are selected; overridden where dev vectors differ from test vectors."""
+        """Return the score that selects the checkpoint; override it if dev vectors differ from test
+        vectors.
+        """
         return score(self)
 
     def fit(self, corpus: TokenisedCorpus, context: Context) -> TrainReport | None:
-        """Nothing: the training loop does it all."""
+        """Do nothing before the training loop, which does all of the training."""
         return None
-
-    # what comes for free
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         from bench.score.encoding import encode_unique
@@ -241,14 +279,16 @@ class TorchMethod(Method, nn.Module):
                 vectors = self.embed(features)
                 if not isinstance(vectors, Tensor):
                     raise PluginFailed(
-                        f"{place_of_code(type(self).embed)}: embed returned {type(vectors).__name__}; expected a Tensor (n, dim)"
+                        f"{place_of_code(type(self).embed)}: embed returned "
+                        f"{type(vectors).__name__}; expected a Tensor (n, dim)"
                     )
                 return vectors.float().cpu().numpy()
 
         def progress(done: int, total: int) -> None:
             if self.context.should_stop():
                 raise Interrupted(
-                    f"stopped after encoding {done} of {total} sentences; the same command encodes them again"
+                    f"stopped after encoding {done} of {total} sentences; "
+                    "the same command encodes them again"
                 )
             self.context.reporter.advance(done, total=total)
 
@@ -260,25 +300,30 @@ class TorchMethod(Method, nn.Module):
             self.train(was_training)
 
     def trained_state(self) -> dict[str, Tensor]:
-        """The tensors of the checkpoint: trained parameters, and the buffers outside a frozen encoder."""
+        """Return the tensors of the checkpoint: trained parameters, and buffers outside a frozen
+        encoder.
+        """
         return self._state(training=False)
 
     def training_state(self) -> dict[str, Tensor]:
-        """The tensors that resume needs besides the optimiser: :meth:`trained_state` and those that only training needs."""
+        """Return the tensors that resume needs besides the optimiser: the checkpoint's and
+        ``training_only``.
+        """
         return self._state(training=True)
 
     def _state(self, *, training: bool) -> dict[str, Tensor]:
         frozen = not any(p.requires_grad for p in self.encoder.parameters())
-        only = tuple(f"{part}." for part in self.training_only)
+        prefixes = tuple(f"{part}." for part in self.training_only)
         needed = {name for name, p in self.named_parameters() if p.requires_grad}
-        needed |= {
-            name for name, _ in self.named_buffers() if not (frozen and name.startswith("encoder."))
-        }
-        return {
-            name: tensor.detach().cpu().contiguous()
-            for name, tensor in self.state_dict().items()
-            if (training if f"{name}.".startswith(only) else name in needed)
-        }
+        for name, _ in self.named_buffers():
+            if not (frozen and name.startswith("encoder.")):
+                needed.add(name)
+        state = {}
+        for name, tensor in self.state_dict().items():
+            is_kept = training if f"{name}.".startswith(prefixes) else name in needed
+            if is_kept:
+                state[name] = tensor.detach().cpu().contiguous()
+        return state
 
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file
@@ -298,7 +343,9 @@ class TorchMethod(Method, nn.Module):
         )
 
     def _named_recipe(self) -> dict[str, Any]:
-        """The recipe's values, of which files, folders and backbones have their names."""
+        """Return the recipe's values; files, folders and backbones have the names that records
+        have.
+        """
         values = dict(self.recipe)
         for key in self.places:
             if isinstance(values.get(key), str):
@@ -313,7 +360,8 @@ class TorchMethod(Method, nn.Module):
         about = read_run_json(folder / "method.json")
         if about.get("revision") != self.backbone.revision:
             raise BenchError(
-                f"{folder} was trained on {about.get('backbone')} revision {str(about.get('revision'))[:12]}, "
+                f"{folder} was trained on {about.get('backbone')} "
+                f"revision {str(about.get('revision'))[:12]}, "
                 f"this is {self.backbone.name} revision {self.backbone.revision[:12]}"
             )
         file = folder / "trained.safetensors"
@@ -327,13 +375,16 @@ class TorchMethod(Method, nn.Module):
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())
             raise BenchError(
-                f"{folder}: {len(different)} tensors differ from the method's, the first is {different[0]}"
+                f"{folder}: {len(different)} tensors differ from the method's, "
+                f"the first is {different[0]}"
             )
         self.load_state_dict(state, strict=False)
 
 
 def _reading_hint(file: Path) -> str:
-    """What to do about weights that cannot be read; training again would be over somebody else's run."""
+    """Return a hint for weights that cannot be read; training again would overwrite somebody else's
+    run.
+    """
     if os.access(file, os.R_OK):
         return "bench run with --fresh trains it again"
     return f"ask its owner: chmod -R a+rX {file.parent}"
