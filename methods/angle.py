@@ -51,7 +51,10 @@ CODE = "AnglE examples/NLI/README.md"
 class AnglE(CoSENT):
     name = "angle"
     summary = "CoSENT on a similarity of complex vectors, beside an in-batch contrast"
-    paper = "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024, arXiv 2309.12871"
+    paper = (
+        "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024, "
+        "arXiv 2309.12871"
+    )
     variants = {
         "stsb": {
             "cosine_weight": Value(1.0, "AnglE README.md: STS-B"),
@@ -75,8 +78,10 @@ class AnglE(CoSENT):
         "angle_scale": Value(20.0, CODE + ":59", "AngleLoss default until 2024: 1"),
         "identical": Value(
             "positive",
-            "AnglE 0.1.1, of the released checkpoint: every copy of a sentence in the batch is one more positive",
-            "drop: as AnglE does today, pairs with a sentence that stood earlier in the batch are left out",
+            "AnglE 0.1.1, of the released checkpoint: every copy of a sentence in the batch is "
+            "one more positive",
+            "drop: as AnglE does today, pairs with a sentence that stood earlier in the batch "
+            "are left out",
         ),
         "pooler": Value("cls", CODE + ":54"),
         "pooler_at_test": Value(

@@ -24,7 +24,10 @@ CODE = "CLAIF run_training.py"
 class CLAIF(CoSENT):
     name = "claif"
     summary = "pairs whose similarity a language model has rated: the squared error of the cosine"
-    paper = "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
+    paper = (
+        "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings "
+        "from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
+    )
     defaults = {
         "pooler": Value(
             "cls", CODE + ":121", f"{', '.join(POOLERS)}; the README's example of loading takes avg"

@@ -138,9 +138,13 @@ def chosen(value: object) -> str:
 class ConPVP(TorchMethod):
     name = "conpvp"
     settings = ("unsupervised",)
-    summary = "a continuous prompt's [MASK] state against prototypes from templates that keep or turn round the meaning"
+    summary = (
+        "a continuous prompt's [MASK] state against prototypes from templates that keep or "
+        "turn round the meaning"
+    )
     paper = (
-        "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised Sentence "
+        "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for "
+        "Unsupervised Sentence "
         "Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
     )
     trains = "the whole backbone, P prompt vectors (P x H) and the head"

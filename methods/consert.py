@@ -63,9 +63,13 @@ class ConSERT(TorchMethod):
     name = "consert"
     settings = ("unsupervised", "supervised")
     variants = {"joint-unsup": {"view1": "none", "view2": "shuffle", "dropout": None, "epochs": 25}}
-    summary = "two views made at the embedding layer; unsupervised on the scored text, supervised with NLI classification"
+    summary = (
+        "two views made at the embedding layer; unsupervised on the scored text, "
+        "supervised with NLI classification"
+    )
     paper = (
-        "Yan, Li, Wang, Zhang, Wu, Xu: ConSERT: A Contrastive Framework for Self-Supervised Sentence Representation Transfer, "
+        "Yan, Li, Wang, Zhang, Wu, Xu: ConSERT: A Contrastive Framework for Self-Supervised "
+        "Sentence Representation Transfer, "
         "ACL 2021, arXiv 2105.11741"
     )
     trains = "the whole encoder, and supervised while training the classifier Linear(4H, 3)"
@@ -113,7 +117,8 @@ class ConSERT(TorchMethod):
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         if recipe.classifier is not (setting == "supervised"):
             raise BenchError(
-                f"classifier={recipe.classifier}: true in the supervised setting, false in the other",
+                f"classifier={recipe.classifier}: true in the supervised setting, "
+                "false in the other",
                 f"--setting {setting}",
             )
         return ("labelled",) if setting == "supervised" else ("sentences",)

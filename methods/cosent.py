@@ -39,7 +39,10 @@ class CoSENT(TorchMethod):
     name = "cosent"
     settings = ("supervised",)
     summary = "pairs with a score: a pair with a higher score is to have the higher cosine"
-    paper = "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, doi 10.1109/TASLP.2024.3402087"
+    paper = (
+        "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, "
+        "doi 10.1109/TASLP.2024.3402087"
+    )
     trains = "the whole encoder"
     variants = {"matryoshka": {"matryoshka": "512 256 128 64"}}
     defaults = {

@@ -66,9 +66,13 @@ DENOISE = ("pad", "position", "none")
 class CoTBERT(TorchMethod):
     name = "cot-bert"
     settings = ("unsupervised",)
-    summary = "the second [MASK] of a template with two; two templates are a pair, a negated one makes hard negatives"
+    summary = (
+        "the second [MASK] of a template with two; two templates are a pair, "
+        "a negated one makes hard negatives"
+    )
     paper = (
-        "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought, ICANN 2024, "
+        "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through "
+        "Chain-of-Thought, ICANN 2024, "
         "arXiv 2309.11143"
     )
     trains = "the whole encoder and the head"
@@ -107,7 +111,8 @@ class CoTBERT(TorchMethod):
             if str(recipe[key]).count("{s}") != 1 or "{m}" not in str(recipe[key]):
                 raise BenchError(
                     f"{key}={recipe[key]}: no template",
-                    "write {s} for the sentence, once, and {m} for a mask token: the last one is read",
+                    "write {s} for the sentence, once, and {m} for a mask token: "
+                    "the last one is read",
                 )
         if recipe.denoise == "position":
             check_placed(backbone, "subtracting a template's state", "--variant no-denoise")
@@ -213,7 +218,8 @@ def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
     """Raises BenchError for a template that leaves the sentence no room, or has no mask behind it."""
     if len(template) >= backbone.max_tokens or backbone.mask_id not in template.after:
         raise BenchError(
-            f"the template {text} has {len(template)} tokens, and {backbone.name} takes {backbone.max_tokens}",
+            f"the template {text} has {len(template)} tokens, "
+            f"and {backbone.name} takes {backbone.max_tokens}",
             "take a shorter one, with a mask behind the sentence",
         )
 

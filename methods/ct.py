@@ -44,15 +44,22 @@ RATES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the recipe's learning rate: 1e-5, 8e-6, 
 class CT(TorchMethod):
     name = "ct"
     settings = ("unsupervised",)
-    summary = "two copies of the encoder: large dot product for a sentence with itself, small for two sentences"
-    paper = "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: Semantic Re-tuning with Contrastive Tension, ICLR 2021"
+    summary = (
+        "two copies of the encoder: large dot product for a sentence with itself, "
+        "small for two sentences"
+    )
+    paper = (
+        "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: "
+        "Semantic Re-tuning with Contrastive Tension, ICLR 2021"
+    )
     trains = "two whole copies of the encoder; the better one on dev is kept"
     training_only = ("second",)
     defaults = {
         "batch_size": Value(
             16,
             CODE,
-            "2 positives and 14 negatives; the authors draw 30 sentences for it, ours are the batch's own",
+            "2 positives and 14 negatives; the authors draw 30 sentences for it, "
+            "ours are the batch's own",
         ),
         "group": Value(8, CODE, "1 positive and 7 negatives"),
         "learning_rate": Value(

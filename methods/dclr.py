@@ -52,8 +52,14 @@ class DCLR(TorchMethod):
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "SimCSE without the negatives that a finished model finds too similar, and with noise vectors as further ones"
-    paper = "Zhou, Zhang, Zhao, Wen: Debiased Contrastive Learning of Unsupervised Sentence Representations, ACL 2022, arXiv 2205.00656"
+    summary = (
+        "SimCSE without the negatives that a finished model finds too similar, "
+        "and with noise vectors as further ones"
+    )
+    paper = (
+        "Zhou, Zhang, Zhao, Wen: Debiased Contrastive Learning of Unsupervised Sentence "
+        "Representations, ACL 2022, arXiv 2205.00656"
+    )
     trains = "the whole encoder, and while training the head; the teacher is frozen"
     training_only = ("head", "pooling")
     places = ("teacher",)
@@ -63,8 +69,8 @@ class DCLR(TorchMethod):
         "teacher": Value(
             None,
             "to be given: a run of simcse, or the folder or hub name of a SimCSE model",
-            RUN
-            + ": unsup-simcse-bert-base-uncased, for large models too; by its CLS after its own head; here by CLS",
+            RUN + ": unsup-simcse-bert-base-uncased, for large models too; "
+            "by its CLS after its own head; here by CLS",
         ),
         "loss": Value("code", CODE, "the paper's form: variant infonce"),
         "phi": Value(0.9, RUN, "0.85 for RoBERTa"),
@@ -88,8 +94,10 @@ class DCLR(TorchMethod):
         "faithful": Value(
             False,
             "the attention mask is used, the head stands on CLS, the teacher judges by CLS",
-            "true: as the authors' code, which passes no mask while it trains, to neither model, so that padding is attended to; the "
-            "checkpoint's own pooling layer stands below the head, and alone in large models; the teacher judges by the head that "
+            "true: as the authors' code, which passes no mask while it trains, to neither model, "
+            "so that padding is attended to; the "
+            "checkpoint's own pooling layer stands below the head, and alone in large models; "
+            "the teacher judges by the head that "
             "its checkpoint keeps; and their gather",
         ),
     }
@@ -124,7 +132,8 @@ class DCLR(TorchMethod):
             )
         if not teacher.reads_ahead:
             raise BenchError(
-                f"{teacher.name} is causal: its first token, by which a teacher judges, sees none of the others",
+                f"{teacher.name} is causal: its first token, by which a teacher judges, "
+                "sees none of the others",
                 "take a teacher that reads both ways",
             )
         self.teacher = FrozenCopy(
@@ -139,7 +148,8 @@ class DCLR(TorchMethod):
         judge = Head.kept_by(teacher)
         if judge is None:
             raise BenchError(
-                f"faithful=true: the teacher {teacher.name} keeps no head, by which the authors' code has it judge",
+                f"faithful=true: the teacher {teacher.name} keeps no head, "
+                "by which the authors' code has it judge",
                 "take a run of simcse or a published SimCSE model, or faithful=false",
             )
         self.judge = FrozenCopy(judge)

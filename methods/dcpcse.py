@@ -49,7 +49,10 @@ from bench.methods.pooling import Head
 from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
 from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 
-TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
+TEMPLATE = (
+    'This sentence : "{s}" '
+    "means{m}."
+)  # no blank before the mask: a byte-level vocabulary could make it a token
 SHALLOW = {
     "shallow": True,
     "learning_rate": Value(1e-3, "DCPCSE appendix A"),
@@ -106,9 +109,18 @@ class DCPCSE(TorchMethod):
     several_negatives = True
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
     by_dropout = ("unsupervised",)
-    summary = "contrastive learning of a deep prompt for a frozen encoder; variant mlm adds masked language modelling"
-    paper = "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1, 2022"
-    trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen"
+    summary = (
+        "contrastive learning of a deep prompt for a frozen encoder; "
+        "variant mlm adds masked language modelling"
+    )
+    paper = (
+        "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence "
+        "Embeddings, arXiv 2203.06875v1, 2022"
+    )
+    trains = (
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
+        "the encoder is frozen"
+    )
     encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix, or TemplatePrompt
@@ -125,7 +137,8 @@ class DCPCSE(TorchMethod):
         "temperature": Value(0.05, "DCPCSE appendix A; PromCSE run_unsup_example.sh"),
         "head_at_test": Value(
             False,
-            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
+            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say "
+            "true",
             "the paper names no head; the authors' code has one while training in both settings",
         ),
         "hard_negative_weight": Value(
@@ -143,12 +156,14 @@ class DCPCSE(TorchMethod):
         "freeze_lm_head": Value(
             False,
             "PromCSE promcse/models.py: made after the freeze, tied to nothing",
-            "the paper (section 2.1): only prompts are optimised; true keeps the LM head as it was pretrained",
+            "the paper (section 2.1): only prompts are optimised; "
+            "true keeps the LM head as it was pretrained",
         ),
         "shallow": Value(
             False,
             "DCPCSE section 3.3 and appendix A; its code was not published",
-            "open in the paper: the head (here: while training), the full stop (here: fixed), 32 tokens (here: the template on top)",
+            "open in the paper: the head (here: while training), the full stop (here: fixed), "
+            "32 tokens (here: the template on top)",
         ),
         "faithful": Value(
             False,

@@ -52,10 +52,19 @@ class DiffCSE(TorchMethod):
     name = "diffcse"
     settings = ("unsupervised",)
     first_token = True
-    summary = "SimCSE, and a discriminator that finds edited tokens with the help of the sentence's vector"
+    summary = (
+        "SimCSE, and a discriminator that finds edited tokens with the help of the "
+        "sentence's vector"
+    )
     by_dropout = ("unsupervised",)
-    paper = "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, NAACL 2022, arXiv 2204.10298"
-    trains = "the whole encoder; while training also the head, and the discriminator: a second whole encoder and Linear(H, 2)"
+    paper = (
+        "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence "
+        "Embeddings, NAACL 2022, arXiv 2204.10298"
+    )
+    trains = (
+        "the whole encoder; while training also the head, and the discriminator: "
+        "a second whole encoder and Linear(H, 2)"
+    )
     training_only = ("head", "discriminator", "classifier")
     padding_counts = True  # a position of padding is one to detect, with label 0
     places = ("generator",)
@@ -95,7 +104,8 @@ class DiffCSE(TorchMethod):
             config = read_json(backbone / "config.json")
             if config.get("embedding_size", config.get("hidden_size")) != config.get("hidden_size"):
                 raise BenchError(
-                    "diffcse puts a sentence's vector in the place of a word's, and the words of this ELECTRA are narrower than its states",
+                    "diffcse puts a sentence's vector in the place of a word's, "
+                    "and the words of this ELECTRA are narrower than its states",
                     "take a backbone whose embedding_size is its hidden_size",
                 )
         if recipe.generator is None:

@@ -43,9 +43,13 @@ class ESimCSE(TorchMethod):
     name = "esimcse"
     settings = ("unsupervised",)
     first_token = True
-    summary = "SimCSE with repeated word pieces in the second view and a queue of negatives from a momentum encoder"
+    summary = (
+        "SimCSE with repeated word pieces in the second view and a queue of negatives from a "
+        "momentum encoder"
+    )
     paper = (
-        "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "
+        "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive "
+        "Learning of Unsupervised "
         "Sentence Embedding, COLING 2022, arXiv 2109.04380"
     )
     trains = (

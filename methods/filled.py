@@ -50,7 +50,8 @@ class Filling:
         }
         if SLOT in text and backbone.tokenizer.pad_token is None:
             raise BenchError(
-                f"the tokenizer of {backbone.name} has no padding token, in whose place learned vectors stand",
+                f"the tokenizer of {backbone.name} has no padding token, "
+                "in whose place learned vectors stand",
                 "take a backbone that has one",
             )
         pieces = []

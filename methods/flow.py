@@ -52,7 +52,10 @@ class Flow(TorchMethod):
     summary = (
         "pooled vectors made standard normal by an invertible network, fitted on unlabelled text"
     )
-    paper = "Li, Zhou, He, Wang, Yang, Li: On the Sentence Embeddings from Pre-trained Language Models, EMNLP 2020, arXiv 2011.05864"
+    paper = (
+        "Li, Zhou, He, Wang, Yang, Li: On the Sentence Embeddings from Pre-trained Language "
+        "Models, EMNLP 2020, arXiv 2011.05864"
+    )
     trains = "the flow alone (additive Glow, 3 levels x 3 steps, width 32); the encoder is frozen"
     encoder_is_frozen = True
     defaults = {
@@ -66,7 +69,8 @@ class Flow(TorchMethod):
         "width": Value(32, CONFIG, "of the coupling's hidden layers"),
         "permutation": Value(
             "reversed",
-            "BERT-flow flow/glow_ops_1x1.py: the fixed matrix turns the order of the channels round",
+            "BERT-flow flow/glow_ops_1x1.py: the fixed matrix turns the order of the channels "
+            "round",
             "random: Glow's fixed permutation, drawn from the seed",
         ),
         "batch_size": Value(
@@ -88,8 +92,8 @@ class Flow(TorchMethod):
         ),
         "dropout": Value(
             None,
-            RUN
-            + ": the frozen encoder reads training text with its dropout on; dropout=0 switches it off",
+            RUN + ": the frozen encoder reads training text with its dropout on; "
+            "dropout=0 switches it off",
         ),
         "select_on": Value("last", RUN + ": no dev selection"),
         "corpus_column": Value(

@@ -41,14 +41,18 @@ class FocalInfoNCE(TorchMethod):
     first_token = True
     by_dropout = ("unsupervised",)
     summary = "unsupervised SimCSE whose loss weighs hard negatives more and easy ones less"
-    paper = "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023"
+    paper = (
+        "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, "
+        "Findings of EMNLP 2023"
+    )
     trains = "the whole encoder and the head"
     process_switches = ("faithful",)
     defaults = {
         "temperature": Value(
             0.07,
             "Focal-InfoNCE tables 2 and 4 together: 0.07 for BERT, 0.05 for RoBERTa",
-            "the text says 0.7 and 0.5, which is a slip: neither stands in the ablation, and the scores of 0.07 and 0.05 are "
+            "the text says 0.7 and 0.5, which is a slip: neither stands in the ablation, "
+            "and the scores of 0.07 and 0.05 are "
             "those of the main table",
         ),
         "hardness_m": Value(
@@ -59,7 +63,8 @@ class FocalInfoNCE(TorchMethod):
         "head_at_test": Value(
             False,
             "as SimCSE unsupervised",
-            "the README evaluates with --pooler cls; its converter stores the head under a name that is not read back, so that "
+            "the README evaluates with --pooler cls; its converter stores the head under a name "
+            "that is not read back, so that "
             "cls means a random layer there",
         ),
         "faithful": Value(

@@ -111,7 +111,8 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                         rows.append(row)
                         continue
                 raise BenchError(
-                    f"{path} line {number}: expected a word and {len(rows[0]) if rows else 'its'} numbers"
+                    f"{path} line {number}: expected a word and "
+                    f"{len(rows[0]) if rows else 'its'} numbers"
                 )
     except (
         OSError,

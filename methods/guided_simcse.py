@@ -48,7 +48,10 @@ class GuidedSimCSE(TorchMethod):
     several_negatives = True
     first_token = True
     summary = "supervised SimCSE without the negatives that a finished model finds too similar"
-    paper = "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv 2402.16829"
+    paper = (
+        "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, "
+        "arXiv 2402.16829"
+    )
     trains = "the whole encoder and the head; the guide is frozen"
     places = ("guide",)
     variants = {"gist": {"mask": "gist"}}
@@ -57,8 +60,8 @@ class GuidedSimCSE(TorchMethod):
         "guide": Value(
             None,
             "to be given: a run, a folder or a hub name of a finished model",
-            RUN
-            + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, which has BERT's vocabulary",
+            RUN + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, "
+            "which has BERT's vocabulary",
         ),
         "mask": Value("multicsr", RUN, "multicsr or gist"),
         "phi": Value(

@@ -61,9 +61,13 @@ class WordVectors:
 class InferSent(TorchMethod):
     name = "infersent"
     settings = ("supervised",)
-    summary = "BiLSTM with max-pooling over a file of word vectors, trained on NLI pairs from (u, v, |u - v|, u * v)"
+    summary = (
+        "BiLSTM with max-pooling over a file of word vectors, trained on NLI pairs from (u, "
+        "v, |u - v|, u * v)"
+    )
     paper = (
-        "Conneau, Kiela, Schwenk, Barrault, Bordes: Supervised Learning of Universal Sentence Representations from Natural Language "
+        "Conneau, Kiela, Schwenk, Barrault, Bordes: Supervised Learning of Universal Sentence "
+        "Representations from Natural Language "
         "Inference Data, EMNLP 2017, arXiv 1705.02364"
     )
     trains = (
@@ -80,7 +84,8 @@ class InferSent(TorchMethod):
     defaults = {
         "vectors": Value(
             None,
-            "your file: --set vectors=FILE (glove.840B.300d; word and numbers a line; plain, .xz, .gz or .zip)",
+            "your file: --set vectors=FILE (glove.840B.300d; word and numbers a line; plain, "
+            ".xz, .gz or .zip)",
         ),
         "lstm_size": Value(
             2048, CODE + " (--enc_lstm_dim)", "each way: the vectors have twice as many numbers"

@@ -53,9 +53,13 @@ class InfoCSE(TorchMethod):
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "SimCSE, and masked words guessed from the sentence's vector and shallow states of the others"
+    summary = (
+        "SimCSE, and masked words guessed from the sentence's vector and shallow states of "
+        "the others"
+    )
     paper = (
-        "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings, Findings of "
+        "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of "
+        "Sentence Embeddings, Findings of "
         "EMNLP 2022, arXiv 2210.06432"
     )
     trains = "the whole encoder; while training also the head, two new layers and the LM head"
@@ -85,7 +89,8 @@ class InfoCSE(TorchMethod):
         check_positive(recipe, "temperature")
         if not 0 < recipe.mlm_probability <= 1:
             raise BenchError(
-                f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1"
+                f"mlm_probability={recipe.mlm_probability}: a share of the tokens, "
+                "above 0 and at most 1"
             )
         for key in ("extra_layers", "token_states_from_layer"):
             if recipe[key] < 1:

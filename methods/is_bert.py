@@ -67,7 +67,8 @@ class ISBert(TorchMethod):
     settings = ("unsupervised",)
     summary = "mutual information of a sentence's vector and its tokens' convolved states"
     paper = (
-        "Zhang, He, Liu, Lim, Bing: An Unsupervised Sentence Embedding Method by Mutual Information Maximization, EMNLP 2020, "
+        "Zhang, He, Liu, Lim, Bing: An Unsupervised Sentence Embedding Method by Mutual "
+        "Information Maximization, EMNLP 2020, "
         "arXiv 2009.12061"
     )
     trains = "the whole encoder and the three convolutions"

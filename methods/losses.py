@@ -125,7 +125,8 @@ def _own(anchors: Tensor, *candidates: Tensor, offset: int) -> Tensor:
     counts = [len(one) for one in candidates]
     if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
         raise ValueError(
-            f"{len(anchors)} anchors from row {offset} on, {' and '.join(map(str, counts))} candidates: row {offset} + i of "
+            f"{len(anchors)} anchors from row {offset} on, {' and '.join(map(str, counts))} "
+            f"candidates: row {offset} + i of "
             "positives and negatives must belong to anchor i"
         )
     return torch.arange(len(anchors), device=anchors.device) + offset

@@ -34,7 +34,8 @@ def check_guessing(recipe: Recipe, backbone: Path | None) -> None:
     """Raises BenchError where a recipe's ``mlm`` cannot work: no share of the tokens, or a ``backbone`` without an MLM head."""
     if not 0 < recipe.mlm_probability <= 1:
         raise BenchError(
-            f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1"
+            f"mlm_probability={recipe.mlm_probability}: a share of the tokens, "
+            "above 0 and at most 1"
         )
     if recipe.get("mlm_decay_steps", 1) < 1:
         raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")

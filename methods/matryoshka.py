@@ -20,7 +20,10 @@ CODE = "sentence-transformers matryoshka_nli.py"
 
 class Matryoshka(SimCSE):
     name = "matryoshka"
-    summary = "SimCSE whose loss is that of the vectors and of their first 512, 256, 128 and 64 coordinates"
+    summary = (
+        "SimCSE whose loss is that of the vectors and of their first 512, 256, "
+        "128 and 64 coordinates"
+    )
     paper = "Kusupati et al.: Matryoshka Representation Learning, NeurIPS 2022, arXiv 2205.13147"
     trains = "the whole encoder"
     variants = {}

@@ -49,7 +49,8 @@ class MirrorBert(TorchMethod):
     settings = ("unsupervised",)
     summary = "two views of a text, one with five characters masked; under a minute of training"
     paper = (
-        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming Masked Language Models into "
+        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
+        "Transforming Masked Language Models into "
         "Universal Lexical and Sentence Encoders, EMNLP 2021, arXiv 2104.08027"
     )
     trains = "the whole encoder; there is nothing else"
@@ -74,7 +75,8 @@ class MirrorBert(TorchMethod):
         "faithful": Value(
             False,
             "any span of the text is masked",
-            "true: as src/data_loader.py, where the first occurrence of the drawn characters is masked, and the last span never",
+            "true: as src/data_loader.py, where the first occurrence of the drawn characters is "
+            "masked, and the last span never",
         ),
         "batch_size": Value(200, "mirror-bert mirror_scripts"),
         "learning_rate": Value(2e-5, "mirror-bert mirror_scripts"),

@@ -54,9 +54,13 @@ class PCL(TorchMethod):
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "two networks that teach each other with nine altered copies of a sentence: ten times SimCSE's cost"
+    summary = (
+        "two networks that teach each other with nine altered copies of a sentence: "
+        "ten times SimCSE's cost"
+    )
     paper = (
-        "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence Embeddings, EMNLP 2022, "
+        "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised "
+        "Sentence Embeddings, EMNLP 2022, "
         "arXiv 2201.12093"
     )
     trains = "the whole encoder; while training also the head and the peer, a second whole encoder"

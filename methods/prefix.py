@@ -197,7 +197,8 @@ def check_prompt(
         positions = read_json(backbone / "config.json").get("max_position_embeddings")
         if isinstance(positions, int) and length > positions - SHORTEST:
             raise BenchError(
-                f"prompt_length={length}: the backbone has {positions} positions for prompt and sentence"
+                f"prompt_length={length}: the backbone has {positions} positions for prompt and "
+                "sentence"
             )
         check_not_causal(backbone, "a prompt")
         if kind != "input-layer":
@@ -208,7 +209,8 @@ def check_prompt(
         possible = False
     if not possible:
         raise BenchError(
-            f"prefix_dropout={dropout}: expected a number from 0 to below 1, or none for the backbone's own"
+            f"prefix_dropout={dropout}: expected a number from 0 to below 1, "
+            "or none for the backbone's own"
         )
 
 
@@ -228,14 +230,16 @@ def prompt_for(
     config = backbone.encoder.config
     if length > backbone.max_tokens - SHORTEST:
         raise BenchError(
-            f"prompt_length={length}: {backbone.name} has {backbone.max_tokens} positions for prompt and sentence"
+            f"prompt_length={length}: {backbone.name} has {backbone.max_tokens} positions for "
+            "prompt and sentence"
         )
     if kind == "input-layer":
         return InputPrompt(backbone.embedding_size, length)
     takes_keys = "past_key_values" in inspect.signature(backbone.encoder.forward).parameters
     if not takes_keys or not backbone.reads_ahead or not hasattr(config, "hidden_dropout_prob"):
         raise BenchError(
-            f"{backbone.name} is a {backbone.family} model, whose layers take no keys and values from outside as BERT's do",
+            f"{backbone.name} is a {backbone.family} model, "
+            "whose layers take no keys and values from outside as BERT's do",
             "a deep prefix needs a backbone of the BERT or RoBERTa family",
         )
     p = config.hidden_dropout_prob if dropout is None else float(dropout)

@@ -74,7 +74,10 @@ class NoTransformer(BenchError):
 class Pretrained(TorchMethod):
     name = "pretrained"
     settings = ("none",)
-    summary = "a finished encoder: a sentence-transformers folder as it is, or a transformers checkpoint with --set pooling="
+    summary = (
+        "a finished encoder: a sentence-transformers folder as it is, "
+        "or a transformers checkpoint with --set pooling="
+    )
     deterministic = ("none",)
     defaults = {
         "pooling": Value(
@@ -105,7 +108,8 @@ class Pretrained(TorchMethod):
             if not (backbone / "modules.json").exists():
                 raise BenchError(
                     f"{backbone} is a plain transformers checkpoint: it does not say how to pool",
-                    "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, last (decoders), ...",
+                    "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, "
+                    "last (decoders), ...",
                 )
             check_one_vector(backbone, str(backbone))
         for key, choices in (("padding", ("left", "right")), ("dtype", DTYPES)):
@@ -127,7 +131,8 @@ class Pretrained(TorchMethod):
     def read_backbone(cls, reference: Reference, recipe: Recipe, context: Context) -> Any:
         if recipe.pooling is None and reference.trained is not None:
             raise BenchError(
-                f"{reference.name} is a run: its encoder was trained further, and it does not say how to pool",
+                f"{reference.name} is a run: its encoder was trained further, "
+                "and it does not say how to pool",
                 f"bench evaluate {reference.name} scores the run itself; or --set pooling=",
             )
         if (
@@ -192,7 +197,8 @@ class Pretrained(TorchMethod):
                 f"{name} ({shorten(text)})" for name, text in self.own_prompts.items()
             )
             self.context.reporter.note(
-                f"{self.backbone.name} names prompts that are not used: {named}; --prefix TEXT or --prompt TASK TEXT uses one"
+                f"{self.backbone.name} names prompts that are not used: {named}; "
+                "--prefix TEXT or --prompt TASK TEXT uses one"
             )
 
     @property
@@ -223,7 +229,8 @@ class Pretrained(TorchMethod):
         if self.library:
             self._check_library()
             self.context.reporter.note(
-                f"{self.backbone.name} is encoded by {self._library_name} itself, which is slower: bench's own path gives {self.library}"
+                f"{self.backbone.name} is encoded by {self._library_name} itself, "
+                f"which is slower: bench's own path gives {self.library}"
             )
 
     def _take_library_ids(self) -> None:
@@ -252,8 +259,10 @@ class Pretrained(TorchMethod):
             room = self.longest - len(self.before) - len(self.after)
             if len(ids) >= room:
                 raise PromptTooLong(
-                    f"the prompt {shorten(prompt)} has {len(ids)} tokens, and {self.backbone.name} takes {room}: nothing of a sentence is read",
-                    "give a shorter one, or a larger --set max_length= if the model has the positions",
+                    f"the prompt {shorten(prompt)} has {len(ids)} tokens, "
+                    f"and {self.backbone.name} takes {room}: nothing of a sentence is read",
+                    "give a shorter one, or a larger --set max_length= if the model has the "
+                    "positions",
                 )
 
     def _check_library(self) -> None:
@@ -264,7 +273,8 @@ class Pretrained(TorchMethod):
             line = " ".join(str(error).split())[:200]
             raise BenchError(
                 f"{self.backbone.name} cannot be encoded by its own library: {line}",
-                "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md",
+                "load it in Python and score the object: bench.evaluate(model, ...), "
+                "docs/evaluate.md",
             ) from error
 
     def _difference(self) -> str:
@@ -328,7 +338,8 @@ class Pretrained(TorchMethod):
         for start in range(0, len(distinct), BLOCK):
             if self.context.should_stop():
                 raise Interrupted(
-                    f"stopped after encoding {start} of {len(distinct)} sentences; the same command encodes them again"
+                    f"stopped after encoding {start} of {len(distinct)} sentences; "
+                    "the same command encodes them again"
                 )
             block = distinct[start : start + BLOCK]
             with torch.inference_mode():

@@ -74,12 +74,19 @@ class PromCSE(TorchMethod):
         "input-layer": {"prompt": "input-layer"},
     }
     by_dropout = ("unsupervised",)
-    summary = "contrastive learning of a deep prompt for a frozen encoder; variant eh adds an energy-based hinge loss"
+    summary = (
+        "contrastive learning of a deep prompt for a frozen encoder; "
+        "variant eh adds an energy-based hinge loss"
+    )
     paper = (
-        "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and Energy-based "
+        "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
+        "Contrastive Learning and Energy-based "
         "Learning, Findings of EMNLP 2022, arXiv 2203.06875"
     )
-    trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen, its dropout stays on"
+    trains = (
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
+        "the encoder is frozen, its dropout stays on"
+    )
     encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix or InputPrompt
@@ -88,13 +95,15 @@ class PromCSE(TorchMethod):
         "prompt": Value(
             "deep",
             "PromCSE promcse/models.py",
-            "the paper's eq. 1 puts trainable vectors in the place of hidden states, which the layer projects; the authors' "
+            "the paper's eq. 1 puts trainable vectors in the place of hidden states, "
+            "which the layer projects; the authors' "
             "code, and this, makes keys and values themselves the parameters",
         ),
         "prompt_length": Value(
             16,
             "PromCSE run_unsup_example.sh, table 6",
-            "the sentence starts at position P, as in the authors' code (the paper does not say); with 512 positions 512 - P "
+            "the sentence starts at position P, as in the authors' code (the paper does not "
+            "say); with 512 positions 512 - P "
             "tokens are left to it",
         ),
         "prefix_dropout": Value(
@@ -103,8 +112,10 @@ class PromCSE(TorchMethod):
         "temperature": Value(0.05, "PromCSE run_unsup_example.sh; paper appendix A"),
         "head_at_test": Value(
             False,
-            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
-            "the state of CLS; the averaging poolers of the authors' code fail on the prompt's mask",
+            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say "
+            "true",
+            "the state of CLS; the averaging poolers of the authors' code fail on the prompt's "
+            "mask",
         ),
         "hard_negative_weight": Value(
             0.0,
@@ -143,7 +154,8 @@ class PromCSE(TorchMethod):
         check_guessing(recipe, backbone)
         if recipe.mlm and recipe.prompt == "input-layer":
             raise BenchError(
-                "mlm reads masked copies behind keys and values, which the input-layer prompt has none of",
+                "mlm reads masked copies behind keys and values, "
+                "which the input-layer prompt has none of",
                 "--set mlm=false, or a deep or layer-shared prompt",
             )
 

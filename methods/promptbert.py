@@ -65,8 +65,14 @@ class PromptBERT(TorchMethod):
     name = "promptbert"
     settings = ("unsupervised", "supervised", "none")
     several_negatives = True
-    summary = "the [MASK] state of a template around the sentence; two templates are two views, their bias is subtracted"
-    paper = "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, EMNLP 2022, arXiv 2201.04337"
+    summary = (
+        "the [MASK] state of a template around the sentence; two templates are two views, "
+        "their bias is subtracted"
+    )
+    paper = (
+        "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, "
+        "EMNLP 2022, arXiv 2201.04337"
+    )
     trains = "the whole backbone and the head"
     deterministic = ("none",)
     process_switches = ("faithful",)

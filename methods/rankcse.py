@@ -97,7 +97,8 @@ class RankCSE(TorchMethod):
         "listmle_eps": Value(
             0.0,
             "RankCSE paper: none",
-            "community: 1e-7 of the best sentence, so that cosines more than 0.81 below it do not count",
+            "community: 1e-7 of the best sentence, so that cosines more than 0.81 below it do "
+            "not count",
         ),
     }
 

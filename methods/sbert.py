@@ -37,7 +37,10 @@ class SBERT(TorchMethod):
     name = "sbert"
     settings = ("supervised",)
     summary = "NLI classification from (u, v, |u - v|) with a shared encoder and mean pooling"
-    paper = "Reimers, Gurevych: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks, EMNLP 2019, arXiv 1908.10084"
+    paper = (
+        "Reimers, Gurevych: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks, "
+        "EMNLP 2019, arXiv 1908.10084"
+    )
     trains = "the whole encoder, and while training the classifier Linear(3H, 3)"
     training_only = ("classifier",)
     defaults = {

@@ -60,8 +60,14 @@ class SGOpt(TorchMethod):
     name = "sg-opt"
     settings = ("unsupervised",)
     first_token = True
-    summary = "CLS is pulled towards the layers of a frozen copy of the same encoder; nothing is augmented"
-    paper = "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL 2021, arXiv 2106.07345"
+    summary = (
+        "CLS is pulled towards the layers of a frozen copy of the same encoder; "
+        "nothing is augmented"
+    )
+    paper = (
+        "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, "
+        "ACL 2021, arXiv 2106.07345"
+    )
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"
     training_only = (
         "head",
@@ -76,7 +82,8 @@ class SGOpt(TorchMethod):
         "faithful": Value(
             False,
             "ours: the frozen copy without dropout",
-            "true as the authors' code runs: its train() switches dropout on in the frozen copy too",
+            "true as the authors' code runs: its train() switches dropout on in the frozen copy "
+            "too",
         ),
         "beta2": Value(0.9, "SG-BERT training.py: betas (0.9, 0.9)"),
         "batch_size": Value(16, "SG-BERT training.py"),
@@ -88,7 +95,8 @@ class SGOpt(TorchMethod):
         "patience": Value(
             10,
             "SG-BERT training.py (--es)",
-            "there: after ten scores in all that are lower than the one before; here: ten in a row without a new best",
+            "there: after ten scores in all that are lower than the one before; here: "
+            "ten in a row without a new best",
         ),
     }
 

@@ -60,7 +60,10 @@ class SimCSE(TorchMethod):
     summary = (
         "contrastive learning: two dropout views of a sentence, or NLI pairs with hard negatives"
     )
-    paper = "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821"
+    paper = (
+        "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, "
+        "EMNLP 2021, arXiv 2104.08821"
+    )
     trains = "the whole encoder and the head; with mlm the LM head too"
     training_only = ("lm_head",)
     variants = {

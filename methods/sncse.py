@@ -65,9 +65,13 @@ def margin_loss(
 class SNCSE(TorchMethod):
     name = "sncse"
     settings = ("unsupervised",)
-    summary = "two templates as views, and the sentence's negation kept a little less similar than the positive"
+    summary = (
+        "two templates as views, and the sentence's negation kept a little less similar than "
+        "the positive"
+    )
     paper = (
-        "Wang et al.: SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative Samples, 2022, "
+        "Wang et al.: SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft "
+        "Negative Samples, 2022, "
         "arXiv 2201.05979"
     )
     trains = "the whole backbone and the head"
@@ -112,7 +116,8 @@ class SNCSE(TorchMethod):
         longest = max(len(template) for template in self.templates)
         if recipe.max_seq_length <= longest:
             raise BenchError(
-                f"max_seq_length = {recipe.max_seq_length} leaves a template of {longest} tokens no room for a sentence"
+                f"max_seq_length = {recipe.max_seq_length} leaves a template of {longest} tokens "
+                "no room for a sentence"
             )
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
@@ -196,7 +201,8 @@ CANNOT = re.compile(WORD.format("cannot"))
 # lower case only: May, Will and Might are names more often than auxiliaries; have is one before a participle
 AUXILIARY = re.compile(
     WORD.format(
-        "am|is|are|was|were|can|could|will|would|shall|should|may|must|might|(?:has|have|had)(?= (?:been|[a-z]+(?:ed|en))\\b)"
+        "am|is|are|was|were|can|could|will|would|shall|should|may|must|might|(?:has|have|had)(?= "
+        "(?:been|[a-z]+(?:ed|en))\\b)"
     )
 )
 

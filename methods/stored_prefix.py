@@ -37,14 +37,18 @@ PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
 class StoredPrefix(TorchMethod):
     name = "stored-prefix"
     settings = ("none",)
-    summary = "a released PromCSE or DCPCSE checkpoint behind its own prefix; --set pooling=mlp scores it with its head"
+    summary = (
+        "a released PromCSE or DCPCSE checkpoint behind its own prefix; "
+        "--set pooling=mlp scores it with its head"
+    )
     deterministic = ("none",)
     reads = (PREFIX,)
     defaults = {
         "pooling": Value(
             None,
             "PromCSE README (pooler_type)",
-            "cls: trained without supervision; mlp, the stored head on it: with. The checkpoint does not say",
+            "cls: trained without supervision; mlp, the stored head on it: with. "
+            "The checkpoint does not say",
         ),
     }
 
@@ -104,7 +108,8 @@ def copy_into(parameter: Tensor, stored: Tensor, name: str) -> None:
     """Raises BenchError for another shape."""
     if parameter.shape != stored.shape:
         raise BenchError(
-            f"{name} has the shape {tuple(stored.shape)}; its encoder needs {tuple(parameter.shape)}",
+            f"{name} has the shape {tuple(stored.shape)}; its encoder needs "
+            f"{tuple(parameter.shape)}",
             "take the config.json that belongs to these weights",
         )
     with torch.no_grad():

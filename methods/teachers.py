@@ -33,7 +33,8 @@ class Teacher(nn.Module):
             )
         if not model.reads_ahead:
             raise BenchError(
-                f"{model.name} is causal: its first token, by which a teacher judges, sees none of the others",
+                f"{model.name} is causal: its first token, by which a teacher judges, "
+                "sees none of the others",
                 "take a teacher that reads both ways",
             )
         self.encoder = FrozenCopy(model.encoder, dropout=dropout)

@@ -55,7 +55,10 @@ def check_text(text: object) -> tuple[str, str]:
     """What stands before and after the sentence. Raises BenchError for a text that is no template."""
     parts = str(text).split(SENTENCE)
     if len(parts) != 2 or str(text).count(MASK) != 1:
-        hint = f'write {SENTENCE} for the sentence and {MASK} for the mask token, once each: This sentence of "{{s}}" means{{m}}.'
+        hint = (
+            f"write {SENTENCE} for the sentence and {MASK} for the mask token, once each: "
+            f'This sentence of "{{s}}" means{{m}}.'
+        )
         raise BenchError(f"no template: {text}", hint)
     return parts[0], parts[1]
 
@@ -128,7 +131,8 @@ def check_template(text: str, template: Template, backbone: Backbone) -> None:
     if masks != 1 or len(whole) >= backbone.max_tokens:
         raise BenchError(
             f"the template {text} has {masks} mask tokens and {len(whole)} tokens in all",
-            f"{MASK} alone stands for the mask token, and {backbone.name} takes {backbone.max_tokens} tokens",
+            f"{MASK} alone stands for the mask token, and {backbone.name} takes "
+            f"{backbone.max_tokens} tokens",
         )
 
 

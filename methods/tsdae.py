@@ -54,10 +54,14 @@ class TSDAE(TorchMethod):
     first_token = True
     summary = "a damaged sentence's vector is all that a decoder has to write the whole sentence"
     paper = (
-        "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising Auto-Encoder for Unsupervised Sentence "
+        "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising "
+        "Auto-Encoder for Unsupervised Sentence "
         "Embedding Learning, Findings of EMNLP 2021, arXiv 2104.06979"
     )
-    trains = "the whole encoder, which is the decoder too; while training also cross-attentions and the LM head"
+    trains = (
+        "the whole encoder, which is the decoder too; while training also cross-attentions "
+        "and the LM head"
+    )
     trains_on = "text"
     training_only = ("cross", "lm_head", "lm_bias")
     variants = {"deletion-40": {"deletion": 0.4}}

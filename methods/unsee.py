@@ -47,8 +47,14 @@ class UNSEE(TorchMethod):
     by_dropout = ("unsupervised",)
     least_rows = 2  # for the statistics of a batch
     summary = "two dropout views are to be alike and their features unlike, without any negatives"
-    paper = "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, arXiv 2401.15316"
-    trains = "the whole encoder; while training also the predictor; the target follows without a gradient"
+    paper = (
+        "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, "
+        "arXiv 2401.15316"
+    )
+    trains = (
+        "the whole encoder; while training also the predictor; "
+        "the target follows without a gradient"
+    )
     training_only = ("target", "predictor", "scale")
     variants = {"barlow": {"loss": "barlow"}}
     defaults = {

@@ -38,9 +38,15 @@ class LastAvg(Untrained):
 
 class FirstLastAvg(Untrained):
     name, pooler = "first-last-avg", "avg_first_last"
-    summary = "mean over tokens of layer 1 and the last layer (60.73 on BERT-base; the meaning since SimCSE commit 206d7ae)"
+    summary = (
+        "mean over tokens of layer 1 and the last layer (60.73 on BERT-base; "
+        "the meaning since SimCSE commit 206d7ae)"
+    )
 
 
 class EmbeddingLastAvg(Untrained):
     name, pooler = "embedding-last-avg", "avg_emb_last"
-    summary = "mean over tokens of the embedding layer and the last layer (the papers' 56.70 on BERT-base)"
+    summary = (
+        "mean over tokens of the embedding layer and the last layer (the papers' 56.70 on "
+        "BERT-base)"
+    )

@@ -51,15 +51,25 @@ class Whitening(TorchMethod):
     settings = ("none",)
     fitted = "pass"
     deterministic = ("none",)
-    summary = "pooled vectors made uncorrelated and of one scale by the mean and covariance of unlabelled text"
-    paper = "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and Faster Retrieval, arXiv 2103.15316"
-    trains = "nothing by gradient; the mean (H) and the kernel (H, components) are computed, the encoder is frozen"
+    summary = (
+        "pooled vectors made uncorrelated and of one scale by the mean and covariance of "
+        "unlabelled text"
+    )
+    paper = (
+        "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and "
+        "Faster Retrieval, arXiv 2103.15316"
+    )
+    trains = (
+        "nothing by gradient; the mean (H) and the kernel (H, components) are computed, "
+        "the encoder is frozen"
+    )
     encoder_is_frozen = True
     defaults = {
         "pooling": Value(
             "avg_first_last",
             "BERT-whitening eng/utils.py: outputs of layer 1 and the last",
-            "SimCSE's own whitening script (66.28) is unpublished; its first-last was avg_emb_last at that time",
+            "SimCSE's own whitening script (66.28) is unpublished; "
+            "its first-last was avg_emb_last at that time",
         ),
         "components": Value(
             None,
@@ -68,7 +78,8 @@ class Whitening(TorchMethod):
         ),
         "max_seq_length": Value(
             64,
-            "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those that are scored",
+            "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those "
+            "that are scored",
         ),
         "corpus_column": Value(
             "all",
@@ -192,7 +203,8 @@ def kernel(moments: Moments, components: int) -> np.ndarray:
     H = len(moments.mean)
     if moments.count <= components:
         raise BenchError(
-            f"whitening to {components} dimensions needs more than {components} sentences, the corpus has {moments.count}",
+            f"whitening to {components} dimensions needs more than {components} sentences, "
+            f"the corpus has {moments.count}",
             "give a larger --corpus, or --set components= a smaller number",
         )
     s, U = np.linalg.eigh(moments.covariance())  # ascending
@@ -201,7 +213,8 @@ def kernel(moments: Moments, components: int) -> np.ndarray:
     rank = int((s > s[0] * (H * np.finfo(np.float32).eps) ** 2).sum())
     if rank < components:
         raise BenchError(
-            f"the corpus's vectors vary in {rank} directions only, whitening to {components} divides by 0",
+            f"the corpus's vectors vary in {rank} directions only, "
+            f"whitening to {components} divides by 0",
             f"give a larger --corpus, or --set components={rank}"
             if rank
             else "give a corpus of different sentences",

@@ -194,7 +194,8 @@ def comment_above(rows: list[str], line: int) -> str:
 
 def public_names() -> str:
     parts = [
-        f"# Python\n\n{MADE}\nWhat may change when: [what may change when](../architecture.md#what-may-change-when).\n"
+        f"# Python\n\n{MADE}\nWhat may change when: [what may change "
+        "when](../architecture.md#what-may-change-when).\n"
     ]
     for place, names in MODULES.items():
         module = importlib.import_module(place)
@@ -260,14 +261,16 @@ def _bases(cls: type) -> str:
 
 def schemas() -> str:
     parts = [
-        f"# Schemas\n\n{MADE}\nJSON Schema, draft 2020-12, in the package. A field that is not listed is an error. Older runs are read as well.\n"
+        f"# Schemas\n\n{MADE}\nJSON Schema, draft 2020-12, in the package. "
+        "A field that is not listed is an error. Older runs are read as well.\n"
     ]
     for title, path in SCHEMAS.items():
         schema = json.loads((ROOT / path).read_text(encoding="utf-8"))
         link = f"../../{path}"
         name = schema.get("$id") or schema.get("properties", {}).get("schema", {}).get("const", "")
         parts.append(
-            f"## {title}\n\n[`{name}`]({link}). {prose(schema.get('description') or schema.get('$comment') or '')}\n"
+            f"## {title}\n\n[`{name}`]({link}). "
+            f"{prose(schema.get('description') or schema.get('$comment') or '')}\n"
         )
         parts.append(properties(schema))
         for one, found in schema.get("$defs", {}).items():
@@ -282,7 +285,8 @@ def properties(schema: dict[str, Any]) -> str:
     for name, one in schema["properties"].items():
         said = one.get("description") or one.get("$comment") or ""
         rows.append(
-            f"| `{name}` | {cell(kind(one))} | {'' if name in required else 'may be absent. '}{cell(said)} |\n"
+            f"| `{name}` | {cell(kind(one))} | "
+            f"{'' if name in required else 'may be absent. '}{cell(said)} |\n"
         )
     return "| field | is | |\n|---|---|---|\n" + "".join(rows)
 
@@ -315,7 +319,8 @@ def printed() -> str:
         for part in contents()
     )
     return (
-        f"# Every printed table and figure\n\n{MADE}\nHow to run one again: [reproduce a paper](../reproduce.md).\n\n"
+        f"# Every printed table and figure\n\n{MADE}\nHow to run one again: "
+        "[reproduce a paper](../reproduce.md).\n\n"
         "| paper | part | shows | again | command, or why not |\n|---|---|---|---|---|\n"
         + rows
         + "\n"

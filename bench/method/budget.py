@@ -73,7 +73,8 @@ def parse_budget(text: str) -> Budget:
     match = _PATTERN.fullmatch(text.lower())
     if match is None or match[2] not in _WRITTEN:
         raise BenchError(
-            f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, or gpu-h",
+            f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, "
+            "or gpu-h",
             EXAMPLES,
         )
     unit, times = _WRITTEN[match[2]]

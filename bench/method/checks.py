@@ -25,7 +25,8 @@ def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal:
     if not hint:
         hint = "take a backbone that reads both ways, such as BERT; or simcse with --set pooler=avg"
     raise BenchError(
-        f"{cls.name} takes the state of the first token for the sentence, and {backbone} is causal: "
+        f"{cls.name} takes the state of the first token for the sentence, "
+        f"and {backbone} is causal: "
         "its first token sees none of the others",
         hint,
     )

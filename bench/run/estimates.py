@@ -403,7 +403,8 @@ def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if (free := shutil.disk_usage(existing).free) < needed:
         raise BenchError(
-            f"training takes up to {printed_size(needed)} in {store.path}, whose disk has {printed_size(free)} free",
+            f"training takes up to {printed_size(needed)} in {store.path}, "
+            f"whose disk has {printed_size(free)} free",
             "free disk space, or --runs FOLDER on another disk",
         )
 
