@@ -1,4 +1,6 @@
-"""The methods that come with the harness: one file each, registered by entry point as any third party's would be."""
+"""The methods that come with the harness: one file each, registered by entry point as any third
+party's would be.
+"""
 
 if (
     __name__ == "methods"

@@ -1,9 +1,12 @@
-"""CLAIF: Improving Contrastive Learning of Sentence Embeddings from AI Feedback (Cheng et al., Findings of ACL 2023, arXiv 2305.01918).
+"""CLAIF: Improving Contrastive Learning of Sentence Embeddings from AI Feedback (Cheng et al.,
+Findings of ACL 2023, arXiv 2305.01918).
 
-Pairs of sentences whose similarity, 0 to 1, a large language model has rated. The loss is the squared error of the cosine, mean
-over the batch, and nothing else. What trains and is scored is the pooled vector without a head.
+Pairs of sentences whose similarity, 0 to 1, a large language model has rated. The loss is the
+squared error of the cosine, mean over the batch, and nothing else. What trains and is scored is the
+pooled vector without a head.
 
-The authors' sentences come from the training pairs of STS-B, which share sentences with the STS sets.
+The authors' sentences come from the training pairs of STS-B, which share sentences with the STS
+sets.
 """
 
 from __future__ import annotations
@@ -22,8 +25,18 @@ CODE = "CLAIF run_training.py"
 
 
 class CLAIF(CoSENT):
+    """CLAIF: the cosine of a pair is regressed on a rating from 0 to 1 by a language model.
+
+    Take it if pairs have ratings that mean something in themselves, not only by their order.
+
+    Example:
+        bench run --method claif --setting supervised --corpus rated.csv --backbone roberta-base
+
+    Relations: CoSENT and AnglE use the order of the ratings alone.
+    """
+
     name = "claif"
-    summary = "pairs whose similarity a language model has rated: the squared error of the cosine"
+    summary = "regression of the cosine on ratings by a language model"
     paper = (
         "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings "
         "from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"

@@ -1,4 +1,5 @@
-"""ConPVP: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes (Zeng et al., Findings of EMNLP 2022).
+"""ConPVP: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes (Zeng et al.,
+Findings of EMNLP 2022).
 
 Three texts of one sentence x, one encoder f, the mask's state of the last layer:
 
@@ -6,10 +7,11 @@ Three texts of one sentence x, one encoder f, the mask's state of the last layer
 * positive prototype: T+(x), a template drawn from those that keep the meaning;
 * negative prototype: T-(x), drawn independently from those that turn it round.
 
-v, c+, c- = head(f(text) - b(text)), where b is the state of the same sequence when only the template's tokens can be attended
-to (the paper's footnote points to PromptBERT's denoising; the code, which is followed, does this: `debias`). Eq. 1: InfoNCE
-of v_i with c+_i; in the denominator stand the cosines with the positive AND the negative prototypes of the whole batch.
-Nothing is detached: gradient reaches f and t through all three texts and all three biases.
+v, c+, c- = head(f(text) - b(text)), where b is the state of the same sequence when only the
+template's tokens can be attended to (the paper's footnote points to PromptBERT's denoising; the
+code, which is followed, does this: `debias`). Eq. 1: InfoNCE of v_i with c+_i; in the denominator
+stand the cosines with the positive AND the negative prototypes of the whole batch. Nothing is
+detached: gradient reaches f and t through all three texts and all three biases.
 
 What is scored is the anchor's mask state, not debiased and without head.
 """
@@ -61,10 +63,10 @@ CHOICES = {
 }
 
 
-# templates for positive and negative prototypes: the authors' code ("repo") beside the paper's Table 1
-# The two lists differ: the code has nine positive templates (the third is not in the paper), words four opposite ones
-# otherwise, and five more differ in a comma, a capital or an article. Where the paper's print has lost a quotation mark, it is
-# restored after the code.
+# templates for positive and negative prototypes: the authors' code ("repo") beside the paper's
+# Table 1 The two lists differ: the code has nine positive templates (the third is not in the
+# paper), words four opposite ones otherwise, and five more differ in a comma, a capital or an
+# article. Where the paper's print has lost a quotation mark, it is restored after the code.
 POSITIVE = {
     "repo": (
         'Given " {s} " , we assume that " {m} "',
@@ -110,7 +112,8 @@ NEGATIVE = {
         'Article " {s} " is definitely not about the {m} topic',
     ),
 }
-# PromptBERT's first template for each family, in the place of ConPVP's learned vectors (ablation "manual")
+# PromptBERT's first template for each family, in the place of ConPVP's learned vectors (ablation
+# "manual")
 MANUAL = {
     "bert": 'This sentence of "{s}" means{m}.',
     "roberta": "This sentence : ' {s} ' means{m}.",
@@ -118,10 +121,10 @@ MANUAL = {
 
 
 def anchor(length: int, layout: str) -> str:
-    """The anchor's template: ``length`` learned vectors between the sentence and the mask.
+    """Return the anchor's template: ``length`` learned vectors between the sentence and the mask.
 
-    "repo" has the code's blanks, which become tokens in RoBERTa's vocabulary; "clean" has none and so gives, with every
-    vocabulary, what BERT's makes of both.
+    "repo" has the code's blanks, which become tokens in RoBERTa's vocabulary; "clean" has none, and
+    gives with every vocabulary the tokens that BERT's gives for both.
     """
     return (
         "{s}" + "{p}" * length + "{m} ."
@@ -131,17 +134,27 @@ def anchor(length: int, layout: str) -> str:
 
 
 def chosen(value: object) -> str:
-    """``--set debias=none`` arrives as None."""
+    """Read the value of ``debias``; ``--set debias=none`` arrives as None."""
     return "none" if value is None else str(value)
 
 
 class ConPVP(TorchMethod):
+    """ConPVP: a learned prompt's [MASK] state, contrasted with prototypes that other templates
+    give.
+
+    Take it to study learned prompts in an encoder that trains as well; PromptBERT is simpler and as
+    good here.
+
+    Example:
+        bench run --method conpvp --setting unsupervised --backbone bert-base-uncased
+
+    Relations: PromptBERT uses manual templates for both views; PromCSE's prompt is keys and values
+    of a frozen encoder.
+    """
+
     name = "conpvp"
     settings = ("unsupervised",)
-    summary = (
-        "a continuous prompt's [MASK] state against prototypes from templates that keep or "
-        "turn round the meaning"
-    )
+    summary = "prompt state against prototypes of meaning and negation"
     paper = (
         "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for "
         "Unsupervised Sentence "
@@ -263,7 +276,7 @@ class ConPVP(TorchMethod):
         return views if self.recipe.prototypes == "both" else views[:2]
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """v, c+[, c-], (n, H) each."""
+        """Return the views that the loss compares: v, c+[, c-], (n, H) each."""
         texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
         h = at_mask(self.hidden(texts), texts)
         z: Tensor = self.head(h - self.bias(texts) if chosen(self.recipe.debias) != "none" else h)
@@ -277,9 +290,11 @@ class ConPVP(TorchMethod):
         )
 
     def bias(self, features: Features) -> Tensor:
-        """(n, H): the mask's state where the sentence cannot be seen, under a dropout mask of its own.
+        """Return the mask's state without sight of the sentence, (n, H), under a dropout mask of
+        its own.
 
-        The tokens that can be seen never see the others, so that a pass over them alone is the masked pass.
+        The tokens that can be seen never see the others, so that a pass over them alone is the
+        masked pass.
         """
         if self.recipe.debias == "prompt-mask":
             seen, unseen = features["prompt_mask"], sum(self.anchor.specials)
@@ -289,7 +304,11 @@ class ConPVP(TorchMethod):
         return at_mask(self.hidden(bare), bare)
 
     def states(self, features: Features) -> Tensor:
-        """t stands in the place of word embeddings. Positions are explicit, for RoBERTa would count no pad token in the text."""
+        """Return the states of features with learned vectors t in the place of word embeddings.
+
+        Positions are explicit, because RoBERTa would give none to the padding token inside the
+        text.
+        """
         words = self.encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
         if self.anchor.slots:
             slot = features["slot"]  # (n, T): k where t_k stands, else 0

@@ -1,27 +1,36 @@
-"""ConSERT: A Contrastive Framework for Self-Supervised Sentence Representation Transfer (Yan, Li, Wang, Zhang, Wu and Xu, ACL 2021).
+"""ConSERT: A Contrastive Framework for Self-Supervised Sentence Representation Transfer (Yan, Li,
+Wang, Zhang, Wu and Xu, ACL 2021).
 
-Two views of a sentence are made at the embedding layer, not in its text (section 3.2). With H features and T tokens:
+Two views of a sentence are made at the embedding layer, not in its text (section 3.2). With H
+features and T tokens:
 
-* feature-cutoff: int(rate x H) random features of the embedding layer's output are 0 for all tokens of the sentence;
-* token-cutoff: the rows of int(rate x T) random tokens are 0;      * dropout: int(rate x T x H) random entries are 0;
-* shuffle: the position ids of the tokens, special ones included, are permuted;      * none: the sentence as it is.
+* feature-cutoff: int(rate x H) random features of the embedding layer's output are 0 for all tokens
+  of the sentence;
+* token-cutoff: the rows of int(rate x T) random tokens are 0;      * dropout: int(rate x T x H)
+  random entries are 0;
+* shuffle: the position ids of the tokens, special ones included, are permuted;      * none: the
+  sentence as it is.
 
-The recipe for base models is a feature cut-off of 0.2 against shuffling, with the encoder's own dropout off. The loss is NT-Xent
-(eq. 1): each view's partner against the 2n - 2 other views of the batch, cosines, temperature tau. The authors' code adds the
-means of the two directions, which is twice the mean over 2n anchors, and multiplies by 0.15: a factor on gradients that are
-clipped after it.
+The recipe for base models is a feature cut-off of 0.2 against shuffling, with the encoder's own
+dropout off. The loss is NT-Xent (eq. 1): each view's partner against the 2n - 2 other views of the
+batch, cosines, temperature tau. The authors' code adds the means of the two directions, which is
+twice the mean over 2n anchors, and multiplies by 0.15: a factor on gradients that are clipped after
+it.
 
-Supervised ("joint"), on premise a and hypothesis b with their NLI label, SBERT's classification is added:
+Supervised ("joint"), on premise a and hypothesis b with their NLI label, SBERT's classification is
+added:
 
-    o = softmax( W (u, v, |u - v|, max(u, v)^2) )        loss = cross-entropy + 0.15 x (NT-Xent of a's views + NT-Xent of b's views)
+    o = softmax( W (u, v, |u - v|, max(u, v)^2) )        loss = cross-entropy + 0.15 x (NT-Xent of
+    a's views + NT-Xent of b's views)
 
-with u and v the first views of a and b, as they are, W of shape (3, 4H), and the second views with a tenth of their tokens cut
-off; dropout is on. Variant `joint-unsup` is the unsupervised training that follows on such a run: shuffling against the sentence
-as it is. That is the row "ConSERT" among the supervised ones of the papers' tables.
+with u and v the first views of a and b, as they are, W of shape (3, 4H), and the second views with
+a tenth of their tokens cut off; dropout is on. Variant `joint-unsup` is the unsupervised training
+that follows on such a run: shuffling against the sentence as it is. That is the row "ConSERT" among
+the supervised ones of the papers' tables.
 
-Unsupervised it trains on the very sentences that are scored, without labels: transductive. What is scored is the mean over tokens of the
-last two layers. While training the authors' code pools the last one only. Their Adam has no bias correction and eps 1e-6, which
-the harness's has not.
+Unsupervised it trains on the very sentences that are scored, without labels: transductive. What is
+scored is the mean over tokens of the last two layers. While training the authors' code pools the
+last one only. Their Adam has no bias correction and eps 1e-6, which the harness's has not.
 """
 
 from __future__ import annotations
@@ -60,13 +69,22 @@ LABELS = 3
 
 
 class ConSERT(TorchMethod):
+    """ConSERT: contrastive learning of two views that are made at the embedding layer.
+
+    Take it unsupervised with the very texts that are scored (``--corpus target``), as its paper
+    does, or supervised with NLI labels.
+
+    Example: bench run --method consert --setting unsupervised --corpus target --backbone
+    bert-base-uncased
+
+    Relations: SimCSE's views differ by dropout alone; the classification of the supervised setting
+    is SBERT's.
+    """
+
     name = "consert"
     settings = ("unsupervised", "supervised")
     variants = {"joint-unsup": {"view1": "none", "view2": "shuffle", "dropout": None, "epochs": 25}}
-    summary = (
-        "two views made at the embedding layer; unsupervised on the scored text, "
-        "supervised with NLI classification"
-    )
+    summary = "views by cut-off, shuffling or dropout of the embeddings"
     paper = (
         "Yan, Li, Wang, Zhang, Wu, Xu: ConSERT: A Contrastive Framework for Self-Supervised "
         "Sentence Representation Transfer, "
@@ -130,7 +148,7 @@ class ConSERT(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """view1 and view2 of each text, and the labels (n,) where there are any."""
+        """Return view1 and view2 of each text, and the labels (n,) if there are any."""
         given = super().collate(columns, rows, epoch)
         texts = [one for one in given if "labels" not in one]
         views = [
@@ -143,8 +161,11 @@ class ConSERT(TorchMethod):
     def view(
         self, features: Features, which: str, epoch: int, rows: np.ndarray, text: int = 0
     ) -> Features:
-        """With ``kept`` (n, T, H), what of the embeddings stays, and the position ids (n, T). The second ``text`` of a row is drawn
-        by itself."""
+        """Return one view: features with ``kept`` (n, T, H), the embeddings that stay, and position
+        ids (n, T).
+
+        The second ``text`` of a row has draws of its own.
+        """
         kind, rate = self.recipe["view" + which], self.recipe["rate" + which]
         (n, T), H, first = (
             features["input_ids"].shape,
@@ -178,7 +199,9 @@ class ConSERT(TorchMethod):
         }
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """The vectors of view1 and view2 of each text, (n, H) each, and the labels (n,) where there are any."""
+        """Return the vectors of view1 and view2 of each text, (n, H) each, and the labels (n,) if
+        there are any.
+        """
         texts = [one for one in batch.columns if "labels" not in one]
         labels = [one["labels"] for one in batch.columns if "labels" in one]
         joined = join(texts, self.pad_id)  # (2n, T), of two texts (4n, T), in one encoder pass
@@ -222,5 +245,8 @@ class ConSERT(TorchMethod):
 
 
 def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:
-    """(n, 4H): (u, v, |u - v|, max(u, v)^2). Source: the authors' --concatenation_sent_max_square; the paper does not have it."""
+    """Return (n, 4H): (u, v, |u - v|, max(u, v)^2).
+
+    Source: the authors' --concatenation_sent_max_square, which the paper does not have.
+    """
     return torch.cat([u_nH, v_nH, (u_nH - v_nH).abs(), torch.maximum(u_nH, v_nH) ** 2], dim=1)

@@ -1,13 +1,16 @@
-"""Crops of documents as pairs (arXiv 2508.03453, 2025): two pieces of one text are to be nearer than those of two texts.
+"""Crops of documents as pairs (arXiv 2508.03453, 2025): two pieces of one text are to be nearer
+than those of two texts.
 
-A text is cut at its full stops; a sentence counts if it has 100 to 250 characters. A pack is two counting sentences, the first
-ones from some sentence on, so that two packs may share one. Two different packs of a text, drawn anew in each epoch, are anchor and
-positive, and the positives of the batch's other texts are the negatives: InfoNCE with cosines and temperature 0.05 over masked
+A text is cut at its full stops; a sentence counts if it has 100 to 250 characters. A pack is two
+counting sentences, the first ones from some sentence on, so that two packs may share one. Two
+different packs of a text, drawn anew in each epoch, are anchor and positive, and the positives of
+the batch's other texts are the negatives: InfoNCE with cosines and temperature 0.05 over masked
 means of the last layer, no head.
 
-The corpus has to have documents, one a line, such as abstracts: wiki1m's lines are single sentences. A text with fewer than
-two packs is a pair with itself under two dropout masks, as in SimCSE; the authors leave it out. SimCSE's own `edit = "crop"` cuts
-words off a sentence and is another thing.
+The corpus has to have documents, one a line, such as abstracts: wiki1m's lines are single
+sentences. A text with fewer than two packs is a pair with itself under two dropout masks, as in
+SimCSE; the authors leave it out. SimCSE's own `edit = "crop"` cuts words off a sentence and is
+another thing.
 """
 
 from __future__ import annotations
@@ -41,10 +44,21 @@ SENTENCES = 2  # in a pack
 
 
 class CropDocuments(TorchMethod):
+    """Cropped documents: two pieces of one document are a positive pair, those of others the
+    negatives.
+
+    Take it if the corpus has whole documents, one a row, and no sentence pairs.
+
+    Example:
+        bench run --method crop-documents --corpus documents.csv --backbone bert-base-uncased
+
+    Relations: unsupervised SimCSE is the case of one sentence a document.
+    """
+
     name = "crop-documents"
     settings = ("unsupervised",)
     by_dropout = ("unsupervised",)
-    summary = "two pieces of a document are a pair, the pieces of others the negatives"
+    summary = "two pieces of a document are a positive pair"
     paper = "text-embed-augm, arXiv 2508.03453 (2025): crops of a text as contrastive pairs"
     trains = "the whole encoder"
     trains_on = "text"
@@ -67,7 +81,7 @@ class CropDocuments(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """Two packs of each text."""
+        """Draw two packs of each text."""
         (texts,) = columns.values()
         pairs = [
             pair_of(text, rng_for(self.context.seed, "crop", epoch, int(row)))
@@ -79,7 +93,7 @@ class CropDocuments(TorchMethod):
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor and positive, (n, H) each."""
+        """Return the views that the loss compares: anchor and positive, (n, H) each."""
         return self.embed(join(batch.columns, self.pad_id)).chunk(2)  # one encoder pass
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -99,7 +113,10 @@ class CropDocuments(TorchMethod):
 
 
 def packs(text: str) -> list[tuple[int, ...]]:
-    """The packs of a text, each as the numbers of its sentences: one from every sentence that counts and has another behind it."""
+    """Return the packs of a text, each as the numbers of its sentences.
+
+    A pack begins at every sentence that counts and has another one behind it.
+    """
     counts = [SHORTEST <= len(sentence) <= LONGEST for sentence in text.split(".")]
     starts = [i for i, here in enumerate(counts[: len(counts) - SENTENCES + 1]) if here]
     found = (
@@ -109,7 +126,7 @@ def packs(text: str) -> list[tuple[int, ...]]:
 
 
 def pair_of(text: str, rng: np.random.Generator) -> tuple[str, str]:
-    """Two different packs, drawn uniformly; a text with fewer than two packs twice."""
+    """Draw two different packs uniformly; a text with fewer than two packs is returned twice."""
     every = packs(text)
     if len(every) < 2:
         return text, text

@@ -1,12 +1,16 @@
-"""CT, Contrastive Tension: Semantic Re-tuning with Contrastive Tension (Carlsson et al., ICLR 2021).
+"""CT, Contrastive Tension: Semantic Re-tuning with Contrastive Tension (Carlsson et al., ICLR
+2021).
 
-Two copies f1, f2 of one pretrained encoder, with nothing shared, are trained to agree on a sentence and to differ on two:
+Two copies f1, f2 of one pretrained encoder, with nothing shared, are trained to agree on a sentence
+and to differ on two:
 
-    z = f1(s) . f2(s')           the DOT product of means over the last layer's tokens, not divided by anything
-    loss = mean of -log sigmoid(z) where s' = s, and of -log(1 - sigmoid(z)) where s' is another sentence
+    z = f1(s) . f2(s')           the DOT product of means over the last layer's tokens, not divided
+    by anything loss = mean of -log sigmoid(z) where s' = s, and of -log(1 - sigmoid(z)) where s' is
+    another sentence
 
-(section 3). One positive stands beside 7 negatives; dropout is off. Dev scores both copies, and the better one is the
-result: the checkpoint holds it alone, as ``encoder``, so that another method can start from it.
+(section 3). One positive stands beside 7 negatives; dropout is off. Dev scores both copies, and the
+better one is the result: the checkpoint holds it alone, as ``encoder``, so that another method can
+start from it.
 """
 
 from __future__ import annotations
@@ -42,12 +46,21 @@ RATES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the recipe's learning rate: 1e-5, 8e-6, 
 
 
 class CT(TorchMethod):
+    """Contrastive Tension: two copies of the encoder give a sentence a large dot product, two
+    sentences a small one.
+
+    Take it as a baseline that uses neither dropout nor cosines; it needs the memory of two
+    encoders.
+
+    Example:
+        bench run --method ct --setting unsupervised --backbone bert-base-uncased
+
+    Relations: SimCSE reaches more with one encoder; SG-OPT keeps the second copy frozen.
+    """
+
     name = "ct"
     settings = ("unsupervised",)
-    summary = (
-        "two copies of the encoder: large dot product for a sentence with itself, "
-        "small for two sentences"
-    )
+    summary = "two encoders agree on a sentence, disagree on two of them"
     paper = (
         "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: "
         "Semantic Re-tuning with Contrastive Tension, ICLR 2021"
@@ -97,9 +110,11 @@ class CT(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """(sentences of the first copy, sentences of the second, labels): each row once for the first copy.
+        """Return (sentences of the first copy, sentences of the second, labels): each row once for
+        the first copy.
 
-        The first of every ``group`` rows is paired with itself, the others each with a random other sentence of the batch.
+        The first of every ``group`` rows is paired with itself, each other one with a random other
+        sentence of the batch.
         """
         ids = [tuple(row) for row in columns["sentence"]]
         others, labels = [], []
@@ -126,7 +141,7 @@ class CT(TorchMethod):
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """What either copy makes of its sentence, (n, H) each, and the labels (n,)."""
+        """Return the vector of each copy for its sentence, (n, H) each, and the labels (n,)."""
         one, other, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
         return self.mean_of(self.encoder, one), self.mean_of(self.second, other), labels_n
 
@@ -146,7 +161,7 @@ class CT(TorchMethod):
         return masked_mean(copy(**features).last_hidden_state, features["attention_mask"])  # (n, H)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Keras's RMSprop: decay 0.9 and eps 1e-7, where torch's own defaults are 0.99 and 1e-8."""
+        """Return Keras's RMSprop: decay 0.9 and eps 1e-7 (torch's own defaults: 0.99 and 1e-8)."""
         trained = [p for p in self.parameters() if p.requires_grad]
         return torch.optim.RMSprop(
             trained,
@@ -157,7 +172,9 @@ class CT(TorchMethod):
         )
 
     def learning_rate(self, step: int, steps: int) -> float:
-        """Steps of the table; at its edges, as Keras has it, the earlier rate still holds for one update."""
+        """Return the rate of the table; at its edges, as in Keras, the earlier rate holds for one
+        more update.
+        """
         passed = max(0, step - 1) // self.recipe.rate_steps
         return float(self.recipe.learning_rate) * RATES[min(passed, len(RATES) - 1)]
 
@@ -169,7 +186,7 @@ class CT(TorchMethod):
         return scores[self.better]
 
     def trained_state(self) -> dict[str, Tensor]:
-        """The better copy, under the name of ``encoder``."""
+        """Return the better copy, under the name ``encoder``."""
         copy = self.encoder if self.better == "encoder" else self.second
         return {
             f"encoder.{name}": t.detach().cpu().contiguous()
@@ -189,7 +206,10 @@ class CT(TorchMethod):
 
 
 def tension(first_nH: Tensor, second_nH: Tensor, labels_n: Tensor) -> Tensor:
-    """Mean binary cross-entropy, in nats, of the dot products; label 1 for one sentence twice, 0 for two."""
+    """Return the mean binary cross-entropy of the dot products, in nats.
+
+    The label is 1 for one sentence twice and 0 for two sentences.
+    """
     with torch.autocast(first_nH.device.type, enabled=False):
         first, second = (
             x if x.dtype == torch.float64 else x.float() for x in (first_nH, second_nH)

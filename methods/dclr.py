@@ -1,16 +1,21 @@
-"""DCLR: Debiased Contrastive Learning of Unsupervised Sentence Representations (Zhou, Zhang, Zhao and Wen, ACL 2022).
+"""DCLR: Debiased Contrastive Learning of Unsupervised Sentence Representations (Zhou, Zhang, Zhao
+and Wen, ACL 2022).
 
-SimCSE's negatives are other sentences of the batch. Some of them mean the same as the anchor, and none lies where the vectors
-leave space free. So, with s_ij = cos(z_i, z_j+) / tau and z = head(CLS) while training:
+SimCSE's negatives are other sentences of the batch. Some of them mean the same as the anchor, and
+none lies where the vectors leave space free. So, with s_ij = cos(z_i, z_j+) / tau and z = head(CLS)
+while training:
 
-* instance weighting: w_ij = 0 where a frozen, finished model C finds cos_C(i, j) above phi, else 1, and 1 for the positive;
-* noise negatives: K = times * B vectors n of N(0, 1), fresh in every step, which take four steps of size 1e-3 each along their
-  normalised gradient of the cross-entropy of [s | cos(z, n) / tau]: uphill, where they hurt most.
+* instance weighting: w_ij = 0 where a frozen, finished model C finds cos_C(i, j) above phi, else 1,
+  and 1 for the positive;
+* noise negatives: K = times * B vectors n of N(0, 1), fresh in every step, which take four steps of
+  size 1e-3 each along their normalised gradient of the cross-entropy of [s | cos(z, n) / tau]:
+  uphill, where they hurt most.
 
-``loss`` says what is done with both. "code": the authors' code, in which w multiplies the LOGIT, so that a pair that is
-dropped stays with logit 0, followed by the mean binary cross-entropy of every one of the B (B + K) softmax values.
-"infonce": the paper, in which w multiplies the term exp(s_ij) of InfoNCE's denominator. "focal": the latter with the logits of
-Focal-InfoNCE (Hou and Li 2023), of which no code was published. What is scored is CLS without the head.
+``loss`` says what is done with both. "code": the authors' code, in which w multiplies the LOGIT, so
+that a pair that is dropped stays with logit 0, followed by the mean binary cross-entropy of every
+one of the B (B + K) softmax values. "infonce": the paper, in which w multiplies the term exp(s_ij)
+of InfoNCE's denominator. "focal": the latter with the logits of Focal-InfoNCE (Hou and Li 2023), of
+which no code was published. What is scored is CLS without the head.
 """
 
 from __future__ import annotations
@@ -48,14 +53,23 @@ CODE = "DCLR simcse/models.py"
 
 
 class DCLR(TorchMethod):
+    """DCLR: SimCSE without the negatives that a teacher finds too similar, and with noise vectors
+    as further ones.
+
+    Take it if a finished model of the same vocabulary is at hand to judge the negatives.
+
+    Example:
+        bench run --method dclr --set teacher=princeton-nlp/unsup-simcse-bert-base-uncased
+
+    Relations: guided-simcse does the same in the supervised setting; Focal-InfoNCE weighs negatives
+    by their own cosine, without a teacher.
+    """
+
     name = "dclr"
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = (
-        "SimCSE without the negatives that a finished model finds too similar, "
-        "and with noise vectors as further ones"
-    )
+    summary = "SimCSE without false negatives, with noise as further ones"
     paper = (
         "Zhou, Zhang, Zhao, Wen: Debiased Contrastive Learning of Unsupervised Sentence "
         "Representations, ACL 2022, arXiv 2205.00656"
@@ -143,7 +157,8 @@ class DCLR(TorchMethod):
             self.pooling: nn.Module = nn.Identity()
             self.judge: nn.Module = nn.Identity()
             return
-        # where the checkpoint has none, their library made up a new one for the model that is trained
+        # where the checkpoint has none, their library made up a new one for the model that is
+        # trained
         self.pooling = Head.kept_by(backbone) or Head(backbone.hidden_size)
         judge = Head.kept_by(teacher)
         if judge is None:
@@ -155,7 +170,7 @@ class DCLR(TorchMethod):
         self.judge = FrozenCopy(judge)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """z and z+ of the method, and both of the teacher, (n, H) each."""
+        """Return z and z+ of the method, and both of the teacher, (n, H) each."""
         texts = join(batch.columns * 2, self.pad_id)  # (2n, T)
         if self.recipe.faithful:
             del texts["attention_mask"]
@@ -200,7 +215,10 @@ class DCLR(TorchMethod):
 
 
 def instance_weights(cosines_nN: Tensor, phi: float, offset: int = 0) -> Tensor:
-    """(n, N): 0 where the teacher's cosine is above ``phi``, else 1; 1 for the anchor's own positive (column offset + i)."""
+    """Return the weights of negatives, (n, N): 0 if the teacher's cosine is above ``phi``, else 1.
+
+    The anchor's own positive (column offset + i) has 1.
+    """
     weights = (cosines_nN <= phi).to(cosines_nN.dtype)
     rows = torch.arange(len(weights), device=weights.device)
     weights[rows, rows + offset] = 1
@@ -216,7 +234,10 @@ def debiased(
     m: float = 0.0,
     offset: int = 0,
 ) -> Tensor:
-    """Loss of n anchors among C candidates: N of the batch, with their weights, and C - N noise vectors, of weight 1. In nats."""
+    """Return the loss of n anchors among C candidates, in nats.
+
+    N candidates are of the batch, with their weights, and C - N are noise vectors, of weight 1.
+    """
     n, C = cosines_nC.shape
     weights = nn.functional.pad(weights_nN, (0, C - weights_nN.shape[1]), value=1)
     own = torch.arange(n, device=weights.device) + offset
@@ -242,7 +263,10 @@ def uphill(
     steps: int,
     size: float,
 ) -> Tensor:
-    """The noise vectors after ``steps`` moves of length ``size`` along their own gradient of ``climbed``; no gradient comes back."""
+    """Move the noise vectors ``steps`` times by ``size`` along their own gradient of ``climbed``.
+
+    No gradient flows back through the moves.
+    """
     anchors, cosines = anchors_nH.detach(), cosines_nN.detach()
     for _ in range(steps):
         noise_KH = noise_KH.detach().requires_grad_()

@@ -1,15 +1,19 @@
-"""DCPCSE: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings (Jiang and Wang 2022, arXiv 2203.06875v1).
+"""DCPCSE: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings (Jiang and Wang
+2022, arXiv 2203.06875v1).
 
-PromCSE's first version: a deep prompt for a frozen encoder (P slots of keys and values at every layer) and the head over CLS,
-trained with InfoNCE as SimCSE. Two variants:
+PromCSE's first version: a deep prompt for a frozen encoder (P slots of keys and values at every
+layer) and the head over CLS, trained with InfoNCE as SimCSE. Two variants:
 
-* `mlm`: loss = InfoNCE + lambda(s) * MLM, lambda(s) = 0.1 * 0.95^(s / 100) after s updates. A second pass reads the same
-  sentences with 15 % of their tokens masked, behind the very same prompt: one draw of its dropout serves both passes.
+* `mlm`: loss = InfoNCE + lambda(s) * MLM, lambda(s) = 0.1 * 0.95^(s / 100) after s updates. A
+  second pass reads the same sentences with 15 % of their tokens masked, behind the very same
+  prompt: one draw of its dropout serves both passes.
 * `shallow` (the paper's SCPCSE): the prompt is six vectors in the place of a template's words,
-  [CLS] p1 p2 p3 p4 sentence p5 p6 [MASK] . [SEP], which start as the word embeddings of ``This sentence : "`` and ``" means``
-  and pass through all layers as ordinary tokens. The sentence's vector is the state of [MASK].
+  [CLS] p1 p2 p3 p4 sentence p5 p6 [MASK] . [SEP], which start as the word embeddings of ``This
+  sentence : "`` and ``" means`` and pass through all layers as ordinary tokens. The sentence's
+  vector is the state of [MASK].
 
-The paper names no head. The authors' code has one while training, and at test where training was supervised; so has this.
+The paper names no head. The authors' code has one while training, and at test where training was
+supervised; so has this.
 """
 
 from __future__ import annotations
@@ -61,8 +65,11 @@ SHALLOW = {
 
 
 class TemplatePrompt(nn.Module):
-    """`shallow`: a template whose words before the mask are trainable vectors; mask and full stop stay as they are. It has the face of
-    the deep prompt (methods/prefix.py)."""
+    """The prompt of `shallow`: a template with trainable vectors in the place of its words before
+    the mask.
+
+    Mask and full stop stay as they are. It offers what the deep prompt does (methods/prefix.py).
+    """
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
@@ -74,7 +81,10 @@ class TemplatePrompt(nn.Module):
         )  # (6, H)
 
     def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
-        """The sentence is cut as it would be without a template, which comes on top: 32 + 8 tokens."""
+        """Return the features of sentences in the template.
+
+        A sentence is cut as it would be without a template, which is added to that: 32 + 8 tokens.
+        """
         longest = None if max_length is None else max_length - sum(self.template.specials)
         return wrap(ids, [self.template] * len(ids), method.backbone, longest, whole_template=True)
 
@@ -104,15 +114,22 @@ class TemplatePrompt(nn.Module):
 
 
 class DCPCSE(TorchMethod):
+    """DCPCSE: PromCSE's first version; a deep prompt and a head are trained, the encoder is frozen.
+
+    Take it for the paper's own variants ``mlm`` and ``shallow``; else take PromCSE.
+
+    Example:
+        bench run --method dcpcse --variant mlm --setting unsupervised --backbone roberta-base
+
+    Relations: PromCSE is the same method with an energy-based hinge and other recipes.
+    """
+
     name = "dcpcse"
     settings = ("unsupervised", "supervised")
     several_negatives = True
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
     by_dropout = ("unsupervised",)
-    summary = (
-        "contrastive learning of a deep prompt for a frozen encoder; "
-        "variant mlm adds masked language modelling"
-    )
+    summary = "deep prompt of a frozen encoder; mlm adds word guessing"
     paper = (
         "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence "
         "Embeddings, arXiv 2203.06875v1, 2022"
@@ -222,7 +239,9 @@ class DCPCSE(TorchMethod):
         return self.prompt.states(self.encoder, features)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
+        counts of its guesses.
+        """
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T)
         if not self.recipe.mlm:
@@ -245,7 +264,7 @@ class DCPCSE(TorchMethod):
         )
 
     def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
-        """(n, H), through the head."""
+        """Return the vectors through the head, (n, H)."""
         z: Tensor = self.head(self.prompt.pooled(states_nTH, features))
         return z
 

@@ -1,16 +1,20 @@
-"""DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings (Chuang et al., NAACL 2022).
+"""DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings (Chuang et al., NAACL
+2022).
 
-Two dropout views are to be alike, as in SimCSE, and an EDITED sentence is to be told from the original by its vector.
-h = head(CLS of the last layer), with a head of two layers and batch normalisation, while training only.
+Two dropout views are to be alike, as in SimCSE, and an EDITED sentence is to be told from the
+original by its vector. h = head(CLS of the last layer), with a head of two layers and batch
+normalisation, while training only.
 
 * contrastive, eq. 1: InfoNCE with cosines of h and h+, temperature tau;
-* replaced-token detection, eq. 2 and 3: a share of x is masked, a frozen generator G fills in all of it, x'' = G(x'), each
-  position with its likeliest token. A discriminator D reads x'' with h in the place of its CLS embedding, and says for each
-  token whether it differs from x: binary cross-entropy. Its gradient reaches the encoder through h alone.
+* replaced-token detection, eq. 2 and 3: a share of x is masked, a frozen generator G fills in all
+  of it, x'' = G(x'), each position with its likeliest token. A discriminator D reads x'' with h in
+  the place of its CLS embedding, and says for each token whether it differs from x: binary
+  cross-entropy. Its gradient reaches the encoder through h alone.
 
-loss = contrastive + lambda * detection. D is a second full copy of the backbone, which is trained too and thrown away.
-What is scored is CLS of the encoder without the head. Variant ``focal``: Focal-InfoNCE (Hou and Li 2023) in the contrastive
-part; no code for that was published, and the rest stays as it is.
+loss = contrastive + lambda * detection. D is a second full copy of the backbone, which is trained
+too and thrown away. What is scored is CLS of the encoder without the head. Variant ``focal``:
+Focal-InfoNCE (Hou and Li 2023) in the contrastive part; no code for that was published, and the
+rest stays as it is.
 """
 
 from __future__ import annotations
@@ -49,13 +53,22 @@ ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repos
 
 
 class DiffCSE(TorchMethod):
+    """DiffCSE: SimCSE, and a discriminator that finds edited tokens with the help of the sentence's
+    vector.
+
+    Take it if vectors should notice small edits; it costs about three times SimCSE and needs a
+    generator.
+
+    Example: bench run --method diffcse --set generator=distilbert-base-uncased --backbone
+    bert-base-uncased
+
+    Relations: InfoCSE guesses masked words from the vector in the place of finding edited ones.
+    """
+
     name = "diffcse"
     settings = ("unsupervised",)
     first_token = True
-    summary = (
-        "SimCSE, and a discriminator that finds edited tokens with the help of the "
-        "sentence's vector"
-    )
+    summary = "SimCSE, and a discriminator that finds edited tokens"
     by_dropout = ("unsupervised",)
     paper = (
         "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence "
@@ -129,7 +142,11 @@ class DiffCSE(TorchMethod):
         self.generator = backbone.masked_lm(other)  # frozen; its dropout is on, as theirs
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """CLS of both views, (n, H) each; both texts as the generator edits them, where they differ, and the mask, (n, T)."""
+        """Return CLS of both views, (n, H) each, both texts as the generator edits them, the edits,
+        and the mask.
+
+        The latter are (n, T).
+        """
         texts = join(
             batch.columns * 2, self.pad_id
         )  # (2n, T): each row under dropout masks of its own, one encoder pass
@@ -158,7 +175,7 @@ class DiffCSE(TorchMethod):
         return Loss(total, {"contrastive": contrastive, "detection": detection})
 
     def contrast(self, h1: Tensor, h2: Tensor) -> Tensor:
-        """Eq. 1."""
+        """Return equation 1."""
         recipe = self.recipe
         if recipe.focal:
             return focal_info_nce(h1, h2, temperature=recipe.temperature, m=recipe.hardness_m)
@@ -166,7 +183,11 @@ class DiffCSE(TorchMethod):
 
     @torch.no_grad()
     def edit(self, texts: Features) -> tuple[Tensor, Tensor]:
-        """x'' = G(x'): (ids that the generator wrote, 1 where they differ), both (n, T). The first token and padding stay."""
+        """Return x'' = G(x'): ids that the generator wrote, and 1 at those that differ, both (n,
+        T).
+
+        The first token and padding stay.
+        """
         ids, mask, tokenizer = texts["input_ids"], texts["attention_mask"], self.backbone.tokenizer
         spared = special_positions(ids, tokenizer.all_special_ids)
         masked, _ = mask_tokens(
@@ -179,8 +200,10 @@ class DiffCSE(TorchMethod):
         return edited, (edited != ids).long()
 
     def detect(self, edited: Features, replaced_nT: Tensor, h_nH: Tensor) -> tuple[Tensor]:
-        """Eq. 2 and 3: D(x'', h). (n,) mean cross-entropy over ALL positions, as the authors have it: padding and CLS count, with
-        label 0."""
+        """Return equations 2 and 3, D(x'', h): the mean cross-entropy over ALL positions, (n,).
+
+        As the authors have it, padding and CLS count, with label 0.
+        """
         states = read_with(self.discriminator, edited, h_nH)
         return (detection_loss(self.classifier(states), replaced_nT),)
 
@@ -192,9 +215,11 @@ class DiffCSE(TorchMethod):
 
 
 def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
-    """(n, T, H) last states of an encoder that finds ``vectors`` where its first token's embedding would stand.
+    """Return the last states, (n, T, H), of an encoder that finds ``vectors`` in the place of its
+    first token.
 
-    They take the place of what the embedding layer gives, so of word, position, type, layer norm and dropout together.
+    They replace the output of the embedding layer there: word, position, type, layer norm and
+    dropout together.
     """
 
     def replaced(_module: nn.Module, _given: Any, embedded_nTH: Tensor) -> Tensor:
@@ -211,13 +236,16 @@ def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
 
 
 def detection_loss(logits_nT2: Tensor, replaced_nT: Tensor) -> Tensor:
-    """(n,) mean cross-entropy, in nats, over every position of a row."""
+    """Return the mean cross-entropy over every position of a row, (n,), in nats."""
     logits = logits_nT2 if logits_nT2.dtype == torch.float64 else logits_nT2.float()
     return cross_entropy(logits.transpose(1, 2), replaced_nT, reduction="none").mean(1)
 
 
 def batch_norm_head(hidden: int) -> nn.Sequential:
-    """H -> 2H -> H, each with batch normalisation, the last without a scale of its own; weights N(0, 0.02)."""
+    """Return H -> 2H -> H, each with batch normalisation, the last without a scale of its own.
+
+    Weights start as N(0, 0.02).
+    """
     layers = (
         nn.Linear(hidden, 2 * hidden, bias=False),
         nn.BatchNorm1d(2 * hidden),

@@ -1,13 +1,16 @@
 """BERT-flow: On the Sentence Embeddings from Pre-trained Language Models (Li et al., EMNLP 2020).
 
-Where whitening makes pooled vectors u of mean 0 and covariance 1, an invertible network f makes them standard normal:
+Where whitening makes pooled vectors u of mean 0 and covariance 1, an invertible network f makes
+them standard normal:
 
     max over f of  E_u [ log N(f(u); 0, 1) + log |det df/du| ]          (section 3.2, in words)
 
-by maximum likelihood on unlabelled sentences; f is Glow (methods/glow.py) with additive couplings, the encoder is frozen.
-The loss is the negative of it in bits per dimension. z = f(u) is scored, by its cosines, without a normalisation before.
+by maximum likelihood on unlabelled sentences; f is Glow (methods/glow.py) with additive couplings,
+the encoder is frozen. The loss is the negative of it in bits per dimension. z = f(u) is scored, by
+its cosines, without a normalisation before.
 
-"The last two layers" of the paper are, in the authors' code, the FIRST and the last: an index runs over -0 and -1.
+"The last two layers" of the paper are, in the authors' code, the FIRST and the last: an index runs
+over -0 and -1.
 """
 
 from __future__ import annotations
@@ -46,12 +49,22 @@ RUN = "BERT-flow run_siamese.py"
 
 
 class Flow(TorchMethod):
+    """BERT-flow: an invertible network maps the pooled vectors of a frozen encoder to a standard
+    normal distribution.
+
+    Take it as a post-processing that trains nothing in the encoder; whitening does most of it in
+    one pass.
+
+    Example:
+        bench run --method flow --corpus target --backbone bert-base-uncased
+
+    Relations: whitening is the linear case.
+    """
+
     name = "flow"
     settings = ("none",)
     fitted = "steps"
-    summary = (
-        "pooled vectors made standard normal by an invertible network, fitted on unlabelled text"
-    )
+    summary = "invertible network that makes pooled vectors normal"
     paper = (
         "Li, Zhou, He, Wang, Yang, Li: On the Sentence Embeddings from Pre-trained Language "
         "Models, EMNLP 2020, arXiv 2011.05864"
@@ -130,7 +143,7 @@ class Flow(TorchMethod):
         return super().assemble(ids, max_length or self.recipe.max_seq_length)
 
     def fit(self, corpus: Any, context: Context) -> None:
-        """The actnorms start on one batch of the corpus; the rest is the common loop."""
+        """Start the actnorms on one batch of the corpus; the common loop does the rest."""
         if len(corpus) < 2:
             raise BenchError(
                 "one sentence has no variance for the flow to start from", "give a larger --corpus"
@@ -145,7 +158,7 @@ class Flow(TorchMethod):
             )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """z (n, H)."""
+        """Return z, (n, H)."""
         with torch.no_grad():
             u_nH = self.pooled(batch.columns[0])
         with torch.autocast(u_nH.device.type, enabled=False):
@@ -176,7 +189,7 @@ class Flow(TorchMethod):
         return pooled(self, features, self.recipe.pooling)  # (n, H)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """BERT's AdamW: no bias correction, eps 1e-6; decay on all of the flow."""
+        """Return BERT's AdamW: no bias correction, eps 1e-6, decay on all of the flow."""
         recipe = self.recipe
         return UncorrectedAdamW(
             self.glow.parameters(),

@@ -1,12 +1,15 @@
-"""Focal-InfoNCE: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE (Hou and Li, Findings of EMNLP 2023).
+"""Focal-InfoNCE: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE (Hou and
+Li, Findings of EMNLP 2023).
 
-Unsupervised SimCSE with another loss. A sentence is encoded twice, h = head(CLS) under dropout masks of its own each time,
-s_ij = cos(h_i, h_j+). Eq. 2: the logit of a negative pair is s (s + m) / tau in the place of s / tau, so that hard negatives
-(s above 1 - m) are pushed harder and easy ones less; the logit of the positive pair is s^2 / tau. Eq. 3 is the cross-entropy
-of these logits; the mean over the batch, as in the authors' code, where the paper writes a sum.
+Unsupervised SimCSE with another loss. A sentence is encoded twice, h = head(CLS) under dropout
+masks of its own each time, s_ij = cos(h_i, h_j+). Eq. 2: the logit of a negative pair is s (s + m)
+/ tau in the place of s / tau, so that hard negatives (s above 1 - m) are pushed harder and easy
+ones less; the logit of the positive pair is s^2 / tau. Eq. 3 is the cross-entropy of these logits;
+the mean over the batch, as in the authors' code, where the paper writes a sum.
 
-Both factors carry a gradient, d/ds = (2 s + m) / tau: a negative rests at s = -m / 2, not at -1. The square also rewards a
-negative cosine of the positive pair, which a pretrained start does not have.
+Both factors carry a gradient, d/ds = (2 s + m) / tau: a negative rests at s = -m / 2, not at -1.
+The square also rewards a negative cosine of the positive pair, which a pretrained start does not
+have.
 
 What is scored is CLS without the head, as in unsupervised SimCSE.
 """
@@ -36,11 +39,22 @@ from bench.methods.pooling import Head, portable_of
 
 
 class FocalInfoNCE(TorchMethod):
+    """Focal-InfoNCE: unsupervised SimCSE with a loss that pushes hard negatives more and easy ones
+    less.
+
+    Take it as a change of one line to SimCSE, at the same cost.
+
+    Example:
+        bench run --method focal-infonce --setting unsupervised --backbone bert-base-uncased
+
+    Relations: SimCSE has the same views and another loss; DCLR drops false negatives by a teacher.
+    """
+
     name = "focal-infonce"
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "unsupervised SimCSE whose loss weighs hard negatives more and easy ones less"
+    summary = "SimCSE whose loss weighs hard negatives more"
     paper = (
         "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, "
         "Findings of EMNLP 2023"
@@ -83,7 +97,7 @@ class FocalInfoNCE(TorchMethod):
         self.head = Head(backbone.hidden_size)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """h and h+, (n, H) each."""
+        """Return the views that the loss compares: h and h+, (n, H) each."""
         # the same features twice in one encoder pass, each row under dropout masks of its own
         h: Tensor = self.head(self.cls(join(batch.columns * 2, self.pad_id)))  # (2n, H)
         return h.chunk(2)

@@ -1,8 +1,10 @@
-"""GloVe avg.: the mean of the vectors of a sentence's known words (Pennington et al. 2014; Reimers and Gurevych 2019).
+"""GloVe avg.: the mean of the vectors of a sentence's known words (Pennington et al. 2014; Reimers
+and Gurevych 2019).
 
-Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are skipped. A sentence without a
-known word is a zero vector, whose cosine counts as 0. The printed 61.32 used 300-dimensional vectors and an unstated
-tokenisation, so that it is a reference, not a target for other vector files.
+Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are
+skipped. A sentence without a known word is a zero vector, whose cosine counts as 0. The printed
+61.32 used 300-dimensional vectors and an unstated tokenisation, so that it is a reference, not a
+target for other vector files.
 """
 
 from __future__ import annotations
@@ -25,9 +27,19 @@ from bench.methods.travels import FOLDER
 
 
 class GloveAvg(Method):
+    """GloVe average: the mean of the vectors of a sentence's known words.
+
+    Take it as the baseline that needs no transformer.
+
+    Example:
+        bench run --method glove-avg --set vectors=glove.840B.300d.zip
+
+    Relations: InferSent trains an LSTM over the same kind of file.
+    """
+
     name = "glove-avg"
     settings = ("none",)
-    summary = "mean of the word vectors of a file in GloVe's text form"
+    summary = "mean of the word vectors of a file"
     paper = "Pennington, Socher, Manning: GloVe, EMNLP 2014"
     deterministic = ("none",)
     own_backbone = "glove"
@@ -86,7 +98,10 @@ class GloveAvg(Method):
 
 
 def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
-    """Words with their row, and the (words, dim) float32 table. Raises BenchError with the line where the file is malformed."""
+    """Return words with their rows, and the (words, dim) float32 table.
+
+    Raises BenchError, with the line, if the file is malformed.
+    """
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
     try:

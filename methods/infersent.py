@@ -1,16 +1,20 @@
-"""InferSent: Supervised Learning of Universal Sentence Representations from Natural Language Inference Data (Conneau, Kiela, Schwenk,
-Barrault and Bordes, EMNLP 2017).
+"""InferSent: Supervised Learning of Universal Sentence Representations from Natural Language
+Inference Data (Conneau, Kiela, Schwenk, Barrault and Bordes, EMNLP 2017).
 
-Words are looked up in a file of word vectors, which are frozen; unknown ones are skipped. A bidirectional LSTM reads <s>, the known
-words and </s>, and a sentence's vector is the largest value of each of its 2 x 2,048 outputs over the words (section 3.2):
+Words are looked up in a file of word vectors, which are frozen; unknown ones are skipped. A
+bidirectional LSTM reads <s>, the known words and </s>, and a sentence's vector is the largest value
+of each of its 2 x 2,048 outputs over the words (section 3.2):
 
-    h_t = (forward LSTM, backward LSTM)      u = max over t of h_t      o = softmax( W3 W2 W1 (u, v, |u - v|, u * v) )
+    h_t = (forward LSTM, backward LSTM)      u = max over t of h_t      o = softmax( W3 W2 W1 (u, v,
+    |u - v|, u * v) )
 
-with W1 of shape (512, 4 x 4,096), W2 (512, 512), W3 (3, 512), with biases, and no activation between them. Cross-entropy over
-entailment, neutral, contradiction. The classifier is thrown away; u is scored.
+with W1 of shape (512, 4 x 4,096), W2 (512, 512), W3 (3, 512), with biases, and no activation
+between them. Cross-entropy over entailment, neutral, contradiction. The classifier is thrown away;
+u is scored.
 
-SGD: the rate is multiplied by 0.99 after every epoch, and divided by 5 whenever a dev score is no better than the best before. The
-authors' dev score is NLI accuracy after each epoch, ours the Spearman correlation that selects the checkpoint.
+SGD: the rate is multiplied by 0.99 after every epoch, and divided by 5 whenever a dev score is no
+better than the best before. The authors' dev score is NLI accuracy after each epoch, ours the
+Spearman correlation that selects the checkpoint.
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ PADDING = 0  # row of the table: zeros
 
 @dataclass(frozen=True)
 class WordVectors:
-    """What stands in the place of a pretrained encoder: a file of word vectors."""
+    """A file of word vectors in the place of a pretrained encoder."""
 
     name: str
     revision: str
@@ -59,12 +63,20 @@ class WordVectors:
 
 
 class InferSent(TorchMethod):
+    """InferSent: a BiLSTM with max-pooling over a file of word vectors, trained to classify NLI
+    pairs.
+
+    Take it as the supervised baseline before transformers.
+
+    Example: bench run --method infersent --setting supervised --set vectors=glove.840B.300d.zip
+    --corpus nli.csv
+
+    Relations: SBERT is the same objective with BERT and mean pooling.
+    """
+
     name = "infersent"
     settings = ("supervised",)
-    summary = (
-        "BiLSTM with max-pooling over a file of word vectors, trained on NLI pairs from (u, "
-        "v, |u - v|, u * v)"
-    )
+    summary = "BiLSTM over word vectors, trained on NLI labels"
     paper = (
         "Conneau, Kiela, Schwenk, Barrault, Bordes: Supervised Learning of Universal Sentence "
         "Representations from Natural Language "
@@ -163,7 +175,8 @@ class InferSent(TorchMethod):
         return PADDING
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Rows of the table for the known words of each sentence, as white space separates them."""
+        """Return the table's rows for the known words of each sentence, separated by white space.
+        """
         return [
             [self.words[word] + 1 for word in sentence.split() if word in self.words]
             for sentence in sentences
@@ -179,7 +192,7 @@ class InferSent(TorchMethod):
         return super().collate(ids, rows, epoch)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """u and v, (n, 2 lstm_size) each, and the labels (n,)."""
+        """Return u and v, (n, 2 lstm_size) each, and the labels (n,)."""
         premise, hypothesis, labels = batch.columns
         return self.embed(premise), self.embed(hypothesis), labels["labels"]
 
@@ -188,7 +201,7 @@ class InferSent(TorchMethod):
         return Loss(cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n))
 
     def hidden(self, features: Features) -> Tensor:
-        """(n, T, 2 lstm_size) outputs of the LSTM, in float32; zeros at padding."""
+        """Return the outputs of the LSTM, (n, T, 2 lstm_size), in float32; zeros at padding."""
         ids, lengths = features["input_ids"], features["attention_mask"].sum(1).cpu()
         with torch.autocast(ids.device.type, enabled=False):
             packed = pack_padded_sequence(
@@ -232,5 +245,5 @@ class InferSent(TorchMethod):
 
 
 def pair_features(u_nD: Tensor, v_nD: Tensor) -> Tensor:
-    """(n, 4D): (u, v, |u - v|, u * v). Source: Conneau et al. 2017, section 3.1."""
+    """Return (n, 4D): (u, v, |u - v|, u * v). Source: Conneau et al. 2017, section 3.1."""
     return torch.cat([u_nD, v_nD, (u_nD - v_nD).abs(), u_nD * v_nD], dim=1)

@@ -1,15 +1,18 @@
-"""InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings (Wu et al., Findings of EMNLP 2022).
+"""InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings (Wu et al., Findings
+of EMNLP 2022).
 
-Unsupervised SimCSE, whose [CLS] is also to help with guessing masked words that can hardly be guessed without it:
+Unsupervised SimCSE, whose [CLS] is also to help with guessing masked words that can hardly be
+guessed without it:
 
-    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1
-    [ CLS of the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head -> mean surprise of the masked tokens of both views
-    loss = InfoNCE of head(CLS) + mlm_weight * this
+    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1 [ CLS of
+    the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head -> mean surprise of the masked
+    tokens of both views loss = InfoNCE of head(CLS) + mlm_weight * this
 
-The head is DiffCSE's, with batch normalisation, and serves training only. A weight of 1e-5 is what the authors' scripts have: Adam
-rescales it away for what gets only this gradient (new layers, LM head), and the encoder feels 1e-5 of it. The start of the
-printed scores is Condenser, which was pretrained in the same way, and not BERT. Its own two head layers are read by the authors'
-code from a local folder alone; here, as in their script, the layers begin at random.
+The head is DiffCSE's, with batch normalisation, and serves training only. A weight of 1e-5 is what
+the authors' scripts have: Adam rescales it away for what gets only this gradient (new layers, LM
+head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser, which was
+pretrained in the same way, and not BERT. Its own two head layers are read by the authors' code from
+a local folder alone; here, as in their script, the layers begin at random.
 
 What is scored is CLS without the head.
 """
@@ -49,14 +52,23 @@ RUN = "InfoCSE/Infocse-bert-base.sh"
 
 
 class InfoCSE(TorchMethod):
+    """InfoCSE: SimCSE, and masked words that are guessed from the sentence's vector and shallow
+    states.
+
+    Take it if vectors should carry the words of a sentence; it costs about twice SimCSE.
+
+    Example:
+        bench run --method infocse --setting unsupervised --backbone bert-base-uncased
+
+    Relations: SimCSE's variant ``mlm`` guesses from the encoder's own states; TSDAE writes the
+    whole sentence.
+    """
+
     name = "infocse"
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = (
-        "SimCSE, and masked words guessed from the sentence's vector and shallow states of "
-        "the others"
-    )
+    summary = "SimCSE, and masked words guessed from the vector"
     paper = (
         "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of "
         "Sentence Embeddings, Findings of "
@@ -110,7 +122,9 @@ class InfoCSE(TorchMethod):
         self.lm_head = backbone.mlm_head()
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """CLS of both views, (n, H) each; (n,) sums of the masked tokens' surprise, and (n,) how many these are."""
+        """Return CLS of both views, (n, H) each, the (n,) sums of the masked tokens' surprise, and
+        their (n,) counts.
+        """
         texts = join(
             batch.columns * 2, self.pad_id
         )  # (2n, T): each row under dropout masks of its own, one encoder pass
@@ -126,7 +140,11 @@ class InfoCSE(TorchMethod):
         return with_mlm(Loss(contrast), guesses, self.recipe.mlm_weight)
 
     def guess(self, texts: Features, cls_nH: Tensor) -> tuple[Tensor, Tensor]:
-        """The MLM surprise of masked copies of both views, each masked on its own, and how many tokens were guessed, both (n,)."""
+        """Return the MLM surprise of masked copies of both views and the number of guessed tokens,
+        both (n,).
+
+        Each copy is masked on its own.
+        """
 
         def states(masked: Features) -> Tensor:
             seen = masked["attention_mask"]

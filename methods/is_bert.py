@@ -1,15 +1,20 @@
-"""IS-BERT: An Unsupervised Sentence Embedding Method by Mutual Information Maximization (Zhang, He, Liu, Lim and Bing, EMNLP 2020).
+"""IS-BERT: An Unsupervised Sentence Embedding Method by Mutual Information Maximization (Zhang, He,
+Liu, Lim and Bing, EMNLP 2020).
 
-Three one-dimensional convolutions of width 1, 3 and 5 over BERT's token states give every token a local feature, the three
-results behind one another; a sentence's global feature is their mean over its tokens (section 3.2, Figure 1). Training makes the
-two tell of each other: it maximises a Jensen-Shannon estimate of their mutual information (eq. 4),
+Three one-dimensional convolutions of width 1, 3 and 5 over BERT's token states give every token a
+local feature, the three results behind one another; a sentence's global feature is their mean over
+its tokens (section 3.2, Figure 1). Training makes the two tell of each other: it maximises a
+Jensen-Shannon estimate of their mutual information (eq. 4),
 
-    I = mean over own tokens of (log 2 - softplus(-r)) - mean over all others of (softplus(r) - log 2),   r = local . global
+    I = mean over own tokens of (log 2 - softplus(-r)) - mean over all others of (softplus(r) - log
+    2),   r = local . global
 
-where "own" pairs a token with its own sentence and "others" a token with every other sentence of the batch. The loss is -I.
+where "own" pairs a token with its own sentence and "others" a token with every other sentence of
+the batch. The loss is -I.
 
-What is scored is the global feature: 3 x 256 = 768 numbers, whatever the backbone's width. States at padding are set to 0 before
-the convolutions, so that a vector depends on no other sentence; the authors' code lets the last tokens see them.
+What is scored is the global feature: 3 x 256 = 768 numbers, whatever the backbone's width. States
+at padding are set to 0 before the convolutions, so that a vector depends on no other sentence; the
+authors' code lets the last tokens see them.
 """
 
 from __future__ import annotations
@@ -41,9 +46,12 @@ WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is cen
 
 
 def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> Tensor:
-    """Minus the mutual information of token and sentence vectors, estimated on a batch, in nats. In float32 at least.
+    """Return minus the mutual information of token and sentence vectors, estimated on a batch, in
+    nats.
 
-    The means run over pairs: long sentences count more. With one sentence there is no foreign pair, and that term is 0.
+    It is computed in at least float32. The means run over pairs, so that long sentences count more.
+    With one sentence there is no foreign pair, and that term is 0.
+
     Source: Zhang et al. 2020, eq. 4, after Nowozin et al. 2016.
     """
     with torch.autocast(local_nTD.device.type, enabled=False):
@@ -63,9 +71,20 @@ def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> 
 
 
 class ISBert(TorchMethod):
+    """IS-BERT: a sentence's vector shares as much information with its own tokens as possible.
+
+    Take it as a baseline without augmentation and dropout views.
+
+    Example:
+        bench run --method is-bert --setting unsupervised --backbone bert-base-uncased
+
+    Relations: RankCSE has another Jensen-Shannon term; SG-OPT contrasts the vector with the
+    encoder's layers.
+    """
+
     name = "is-bert"
     settings = ("unsupervised",)
-    summary = "mutual information of a sentence's vector and its tokens' convolved states"
+    summary = "mutual information of a sentence's vector and its tokens"
     paper = (
         "Zhang, He, Liu, Lim, Bing: An Unsupervised Sentence Embedding Method by Mutual "
         "Information Maximization, EMNLP 2020, "
@@ -106,7 +125,8 @@ class ISBert(TorchMethod):
         )
 
     def local_features(self, features: Features) -> Tensor:
-        """(n, T, 3 x channels); what stands at padding means nothing."""
+        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing.
+        """
         mask_nT1 = features["attention_mask"].unsqueeze(-1)
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
         return torch.cat(
@@ -114,7 +134,7 @@ class ISBert(TorchMethod):
         ).transpose(1, 2)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Local features (n, T, D) and the tokens' mask (n, T)."""
+        """Return local features (n, T, D) and the tokens' mask (n, T)."""
         (sentences,) = batch.columns
         return self.local_features(sentences), sentences["attention_mask"]
 

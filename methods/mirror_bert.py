@@ -1,13 +1,15 @@
 """Mirror-BERT: Fast, Effective, and Self-Supervised (Liu, Vulic, Korhonen and Collier, EMNLP 2021).
 
-Two views of a sentence, drawn anew each time: the text itself, and the text with one random span of five characters replaced by
-" [MASK] " (section 2.2, random span masking; a text under 30 characters stays as it is). Dropout makes the views differ further.
-The loss is InfoNCE (eq. 1) over the 2n views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau,
-the mean over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
+Two views of a sentence, drawn anew each time: the text itself, and the text with one random span of
+five characters replaced by " [MASK] " (section 2.2, random span masking; a text under 30 characters
+stays as it is). Dropout makes the views differ further. The loss is InfoNCE (eq. 1) over the 2n
+views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau, the mean
+over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
 
-What is scored is what is trained. Every text is padded to exactly 50 tokens and cut to them, at test too, so that a vector
-depends on no other sentence. On BERT the authors' "mean" is the mean over all 50 positions, padding included; on RoBERTa they
-take [CLS]. Their literal "[MASK]" is kept on RoBERTa, whose own mask token is another.
+What is scored is what is trained. Every text is padded to exactly 50 tokens and cut to them, at
+test too, so that a vector depends on no other sentence. On BERT the authors' "mean" is the mean
+over all 50 positions, padding included; on RoBERTa they take [CLS]. Their literal "[MASK]" is kept
+on RoBERTa, whose own mask token is another.
 """
 
 from __future__ import annotations
@@ -45,9 +47,20 @@ POOLINGS = ("mean-padded", "mean", "cls")
 
 
 class MirrorBert(TorchMethod):
+    """Mirror-BERT: contrastive learning of a text and its copy with five characters masked, in a
+    minute.
+
+    Take it for ten thousand texts and little time; vectors are means over tokens.
+
+    Example:
+        bench run --method mirror-bert --corpus target --backbone bert-base-uncased
+
+    Relations: SimCSE has dropout views alone; ConSERT cuts embeddings off.
+    """
+
     name = "mirror-bert"
     settings = ("unsupervised",)
-    summary = "two views of a text, one with five characters masked; under a minute of training"
+    summary = "two views of a text, one with five characters masked"
     paper = (
         "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
         "Transforming Masked Language Models into "
@@ -152,7 +165,7 @@ class MirrorBert(TorchMethod):
         return self.tokenize(texts), self.tokenize(masked)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        """Always (n, 50): longer ones are cut, shorter ones padded."""
+        """Return features that are always (n, 50): longer texts are cut, shorter ones padded."""
         features = super().assemble(ids, self.length)
         fill = {"input_ids": self.pad_id}
         return {
@@ -160,7 +173,7 @@ class MirrorBert(TorchMethod):
         }
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """The text and its masked copy, (n, H) each."""
+        """Return the text and its masked copy, (n, H) each."""
         return self.embed(join(batch.columns, self.pad_id)).chunk(2)  # one encoder pass
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:

@@ -1,11 +1,14 @@
 """Any finished encoder, nothing trained.
 
-A sentence-transformers folder or hub name is loaded by that library and keeps its own pooling, normalisation, maximum length and
-dimension. Any other checkpoint is pooled as ``--set pooling=`` says: a pooler's name, ``last`` for the last token (a decoder's), or
-``mlp`` for the stored head on CLS (what SimCSE's supervised checkpoints are scored with; unsupervised ones are scored with ``cls``).
+A sentence-transformers folder or hub name is loaded by that library and keeps its own pooling,
+normalisation, maximum length and dimension. Any other checkpoint is pooled as ``--set pooling=``
+says: a pooler's name, ``last`` for the last token (a decoder's), or ``mlp`` for the stored head on
+CLS (what SimCSE's supervised checkpoints are scored with; unsupervised ones are scored with
+``cls``).
 
-When a model is loaded, some texts are encoded by its own library and here (:mod:`bench.methods.library_path`): if the vectors differ by
-more than rounding, the library encodes all texts, and a line and the record say so.
+When a model is loaded, some texts are encoded by its own library and here
+(:mod:`bench.methods.library_path`): if the vectors differ by more than rounding, the library
+encodes all texts, and a line and the record say so.
 """
 
 from __future__ import annotations
@@ -68,16 +71,27 @@ class PromptTooLong(BenchError):
 
 
 class NoTransformer(BenchError):
-    """A sentence-transformers folder that has word vectors, a router or the like in the place of a transformer."""
+    """A sentence-transformers folder that has word vectors, a router or the like in the place of a
+    transformer.
+    """
 
 
 class Pretrained(TorchMethod):
+    """A finished encoder, scored as it is: nothing is trained.
+
+    Take it to score a published model; :func:`bench.evaluate` and ``bench evaluate`` do.
+
+    Example:
+        bench evaluate sentence-transformers/all-MiniLM-L6-v2 --suite sts
+
+    Relations: ``truncated`` keeps the first numbers of each vector; ``stored-prefix`` reads
+    released PromCSE and DCPCSE checkpoints; ``cls``, ``last-avg`` and others pool an untrained
+    encoder.
+    """
+
     name = "pretrained"
     settings = ("none",)
-    summary = (
-        "a finished encoder: a sentence-transformers folder as it is, "
-        "or a transformers checkpoint with --set pooling="
-    )
+    summary = "any finished encoder, as its folder says or --set pooling="
     deterministic = ("none",)
     defaults = {
         "pooling": Value(
@@ -154,7 +168,8 @@ class Pretrained(TorchMethod):
         self.pooling: str | None = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
         self.dtype = recipe.get("dtype", "fp32")
         self.own_prompts: dict[str, str] = {}
-        self.library = ""  # what bench's own path gives, if the model's library encodes instead; "" if bench does
+        # if the model's library encodes: how bench's own path differs; "" if bench encodes
+        self.library = ""
         self._cut_by_library = (
             False  # rows of ids are transformers' own, with special tokens and cut
         )
@@ -174,7 +189,8 @@ class Pretrained(TorchMethod):
             self._choose_path()
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
-        # float32 also where the weights are stored in half precision, unless another is asked for: what is published is computed in it
+        # float32 also where the weights are stored in half precision, unless another is asked for:
+        # what is published is computed in it
         loaded = load_sentence_transformer(backbone, DTYPES[self.dtype], self.recipe.max_length)
         self.whole, self.limit = loaded.model, loaded.limit
         self.encoder = self.whole if loaded.transformer is None else loaded.transformer
@@ -190,7 +206,7 @@ class Pretrained(TorchMethod):
             self._mention_prompts()
 
     def _mention_prompts(self) -> None:
-        """One line about the prompts that the folder names and that are not used."""
+        """Print one line about the prompts that the folder names and that are not used."""
         self.own_prompts = unused_prompts(self.whole, self.text_prompt or "")
         if self.own_prompts:
             named = ", ".join(
@@ -203,7 +219,7 @@ class Pretrained(TorchMethod):
 
     @property
     def longest(self) -> int:
-        """Tokens of a text, special ones included; longer ones are cut."""
+        """The tokens of a text at most, special ones included; longer texts are cut."""
         if self.pooling is None:
             return UNLIMITED if self.limit is None else int(self.limit)
         return int(self.recipe.max_length or self.backbone.max_tokens)
@@ -234,7 +250,10 @@ class Pretrained(TorchMethod):
             )
 
     def _take_library_ids(self) -> None:
-        """For a plain checkpoint: the ids of transformers' own call of the tokenizer, and then all as before, if that suffices."""
+        """Use the ids of transformers' own call of the tokenizer, for a plain checkpoint.
+
+        All else stays as it is; if the vectors still differ, nothing changes.
+        """
         reason, ends = self.library, (self.before, self.after)
         self._cut_by_library, self.before, self.after = True, [], []
         try:
@@ -253,7 +272,7 @@ class Pretrained(TorchMethod):
         return "transformers" if self.pooling is not None else "sentence-transformers"
 
     def _check_prompts(self) -> None:
-        """Raises PromptTooLong if a prompt leaves no room for a sentence."""
+        """Raise PromptTooLong if a prompt leaves no room for a sentence."""
         for prompt in self._prompts():
             ids = super().token_ids([prompt.replace(PLACE, "")])[0]
             room = self.longest - len(self.before) - len(self.after)
@@ -266,7 +285,7 @@ class Pretrained(TorchMethod):
                 )
 
     def _check_library(self) -> None:
-        """Raises BenchError if the library cannot encode either."""
+        """Raise BenchError if the library cannot encode either."""
         try:
             self.dimension = self._by_library(texts_to_encode()).shape[1]
         except Exception as error:  # the library raises what it likes
@@ -278,7 +297,7 @@ class Pretrained(TorchMethod):
             ) from error
 
     def _difference(self) -> str:
-        """What bench's own path gives other than the library; "" if nothing."""
+        """Describe the difference of bench's own path from the library's; "" if there is none."""
         for prompt in self._prompts():
             before, self.text_prompt = self.text_prompt, prompt
             try:
@@ -290,6 +309,7 @@ class Pretrained(TorchMethod):
         return ""
 
     def _prompts(self) -> list[str]:
+        """Return the method's prompt and those of tasks, each once."""
         by_task = json.loads(self.recipe.get("prompts") or "{}")
         return list(dict.fromkeys([self.text_prompt or "", *by_task.values()]))
 
@@ -319,7 +339,9 @@ class Pretrained(TorchMethod):
         return self._ids_by_transformers([text])[0]
 
     def _ids_by_transformers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The rows of a plain checkpoint's tokenizer, special tokens included, cut as it cuts."""
+        """Return the rows of a plain checkpoint's tokenizer, special tokens included, cut as it
+        cuts.
+        """
         given = prompted(self.text_prompt, texts)
         if not given:
             return []
@@ -350,7 +372,7 @@ class Pretrained(TorchMethod):
         return vectors[[row_of[sentence] for sentence in sentences]]
 
     def _by_library(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32, as the model's own library encodes."""
+        """Encode texts as the model's own library does, (n, d) float32."""
         if self.pooling is None:
             return self._by_sentence_transformers(texts)
         rows = [self._embedded(self._features([self._library_ids(text)])) for text in texts]
@@ -374,7 +396,10 @@ class Pretrained(TorchMethod):
         return np.stack([np.asarray(vectors[row], dtype=np.float32) for row in range(len(given))])
 
     def _prompt_for_library(self, texts: list[str]) -> tuple[list[str], str]:
-        """What sentence-transformers gets: the texts, and the prompt that it puts before them; a template is filled first."""
+        """Return the texts and the prompt for sentence-transformers, which puts it before them.
+
+        A template is filled first.
+        """
         if self.text_prompt and PLACE in self.text_prompt:
             return prompted(self.text_prompt, texts), ""
         return texts, self.text_prompt or ""
@@ -382,7 +407,7 @@ class Pretrained(TorchMethod):
     # bench's own path
 
     def _by_bench(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32, in one batch."""
+        """Encode texts in one batch by bench's own path, (n, d) float32."""
         return self._embedded(self.assemble(self.token_ids(texts)))
 
     def _embedded(self, features: Features) -> np.ndarray:
@@ -391,7 +416,7 @@ class Pretrained(TorchMethod):
         return vectors.float().cpu().numpy()
 
     def _features(self, ids: Sequence[Ids]) -> Features:
-        """Features of whole rows, special tokens included."""
+        """Turn whole rows, special tokens included, into features."""
         before, after = self.before, self.after
         self.before, self.after = [], []
         try:
@@ -400,7 +425,10 @@ class Pretrained(TorchMethod):
             self.before, self.after = before, after
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """With the prompt around every sentence. Of a sentence that is too long its own end is cut, not what the template says after it."""
+        """Return the ids of each sentence with the prompt around it.
+
+        A sentence that is too long loses its own end, not the part of the template behind it.
+        """
         if self._cut_by_library:
             return self._ids_by_transformers(sentences)
         ids = super().token_ids(prompted(self.text_prompt, sentences))
@@ -413,7 +441,7 @@ class Pretrained(TorchMethod):
         return ids
 
     def _cut(self, sentence: str, room: int) -> list[int]:
-        """The ids of the prompt around as much of the sentence's beginning as fits."""
+        """Return the ids of the prompt around as much of the sentence's beginning as fits."""
         words = super().token_ids([sentence])[0]
         kept, row = len(words), super().token_ids(prompted(self.text_prompt, [sentence]))[0]
         while len(row) > room and kept:
@@ -469,7 +497,7 @@ class Pretrained(TorchMethod):
     # what is said of it
 
     def about(self) -> dict[str, Any]:
-        """What the record says of it."""
+        """Describe the encoder for the record."""
         parts = [type(part).__name__ for part in self.whole] if self.pooling is None else []
         pooling = {"avg": "mean"}.get(self.pooling or "", self.pooling)
         if "Pooling" in parts:
@@ -516,18 +544,19 @@ class Pretrained(TorchMethod):
         )
 
     def write(self, folder: Path) -> None:
-        """The sentence-transformers model as it is, in float32 and with this maximum length."""
+        """Write the sentence-transformers model as it is, in float32 and with this maximum length.
+        """
         self.whole.save(str(folder), create_model_card=False)
 
 
 def _unpadded(features: Any) -> list[int]:
-    """The token ids of a single text."""
+    """Return the token ids of a single text."""
     ids, mask = features["input_ids"][0], features["attention_mask"][0]
     return [int(token) for token in ids[mask.bool()]]
 
 
 def _with_a_column(features: Features, pad_id: int) -> Features:
-    """Features with at least one column, which is padding if no text has a token."""
+    """Return features with at least one column, which is padding if no text has a token."""
     ids = features["input_ids"]
     if ids.shape[1]:
         return features
@@ -538,7 +567,10 @@ def _with_a_column(features: Features, pad_id: int) -> Features:
 
 
 def _with_pooling_layer(backbone: Backbone) -> Any:
-    """The encoder with the pooling layer of its checkpoint; BenchError where the checkpoint has none."""
+    """Return the encoder with the pooling layer of its checkpoint.
+
+    Raises BenchError if it has none.
+    """
     from transformers import AutoModel
 
     folder = (

@@ -1,22 +1,25 @@
-"""PromCSE: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and Energy-based Learning
-(Jiang, Zhang and Wang, Findings of EMNLP 2022).
+"""PromCSE: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and
+Energy-based Learning (Jiang, Zhang and Wang, Findings of EMNLP 2022).
 
 The pretrained encoder is frozen; what learns is a prompt and the head over CLS. Three parts:
 
-* the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots of their own keys and values;
-* InfoNCE with cosines and temperature tau, as SimCSE: two dropout views of a sentence (dropout of the frozen encoder and of
-  the prompt), or NLI triplets whose contradictions join the negatives;
-* with `eh` (triplets only), eq. 11 and 12: an energy-based hinge loss. The nearest wrong candidate (positives of others, all hard
-  negatives) is to be farther than the own positive by a margin:
-  L = InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^)).
+* the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots of their own keys
+  and values;
+* InfoNCE with cosines and temperature tau, as SimCSE: two dropout views of a sentence (dropout of
+  the frozen encoder and of the prompt), or NLI triplets whose contradictions join the negatives;
+* with `eh` (triplets only), eq. 11 and 12: an energy-based hinge loss. The nearest wrong candidate
+  (positives of others, all hard negatives) is to be farther than the own positive by a margin: L =
+  InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^)).
 
-With `mlm`, which the authors' README has for unsupervised RoBERTa, L also has a weight times the loss of guessing masked tokens
-behind the very same prompt; the weight falls while training (see dcpcse, whose paper says it).
+With `mlm`, which the authors' README has for unsupervised RoBERTa, L also has a weight times the
+loss of guessing masked tokens behind the very same prompt; the weight falls while training (see
+dcpcse, whose paper says it).
 
-What is scored is CLS of the last layer: without the head where training was unsupervised, with it where it was supervised.
+What is scored is CLS of the last layer: without the head where training was unsupervised, with it
+where it was supervised.
 
-Ablations of table 3 in our reading, for the authors' code has none: `layer-shared` (one pair of keys and values for all
-layers), `input-layer` (P vectors before the word embeddings).
+Ablations of table 3 in our reading, for the authors' code has none: `layer-shared` (one pair of
+keys and values for all layers), `input-layer` (P vectors before the word embeddings).
 """
 
 from __future__ import annotations
@@ -63,6 +66,18 @@ from bench.methods.prefix import (
 
 
 class PromCSE(TorchMethod):
+    """PromCSE: contrastive learning of a deep prompt and a head; the encoder is frozen.
+
+    Take it if one encoder is to serve several tasks, or memory for gradients is short: 1 % of the
+    weights train.
+
+    Example:
+        bench run --method promcse+eh --setting supervised --backbone roberta-large
+
+    Relations: DCPCSE is its first version; SimCSE trains the whole encoder with the same loss;
+    ``eh`` is also a variant of SimCSE.
+    """
+
     name = "promcse"
     settings = ("unsupervised", "supervised")
     several_negatives = True
@@ -74,10 +89,7 @@ class PromCSE(TorchMethod):
         "input-layer": {"prompt": "input-layer"},
     }
     by_dropout = ("unsupervised",)
-    summary = (
-        "contrastive learning of a deep prompt for a frozen encoder; "
-        "variant eh adds an energy-based hinge loss"
-    )
+    summary = "deep prompt of a frozen encoder; eh adds an energy hinge"
     paper = (
         "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
         "Contrastive Learning and Energy-based "
@@ -188,7 +200,9 @@ class PromCSE(TorchMethod):
         return self.prompt.states(self.encoder, features)  # (n, T, H), the prompt not among them
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
+        counts of its guesses.
+        """
         # one column: the same features twice, each row under dropout masks of its own
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T) in one encoder pass

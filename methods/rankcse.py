@@ -1,18 +1,23 @@
-"""RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank (Liu et al., ACL 2023, arXiv 2305.16726).
+"""RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank (Liu et al., ACL
+2023, arXiv 2305.16726).
 
-SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), beside frozen teachers whose cosines T rank the sentences of the batch:
+SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), beside frozen teachers whose cosines T rank
+the sentences of the batch:
 
-    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)       P_i = softmax_j S[i, j] / tau, Q_i = softmax_j S[j, i] / tau
+    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)       P_i = softmax_j S[i, j] /
+    tau, Q_i = softmax_j S[j, i] / tau
 
-    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j                without the sentence itself
-    ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k) / tau2 ]    pi: from T's highest to its lowest
+    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j                without
+    the sentence itself ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k)
+    / tau2 ]    pi: from T's highest to its lowest
 
-T is weight_1 times the cosines of the first teacher plus the rest of 1 times those of the second. What is scored is CLS
-without the head.
+T is weight_1 times the cosines of the first teacher plus the rest of 1 times those of the second.
+What is scored is CLS without the head.
 
-The authors published no code. The equations are as recalled from the paper; the details are those of a community repository
-whose author is none of them (variant ``community`` for what it does otherwise). Its "Jensen-Shannon" term has no middle
-distribution left, so that it flattens the lists instead of making them agree.
+The authors published no code. The equations are as recalled from the paper; the details are those
+of a community repository whose author is none of them (variant ``community`` for what it does
+otherwise). Its "Jensen-Shannon" term has no middle distribution left, so that it flattens the lists
+instead of making them agree.
 """
 
 from __future__ import annotations
@@ -48,11 +53,21 @@ NO_MIDDLE = (
 
 
 class RankCSE(TorchMethod):
+    """RankCSE: SimCSE that also ranks the sentences of a batch as frozen, finished models do.
+
+    Take it to distil one or two finished models of the same vocabulary.
+
+    Example:
+        bench run --method rankcse --set teacher_1=princeton-nlp/unsup-simcse-bert-base-uncased
+
+    Relations: DCLR uses a teacher to drop negatives only.
+    """
+
     name = "rankcse"
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "SimCSE that also ranks the sentences of a batch as frozen, finished models do"
+    summary = "SimCSE that ranks a batch as finished models do"
     paper = "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE, ACL 2023, arXiv 2305.16726"
     trains = "the whole encoder, and while training the head; the teachers are frozen"
     training_only = ("head",)
@@ -124,7 +139,7 @@ class RankCSE(TorchMethod):
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """z1 and z2, (n, H) each, and the vector of each teacher, (n, its H)."""
+        """Return z1 and z2, (n, H) each, and the vector of each teacher, (n, its H)."""
         # the same features twice in one encoder pass, each row under dropout masks of its own
         z1, z2 = self.head(self.embed(join(batch.columns * 2, self.pad_id))).chunk(2)
         return z1, z2, *(teacher(batch.columns[0]) for teacher in self.teachers)
@@ -160,7 +175,9 @@ class RankCSE(TorchMethod):
 
 
 def jensen_shannon(logits_BB: Tensor) -> Tensor:
-    """Of each row's softmax and that of the same column: mean over the rows, in nats."""
+    """Return the divergence of each row's softmax and that of the same column: mean over the rows,
+    in nats.
+    """
     log_p, log_q = logits_BB.log_softmax(1), logits_BB.T.log_softmax(1)
     p, q = log_p.exp(), log_q.exp()
     log_middle = torch.logaddexp(log_p, log_q) - torch.log(torch.tensor(2.0, dtype=log_p.dtype))
@@ -168,26 +185,31 @@ def jensen_shannon(logits_BB: Tensor) -> Tensor:
 
 
 def minus_entropy(logits_BB: Tensor) -> Tensor:
-    """The community code's term in the place of :func:`jensen_shannon`: minus the mean entropy of rows and columns."""
+    """Return minus the mean entropy of rows and columns.
+
+    It is the community code's term in the place of :func:`jensen_shannon`.
+    """
     logs = torch.stack([logits_BB.log_softmax(1), logits_BB.T.log_softmax(1)])
     return (logs.exp() * (logs - NO_MIDDLE)).sum(-1).mean()
 
 
 def others(lists_BB: Tensor) -> Tensor:
-    """(B, B - 1): each row without its own column."""
+    """Return each row without its own column, (B, B - 1)."""
     B = len(lists_BB)
     return lists_BB.flatten()[1:].view(B - 1, B + 1)[:, :-1].reshape(B, B - 1)
 
 
 def list_net(logits_BL: Tensor, teacher_BL: Tensor) -> Tensor:
-    """Cross-entropy of two softmaxes over the same list: mean over the lists, in nats."""
+    """Return the cross-entropy of two softmaxes over the same list: mean over the lists, in nats.
+    """
     return -(teacher_BL.softmax(1) * logits_BL.log_softmax(1)).sum(1).mean()
 
 
 def list_mle(logits_BL: Tensor, teacher_BL: Tensor, eps: float = 0.0) -> Tensor:
-    """Surprise of the teacher's order when items are drawn one after the other: mean over the lists, in nats.
+    """Return the surprise of the teacher's order if items are drawn one after the other.
 
-    Items that the teacher finds equal keep their order. ``eps``: relative to the list's best item, added to every sum.
+    The mean is over the lists, in nats. Items that the teacher finds equal keep their order.
+    ``eps``: relative to the list's best item, added to every sum.
     """
     order = teacher_BL.argsort(dim=1, descending=True, stable=True)
     logits = logits_BL.gather(1, order)

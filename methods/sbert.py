@@ -1,11 +1,14 @@
-"""SBERT: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks (Reimers and Gurevych, EMNLP 2019).
+"""SBERT: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks (Reimers and Gurevych,
+EMNLP 2019).
 
 The classification objective of section 3, on premise and hypothesis with their NLI label:
 
-    u, v = mean over the tokens of the last layer, one shared encoder        o = softmax( W (u, v, |u - v|) )
+    u, v = mean over the tokens of the last layer, one shared encoder        o = softmax( W (u, v,
+    |u - v|) )
 
-with W of shape (3, 3H) and cross-entropy over entailment, neutral, contradiction. W is thrown away; u is scored, by its
-cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a run of this as their backbone.
+with W of shape (3, 3H) and cross-entropy over entailment, neutral, contradiction. W is thrown away;
+u is scored, by its cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a
+run of this as their backbone.
 """
 
 from __future__ import annotations
@@ -34,9 +37,21 @@ FIT = "sentence-transformers 2019-08 to 2021-02, defaults of fit() in SentenceTr
 
 
 class SBERT(TorchMethod):
+    """SBERT: a shared encoder with mean pooling, trained to classify NLI pairs from (u, v, |u -
+    v|).
+
+    Take it as the supervised baseline before contrastive learning.
+
+    Example:
+        bench run --method sbert --setting supervised --corpus nli.csv --backbone bert-base-uncased
+
+    Relations: supervised SimCSE uses the same data as triplets; InferSent is its predecessor with
+    an LSTM.
+    """
+
     name = "sbert"
     settings = ("supervised",)
-    summary = "NLI classification from (u, v, |u - v|) with a shared encoder and mean pooling"
+    summary = "NLI classification from (u, v, |u - v|), mean pooling"
     paper = (
         "Reimers, Gurevych: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks, "
         "EMNLP 2019, arXiv 1908.10084"
@@ -74,7 +89,7 @@ class SBERT(TorchMethod):
         self.classifier = nn.Linear(3 * backbone.hidden_size, LABELS)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """u and v, (n, H) each, and the labels (n,)."""
+        """Return u and v, (n, H) each, and the labels (n,)."""
         premise, hypothesis, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
         u, v = self.embed(join([premise, hypothesis], self.pad_id)).chunk(2)  # in one encoder pass
         return u, v, labels_n
@@ -94,5 +109,5 @@ class SBERT(TorchMethod):
 
 
 def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:
-    """(n, 3H): (u, v, |u - v|), the best of the paper's table 6."""
+    """Return (n, 3H): (u, v, |u - v|), the best of the paper's table 6."""
     return torch.cat([u_nH, v_nH, (u_nH - v_nH).abs()], dim=1)

@@ -1,13 +1,16 @@
-"""SG-OPT: Self-Guided Contrastive Learning for BERT Sentence Representations (Kim, Yoo and Lee, ACL 2021).
+"""SG-OPT: Self-Guided Contrastive Learning for BERT Sentence Representations (Kim, Yoo and Lee, ACL
+2021).
 
-Two copies of BERT, one of which stays as it was. The trained one gives CLS of the last layer, c_i. The frozen one gives the mean
-over tokens of every layer k = 0 .. L, h_ik: L + 1 positives, so that a sentence is its own guide and nothing is augmented. Both
-go through one head f, H - 4096 - GELU - 4096 - GELU. The loss is the paper's L^opt3 (section 3.3), for every item i and layer k
+Two copies of BERT, one of which stays as it was. The trained one gives CLS of the last layer, c_i.
+The frozen one gives the mean over tokens of every layer k = 0 .. L, h_ik: L + 1 positives, so that
+a sentence is its own guide and nothing is augmented. Both go through one head f, H - 4096 - GELU -
+4096 - GELU. The loss is the paper's L^opt3 (section 3.3), for every item i and layer k
 
-    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) ),   e^(a, b) = exp(cos(f(a), f(b)) / tau)
+    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) ),   e^(a, b)
+    = exp(cos(f(a), f(b)) / tau)
 
-averaged, plus lambda times the squared distance of BERT's parameters from their start (eq. 2). The embedding layer is frozen.
-What is scored is CLS of the trained copy, without the head.
+averaged, plus lambda times the squared distance of BERT's parameters from their start (eq. 2). The
+embedding layer is frozen. What is scored is CLS of the trained copy, without the head.
 """
 
 from __future__ import annotations
@@ -32,9 +35,11 @@ from bench.methods.pooling import masked_mean, portable_of
 
 
 def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Tensor:
-    """Surprise of each of an item's K layers, against all layers of all other items: mean over items and layers, in nats.
+    """Return the surprise of each of an item's K layers, against all layers of all other items.
 
-    0 where there is no other item.  Source: Kim et al. 2021, section 3.3, the last of its objectives.
+    The mean is over items and layers, in nats; 0 if there is no other item.
+
+    Source: Kim et al. 2021, section 3.3, the last of its objectives.
     """
     B, K, _ = layers_BKD.shape
     logits_BBK = cosine_matrix(cls_BD, layers_BKD.flatten(0, 1)).view(B, B, K) / temperature
@@ -49,7 +54,8 @@ def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Te
 
 
 def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
-    """Sum over all parameters of the squared change since ``start``, in float32 at least."""
+    """Return the squared change since ``start``, summed over all parameters, in at least float32.
+    """
     pairs = zip(module.parameters(), start.parameters(), strict=True)
     return torch.stack(
         [(now - then).square().sum() for now, then in pairs if now.requires_grad]
@@ -57,13 +63,21 @@ def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
 
 
 class SGOpt(TorchMethod):
+    """SG-OPT: CLS is pulled towards the layers of a frozen copy of the same encoder; nothing is
+    augmented.
+
+    Take it as a baseline without augmentation; it needs the memory of two encoders.
+
+    Example:
+        bench run --method sg-opt --setting unsupervised --backbone bert-base-uncased
+
+    Relations: CT trains both copies; IS-BERT contrasts with token states.
+    """
+
     name = "sg-opt"
     settings = ("unsupervised",)
     first_token = True
-    summary = (
-        "CLS is pulled towards the layers of a frozen copy of the same encoder; "
-        "nothing is augmented"
-    )
+    summary = "CLS is pulled towards the layers of a frozen copy"
     paper = (
         "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, "
         "ACL 2021, arXiv 2106.07345"
@@ -114,7 +128,7 @@ class SGOpt(TorchMethod):
         self.head = nn.Sequential(layers[0], nn.GELU(), layers[1], nn.GELU())
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
+        """Return f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
         (sentences,) = batch.columns
         layers = self.start(
             **sentences, output_hidden_states=True

@@ -1,18 +1,21 @@
 """SimCSE: Simple Contrastive Learning of Sentence Embeddings (Gao, Yao and Chen, EMNLP 2021).
 
-h = head(CLS of the last layer) while training. Two settings share one loss, InfoNCE with cosines and temperature tau:
+h = head(CLS of the last layer) while training. Two settings share one loss, InfoNCE with cosines
+and temperature tau:
 
-* unsupervised, eq. 4: a sentence is encoded twice; the two dropout masks are the whole augmentation, h_i^z and h_i^z' the
-  positive pair, the other sentences of the batch the negatives;
-* supervised, eq. 5: premise, entailment and contradiction; the contradictions of the whole batch join the negatives. Eq. 8's
-  factor alpha on the anchor's own contradiction is exp(hard_negative_weight).
+* unsupervised, eq. 4: a sentence is encoded twice; the two dropout masks are the whole
+  augmentation, h_i^z and h_i^z' the positive pair, the other sentences of the batch the negatives;
+* supervised, eq. 5: premise, entailment and contradiction; the contradictions of the whole batch
+  join the negatives. Eq. 8's factor alpha on the anchor's own contradiction is
+  exp(hard_negative_weight).
 
-What is scored is CLS without the head in the unsupervised setting ("MLP only during training", section 6.3) and with it in
-the supervised one. Confusing the two is the most frequent error in reproductions: the recipe says which (`head_at_test`).
+What is scored is CLS without the head in the unsupervised setting ("MLP only during training",
+section 6.3) and with it in the supervised one. Confusing the two is the most frequent error in
+reproductions: the recipe says which (`head_at_test`).
 
-Table 1 puts an edit of the text in dropout's place beside it: the second view is the sentence without some of its words (`edit`).
-Variant `mlm` adds lambda times the masked language modelling of a masked copy of the same views (section 3.2). Variant `eh` is
-another paper's (methods/energy.py).
+Table 1 puts an edit of the text in dropout's place beside it: the second view is the sentence
+without some of its words (`edit`). Variant `mlm` adds lambda times the masked language modelling of
+a masked copy of the same views (section 3.2). Variant `eh` is another paper's (methods/energy.py).
 """
 
 from __future__ import annotations
@@ -53,13 +56,22 @@ EDITS = ("crop", "deletion", "one-word")
 
 
 class SimCSE(TorchMethod):
+    """SimCSE: contrastive learning of two dropout views of a sentence, or of NLI triplets.
+
+    Take it first: it is the baseline of nearly every paper here, simple, fast and hard to beat.
+
+    Example:
+        bench run --method simcse --setting unsupervised --backbone bert-base-uncased
+
+    Relations: Focal-InfoNCE changes its loss, ESimCSE its views, DCLR its negatives; PromCSE trains
+    a prompt in the place of the encoder; Matryoshka adds shorter vectors.
+    """
+
     name = "simcse"
     settings = ("unsupervised", "supervised")
     several_negatives = True
     by_dropout = ("unsupervised",)
-    summary = (
-        "contrastive learning: two dropout views of a sentence, or NLI pairs with hard negatives"
-    )
+    summary = "two dropout views, or NLI pairs with hard negatives"
     paper = (
         "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, "
         "EMNLP 2021, arXiv 2104.08821"
@@ -183,7 +195,10 @@ class SimCSE(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """The sentence, and with `edit` the sentence without some of its words; or the columns of pairs and triplets."""
+        """Return the sentence, and with `edit` the sentence without some of its words.
+
+        Pairs and triplets keep their columns.
+        """
         if not self.recipe.edit:
             kept = columns if self.recipe.hard_negatives else dict(list(columns.items())[:2])
             return super().collate(kept, rows, epoch)
@@ -208,7 +223,9 @@ class SimCSE(TorchMethod):
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
+        counts of its guesses.
+        """
         # one column: the same features twice, each row under dropout masks of its own
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         z = self.encode_views(texts)
@@ -227,7 +244,7 @@ class SimCSE(TorchMethod):
         return with_mlm(loss, guesses, recipe.mlm_weight) if recipe.mlm else loss
 
     def encode_views(self, texts: tuple[Features, ...]) -> tuple[Tensor, ...]:
-        """The vectors that the loss compares, (n, H) for each text."""
+        """Return the vectors that the loss compares, (n, H) for each text."""
         if self.recipe.fixed_dropout:  # the same sentence under the same masks is the same vector
             return (self.vectors(texts[0], with_head=True),) * 2
         return self.vectors(join(texts, self.pad_id), with_head=True).chunk(
@@ -235,7 +252,7 @@ class SimCSE(TorchMethod):
         )  # in one encoder pass
 
     def guess(self, texts: tuple[Features, ...]) -> tuple[Tensor, Tensor]:
-        """The MLM surprise of masked copies and how many tokens were guessed, both (n,)."""
+        """Return the MLM surprise of masked copies and the number of guessed tokens, both (n,)."""
         share = self.recipe.mlm_probability
         return surprise_of_copies(
             join(texts, self.pad_id), len(texts), self.backbone, self.lm_head, share, self.hidden

@@ -1,10 +1,13 @@
-"""A finished encoder behind the prefix that its own checkpoint holds, nothing trained: PromCSE's and DCPCSE's models as their
-authors released them (class BertForCL or RobertaForCL of their repository).
+"""A finished encoder behind the prefix that its own checkpoint holds, nothing trained: PromCSE's
+and DCPCSE's models as their authors released them (class BertForCL or RobertaForCL of their
+repository).
 
-Such a checkpoint has three parts: the encoder; ``prefix_encoder.embedding.weight``, a (P, 2LH) table whose row p holds, layer
-by layer, H numbers of a key and H of a value, as :class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS,
-``mlp.dense``. What is scored is CLS of the last layer: without the head where training was unsupervised, with it where it was
-supervised (PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has to.
+Such a checkpoint has three parts: the encoder; ``prefix_encoder.embedding.weight``, a (P, 2LH)
+table whose row p holds, layer by layer, H numbers of a key and H of a value, as
+:class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS, ``mlp.dense``. What is
+scored is CLS of the last layer: without the head where training was unsupervised, with it where it
+was supervised (PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has
+to.
 
 P positions, L layers, H hidden size.
 """
@@ -35,12 +38,20 @@ PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
 
 
 class StoredPrefix(TorchMethod):
+    """A released PromCSE or DCPCSE checkpoint, encoded behind its own prefix.
+
+    Take it to score a checkpoint of these papers' authors; ``--set pooling=mlp`` adds the stored
+    head.
+
+    Example:
+        bench evaluate YuxinJiang/sup-promcse-roberta-large --suite sts
+
+    Relations: PromCSE and DCPCSE train such checkpoints.
+    """
+
     name = "stored-prefix"
     settings = ("none",)
-    summary = (
-        "a released PromCSE or DCPCSE checkpoint behind its own prefix; "
-        "--set pooling=mlp scores it with its head"
-    )
+    summary = "a released PromCSE or DCPCSE checkpoint with its prefix"
     deterministic = ("none",)
     reads = (PREFIX,)
     defaults = {
@@ -93,7 +104,7 @@ class StoredPrefix(TorchMethod):
 
 
 def stored_head(backbone: Backbone) -> Head:
-    """The head over CLS that a checkpoint holds. Raises BenchError where it holds none."""
+    """Return the head over CLS that a checkpoint holds. Raises BenchError if it holds none."""
     stored, head = backbone.stored(HEAD), Head(backbone.hidden_size)
     for name, parameter in head.named_parameters():
         if name not in stored:
@@ -105,7 +116,7 @@ def stored_head(backbone: Backbone) -> Head:
 
 
 def copy_into(parameter: Tensor, stored: Tensor, name: str) -> None:
-    """Raises BenchError for another shape."""
+    """Copy a stored tensor into a parameter. Raises BenchError for another shape."""
     if parameter.shape != stored.shape:
         raise BenchError(
             f"{name} has the shape {tuple(stored.shape)}; its encoder needs "

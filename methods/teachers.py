@@ -1,4 +1,5 @@
-"""Frozen teachers: finished encoders that judge how similar sentences are while another one is trained. They know no method.
+"""Frozen teachers: finished encoders that judge how similar sentences are while another one is
+trained. They know no method.
 
 No gradient reaches a teacher, its dropout is off, and no checkpoint holds it: the recipe names it.
 """
@@ -16,9 +17,10 @@ from bench.methods.momentum import FrozenCopy
 
 
 class Teacher(nn.Module):
-    """CLS of the last layer of a model that a hub name, a folder or a run names. Its width may be another than the student's.
+    """A frozen, finished model that gives the CLS of its last layer.
 
-    Raises BenchError where its vocabulary is not the student's, whose token ids it reads.
+    A hub name, a folder or a run names it. Its width may differ from the student's. Raises
+    BenchError if its vocabulary is not the student's, because it reads the student's token ids.
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class Teacher(nn.Module):
 
 
 def judged(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    """(B, B) the weighted sum of several teachers' cosines, (B, H of each) of the same sentences."""
+    """Return the weighted sum, (B, B), of several teachers' cosines, from (B, H of each) of the
+    same sentences.
+    """
     cosines = [
         weight * cosine_matrix(one, one) for one, weight in zip(vectors, weights, strict=True)
     ]

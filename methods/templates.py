@@ -1,17 +1,21 @@
-"""Templates: a text around a sentence, with one mask token whose last state stands for the sentence.
+"""Templates: a text around a sentence, with one mask token whose last state stands for the
+sentence.
 
-A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each learned vector that stands
-directly before the mask: ``This sentence of "{s}" means{m}.``  With BERT's WordPiece and on RoBERTa it is tokenised in three
-pieces, as the authors have it (what stands before the sentence, the sentence, what stands after it), and the ids are joined; with
-every other vocabulary the sentence is filled in and the text tokenised once (methods/filled.py). Either way the sentence is cut and
-never the template, and the template's own mask is known by its place, whatever the sentence itself contains.
+A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each
+learned vector that stands directly before the mask: ``This sentence of "{s}" means{m}.``  With
+BERT's WordPiece and on RoBERTa it is tokenised in three pieces, as the authors have it (what stands
+before the sentence, the sentence, what stands after it), and the ids are joined; with every other
+vocabulary the sentence is filled in and the text tokenised once (methods/filled.py). Either way the
+sentence is cut and never the template, and the template's own mask is known by its place, whatever
+the sentence itself contains.
 
 What is a template's bias (its [MASK] state without a sentence), two answers:
 
-* PromptBERT: the template with nothing in it, what follows the gap at the positions that it has behind a sentence of l
-  tokens: :func:`empty` and :func:`gaps`;
-* ConPVP: the same sequence, of which only the template's tokens can be attended to. They never see the others, so that a
-  pass over them alone, at their own positions, gives the same states: :func:`only`.
+* PromptBERT: the template with nothing in it, what follows the gap at the positions that it has
+  behind a sentence of l tokens: :func:`empty` and :func:`gaps`;
+* ConPVP: the same sequence, of which only the template's tokens can be attended to. They never see
+  the others, so that a pass over them alone, at their own positions, gives the same states:
+  :func:`only`.
 
 Shapes: n rows, T tokens (padded), H hidden size.
 """
@@ -52,7 +56,10 @@ from bench.methods.travels import FOLDER
 
 
 def check_text(text: object) -> tuple[str, str]:
-    """What stands before and after the sentence. Raises BenchError for a text that is no template."""
+    """Split a template text into the parts before and after the sentence.
+
+    Raises BenchError if it is no template.
+    """
     parts = str(text).split(SENTENCE)
     if len(parts) != 2 or str(text).count(MASK) != 1:
         hint = (
@@ -64,15 +71,18 @@ def check_text(text: object) -> tuple[str, str]:
 
 
 def blank_before(text: str) -> str:
-    """The blank that a template has before its sentence, or nothing. A byte-level vocabulary makes it part of the first word
-    where the filled template is tokenised in one go."""
+    """Return the blank that a template has before its sentence, or nothing.
+
+    A byte-level vocabulary makes it part of the first word if the filled template is tokenised in
+    one go.
+    """
     before, _ = check_text(text)
     return " " if before.endswith(" ") else ""
 
 
 @dataclass(frozen=True)
 class Template:
-    """A template's ids for one tokenizer."""
+    """The ids of a template for one tokenizer."""
 
     before: tuple[int, ...]  # [CLS] and what stands before the sentence
     after: tuple[int, ...]  # what stands after it, and [SEP]
@@ -86,9 +96,12 @@ class Template:
 
     @classmethod
     def of(cls, text: str, backbone: Backbone, *, keep_blank: bool = True) -> Template:
-        """Tokenise a template. Raises BenchError where ``text`` is none, or leaves the sentence no room.
+        """Tokenise a template.
 
-        ``keep_blank``: a blank at the end of the first piece stays, and is a token of its own in a byte-level vocabulary.
+        Raises BenchError if ``text`` is none, or leaves the sentence no room.
+
+        ``keep_blank``: a blank at the end of the first piece stays, and is a token of its own in a
+        byte-level vocabulary.
         """
         check_text(text)
         if not keeps_pieces(backbone):
@@ -111,7 +124,9 @@ class Template:
 
     @classmethod
     def filled(cls, text: str, backbone: Backbone) -> Template:
-        """A template whose text is filled and tokenised once; of several masks the last one stands for the sentence."""
+        """Return a template that is filled with the text and tokenised once; its last mask gives
+        the vector.
+        """
         _ = backbone.mask_id  # or there is none, which it says
         filling = Filling.of(text, backbone)
         row = template_row(filling, backbone)
@@ -125,7 +140,9 @@ class Template:
 
 
 def check_template(text: str, template: Template, backbone: Backbone) -> None:
-    """Raises BenchError for a template with other mask tokens than its own, or that leaves the sentence no room."""
+    """Raise BenchError for a template with other mask tokens than its own, or no room for a
+    sentence.
+    """
     whole = template.before + template.after
     masks = whole.count(backbone.mask_id)
     if masks != 1 or len(whole) >= backbone.max_tokens:
@@ -139,7 +156,9 @@ def check_template(text: str, template: Template, backbone: Backbone) -> None:
 def template_ids(
     template: Template, texts: Sequence[str], backbone: Backbone, *, whole_template: bool = False
 ) -> list[list[int]]:
-    """What :func:`wrap` reads of each text: its ids, or the packed row of the filled template."""
+    """Return the input of :func:`wrap` for each text: its ids, or the packed row of the filled
+    template.
+    """
     if template.filling is None:
         return backbone.ids(texts)
     rows = filled_rows(
@@ -156,16 +175,23 @@ def wrap(
     *,
     whole_template: bool = False,
 ) -> Features:
-    """Sentence i in ``templates[i]``; sentences are cut to ``longest`` tokens, and to what the backbone takes.
+    """Put sentence i into ``templates[i]``, cut to ``longest`` tokens and to the limit of the
+    backbone.
 
-    ``ids``: those of the sentences, for templates in pieces; for filled templates the sentences themselves, or what
-    :func:`template_ids` gives. ``whole_template``: a filled sentence that shares a token with the template is joined in pieces.
+    ``ids``: those of the sentences, for templates in pieces; for filled templates the sentences
+    themselves, or the results of :func:`template_ids`. ``whole_template``: a filled sentence that
+    shares a token with the template is joined in pieces.
 
-    Beside input_ids and attention_mask: mask_position (n,), where the template's mask stands; and (n, T): position_ids (a pad
-    token inside the text would mislead RoBERTa's own), sentence_mask, prompt_mask (1 on the template's tokens, 0 on [CLS],
-    sentence, [SEP] and padding) and slot (k where the k-th learned vector stands, counted from 1, else 0). For what would else be
-    asked of a GPU: template_tokens, those of the longest template; gaps, how many lengths the sentences have; and gap (n,), which
-    of these, in ascending order, a row has.
+    Besides input_ids and attention_mask, the features have
+
+    * mask_position (n,), the position of the template's mask;
+    * position_ids (n, T), because a padding token inside the text would mislead RoBERTa's own;
+    * sentence_mask (n, T); prompt_mask (n, T), 1 on the template's tokens, 0 on [CLS], sentence,
+      [SEP], padding;
+    * slot (n, T), k at the k-th learned vector, counted from 1, else 0;
+    * numbers that would else be asked of a GPU: template_tokens, those of the longest template;
+      gaps, how many lengths the sentences have; gap (n,), which of these, in ascending order, a row
+      has.
     """
     if templates and templates[0].filling is not None:
         return wrap_filled(ids, templates, backbone, longest, whole_template=whole_template)
@@ -217,7 +243,7 @@ def wrap_filled(
     *,
     whole_template: bool,
 ) -> Features:
-    """:func:`wrap` for templates whose text is filled and tokenised once."""
+    """Do as :func:`wrap` for templates that are filled with the text and tokenised once."""
     rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape
@@ -253,7 +279,7 @@ def filled_rows(
     *,
     whole_template: bool,
 ) -> list[FilledRow]:
-    """The rows of texts, of packed rows, or of plain ids, which are read back as text."""
+    """Return the rows of texts, of packed rows, or of plain ids, which are read back as text."""
     rows: dict[int, FilledRow] = {}
     texts: dict[int, str] = {}
     for number, cell in enumerate(cells):
@@ -271,8 +297,11 @@ def filled_rows(
 
 
 def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) -> FilledRow:
-    """The row if every token of its template stands in it; else the sentence between the template's tokens, which learned vectors
-    replace one by one."""
+    """Return the row if every token of its template is in it.
+
+    If not, the sentence is put between the template's tokens, which learned vectors replace one by
+    one.
+    """
     before, after = list(template.before), list(template.after)
     if row.ids[: row.start] == before and row.ids[row.stop :] == after:
         return row
@@ -282,16 +311,16 @@ def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) 
 
 
 def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
-    """(n, H): the state of each row's own mask token."""
+    """Return the state of each row's own mask token, (n, H)."""
     return states_nTH[
         torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]
     ]
 
 
 def only(features: Features, kept_nT: Tensor, width: int) -> Features:
-    """The tokens where ``kept_nT`` is 1, moved together; each keeps the position id that it had. The mask must be kept.
+    """Return the tokens with ``kept_nT`` 1, moved together; each keeps its position id.
 
-    ``width`` is how many a row has at most.
+    The mask must be kept. ``width``: how many a row has at most.
     """
     order = kept_nT.argsort(dim=1, descending=True, stable=True)[
         :, :width
@@ -304,7 +333,9 @@ def only(features: Features, kept_nT: Tensor, width: int) -> Features:
 
 
 def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
-    """The distinct lengths (K,) of the sentences in a template, and which of them each row (n,) has."""
+    """Return the distinct lengths of the sentences in a template, (K,), and which of them each row
+    has, (n,).
+    """
     lengths_n, gap_n = features["attention_mask"].sum(1) - len(template), features["gap"]
     if template.filling is not None:  # a sentence may share its only token with the template
         lengths_n = lengths_n.clamp_min(0)
@@ -312,7 +343,10 @@ def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
 
 
 def empty(template: Template, lengths_K: Tensor, first_position: int) -> Features:
-    """The template with nothing in it, one row for each length: what follows the gap is shifted by that many positions."""
+    """Return the template with nothing in it, one row for each length.
+
+    Everything behind the gap is shifted by that many positions.
+    """
     ids = constant(template.before + template.after, lengths_K.device)
     place = torch.arange(len(template), device=lengths_K.device)
     rows = len(lengths_K)
@@ -340,12 +374,13 @@ def portable_template(
     bias: Tensor | None = None,
     head: Head | None = None,
 ) -> Portable:
-    """A method that scores its template's mask, in the parts of an export.
+    """Return the parts of a method that scores its template's mask.
 
-    ``vectors`` (k, H) stand in the place of the tokens ``vectors_at``, counted in before + after. ``blank`` and ``stop`` are put
-    around each text, ``stop`` not behind one of ``endings`` (``trimmed``: white space there does not count). ``transform`` is
-    the MLM head's dense layer and layer norm over the state; ``bias`` (longest sentence + 1, H) is subtracted behind it, by the
-    sentence's number of tokens.
+    ``vectors`` (k, H) replace the tokens ``vectors_at``, counted in before + after. ``blank`` and
+    ``stop`` are put around each text, ``stop`` not behind one of ``endings`` (``trimmed``: white
+    space there does not count). ``transform`` is the MLM head's dense layer and layer norm over the
+    state; ``bias`` (longest sentence + 1, H) is subtracted from its result, by the sentence's
+    number of tokens.
     """
     backbone = method.backbone
     own: dict[str, Tensor | None] = {"vectors": vectors, "bias": bias}

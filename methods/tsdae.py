@@ -1,18 +1,21 @@
-"""TSDAE: Transformer-based Sequential Denoising Auto-Encoder (Wang, Reimers and Gurevych, Findings of EMNLP 2021).
+"""TSDAE: Transformer-based Sequential Denoising Auto-Encoder (Wang, Reimers and Gurevych, Findings
+of EMNLP 2021).
 
 A sentence is damaged, encoded into one vector, and has to be rebuilt from that vector alone:
 
-    x~ = x with each word deleted with probability `deletion`; one at least stays
-    s = CLS of the encoder's last layer for x~                                  no head
-    loss = - sum over t of log p(x_t+1 | x_1..x_t, s) / number of tokens        one mean over the tokens of the batch, [SEP] too
+    x~ = x with each word deleted with probability `deletion`; one at least stays s = CLS of the
+    encoder's last layer for x~                                  no head loss = - sum over t of log
+    p(x_t+1 | x_1..x_t, s) / number of tokens        one mean over the tokens of the batch, [SEP]
+    too
 
-The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens only, and each layer gets a
-cross-attention behind it. This one attends to ONE vector, so that its softmax is 1 whatever query and key are: they never get
-a gradient and are left out. What remains is output(value(s)) at every position, then Add + LayerNorm. The words are guessed by
-the pretrained MLM head, whose matrix is that of the word embeddings.
+The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens
+only, and each layer gets a cross-attention behind it. This one attends to ONE vector, so that its
+softmax is 1 whatever query and key are: they never get a gradient and are left out. What remains is
+output(value(s)) at every position, then Add + LayerNorm. The words are guessed by the pretrained
+MLM head, whose matrix is that of the word embeddings.
 
-Words are runs of letters and digits, and single other signs, where the authors take NLTK's: they differ in contractions. What is
-scored is CLS.
+Words are runs of letters and digits, and single other signs, where the authors take NLTK's: they
+differ in contractions. What is scored is CLS.
 """
 
 from __future__ import annotations
@@ -49,10 +52,20 @@ SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/tr
 
 
 class TSDAE(TorchMethod):
+    """TSDAE: a decoder has to write a sentence from the vector of a damaged copy.
+
+    Take it for domain text without pairs; it costs about twice SimCSE.
+
+    Example:
+        bench run --method tsdae --corpus target --backbone bert-base-uncased
+
+    Relations: InfoCSE guesses masked words from the vector, next to SimCSE's loss.
+    """
+
     name = "tsdae"
     settings = ("unsupervised",)
     first_token = True
-    summary = "a damaged sentence's vector is all that a decoder has to write the whole sentence"
+    summary = "a decoder writes the sentence from a damaged one's vector"
     paper = (
         "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising "
         "Auto-Encoder for Unsupervised Sentence "
@@ -105,7 +118,7 @@ class TSDAE(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        """The damaged sentences, and the whole ones."""
+        """Return the damaged sentences, and the whole ones."""
         (texts,) = columns.values()
         damaged = [
             without(
@@ -119,7 +132,8 @@ class TSDAE(TorchMethod):
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """(n,) sums over a sentence's tokens of their surprise, and (n,) how many these are."""
+        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts.
+        """
         damaged, whole = batch.columns
         ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
         next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)
@@ -131,7 +145,10 @@ class TSDAE(TorchMethod):
         return Loss(mean_surprise(*views))
 
     def decode(self, ids_nT: Tensor, vectors_nH: Tensor) -> Tensor:
-        """(n, T, H): what the decoder knows behind each token, from it, those before it and the sentence's vector."""
+        """Return the decoder's states behind each token, (n, T, H).
+
+        They are computed from that token, those before it and the sentence's vector.
+        """
         T = ids_nT.shape[1]
         states_nTH = embedded(self.encoder, ids_nT)
         # padding is on the right, where nothing that counts looks
@@ -142,7 +159,7 @@ class TSDAE(TorchMethod):
         return states_nTH
 
     def logits(self, states_KH: Tensor) -> Tensor:
-        """(K, V)."""
+        """Return the logits over the vocabulary, (K, V)."""
         return linear(
             self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias
         )
@@ -155,7 +172,10 @@ class TSDAE(TorchMethod):
 
 
 class CrossAttention(nn.Module):
-    """Attention to one vector: output(value(s)) at every position, Add, LayerNorm. Weights N(0, 0.02), biases 0."""
+    """Attention to one vector: output(value(s)) at every position, Add, LayerNorm.
+
+    Weights start as N(0, 0.02), biases as 0.
+    """
 
     def __init__(self, config: Any, faithful: bool = False) -> None:
         super().__init__()
@@ -181,7 +201,7 @@ class CrossAttention(nn.Module):
 
 
 def without(text: str, share: float, rng: np.random.Generator) -> str:
-    """The words of a text, joined by blanks, each left out with probability ``share``; one at least stays."""
+    """Leave out each word of a text with probability ``share``; at least one stays."""
     words = re.findall(r"\w+|[^\w\s]", text)
     if not words:
         return text

@@ -1,12 +1,15 @@
-"""BERT-whitening: Whitening Sentence Representations for Better Semantics and Faster Retrieval (Su et al. 2021).
+"""BERT-whitening: Whitening Sentence Representations for Better Semantics and Faster Retrieval (Su
+et al. 2021).
 
-A cosine presumes coordinates that are uncorrelated and of one scale. BERT's are neither, so they are made so, with nothing
-trained: one pass over unlabelled sentences gives the mean mu and the covariance of their pooled vectors x (1, H), and
+A cosine presumes coordinates that are uncorrelated and of one scale. BERT's are neither, so they
+are made so, with nothing trained: one pass over unlabelled sentences gives the mean mu and the
+covariance of their pooled vectors x (1, H), and
 
-    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), for which W^T C W = 1
-    y = (x - mu) W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most variance
+    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), for which W^T C W = 1 y = (x - mu)
+    W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most variance
 
-y is scored, by its cosines; the signs of U's columns are free and change none of them. The encoder is as it comes.
+y is scored, by its cosines; the signs of U's columns are free and change none of them. The encoder
+is as it comes.
 """
 
 from __future__ import annotations
@@ -44,6 +47,16 @@ CHUNK, BATCH = (
 
 
 class Whitening(TorchMethod):
+    """Whitening: pooled vectors of a frozen encoder are made uncorrelated and of one scale, in one pass.
+
+    Take it as the cheapest improvement of an untrained encoder.
+
+    Example:
+        bench run --method whitening --corpus target --backbone bert-base-uncased
+
+    Relations: flow is the nonlinear case.
+    """
+
     mu: Tensor  # (H,)
     W: Tensor  # (H, k)
 
@@ -51,10 +64,7 @@ class Whitening(TorchMethod):
     settings = ("none",)
     fitted = "pass"
     deterministic = ("none",)
-    summary = (
-        "pooled vectors made uncorrelated and of one scale by the mean and covariance of "
-        "unlabelled text"
-    )
+    summary = "pooled vectors made uncorrelated and of one scale"
     paper = (
         "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and "
         "Faster Retrieval, arXiv 2103.15316"
@@ -123,7 +133,10 @@ class Whitening(TorchMethod):
         return whitened
 
     def portable(self) -> Portable:
-        """Two affine maps, x - mu and its product with W: in one, W mu would be taken from W x, large numbers from large ones."""
+        """Return two affine maps, x - mu and its product with W.
+
+        In one map, W mu would be taken from W x: large numbers from large ones.
+        """
         centred = Affine(torch.eye(len(self.mu)), -self.mu)
         return portable_of(
             self,
@@ -134,7 +147,7 @@ class Whitening(TorchMethod):
         )
 
     def fit(self, corpus: Any, context: Context) -> TrainReport:
-        """One pass over the corpus, in evaluation mode, float32 vectors and float64 sums."""
+        """Pass once over the corpus, in evaluation mode, with float32 vectors and float64 sums."""
         began = time.perf_counter()
         self.to(context.device).eval()
         context.reporter.phase("fit", len(corpus))
@@ -174,7 +187,7 @@ class Whitening(TorchMethod):
 
 
 class Moments:
-    """Mean (H) and covariance (H, H) of rows that come in blocks, float64, without large sums that cancel.
+    """The mean (H) and covariance (H, H) of rows that come in blocks, in float64, without large sums that cancel.
 
     Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a further block.
     """
@@ -199,7 +212,10 @@ class Moments:
 
 
 def kernel(moments: Moments, components: int) -> np.ndarray:
-    """W (H, components) such that the whitened rows have covariance 1. Raises BenchError where the text is too little for it."""
+    """Return W, (H, components), such that the whitened rows have covariance 1.
+
+    Raises BenchError if the corpus is too small for it.
+    """
     H = len(moments.mean)
     if moments.count <= components:
         raise BenchError(
@@ -209,7 +225,8 @@ def kernel(moments: Moments, components: int) -> np.ndarray:
         )
     s, U = np.linalg.eigh(moments.covariance())  # ascending
     s, U = s[::-1], U[:, ::-1]
-    # below it is the rounding of float32 vectors; one layer of a fresh LayerNorm, whose outputs sum to 0, has such a direction
+    # below it is the rounding of float32 vectors; one layer of a fresh LayerNorm, whose outputs sum
+    # to 0, has such a direction
     rank = int((s > s[0] * (H * np.finfo(np.float32).eps) ** 2).sum())
     if rank < components:
         raise BenchError(

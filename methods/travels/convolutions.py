@@ -1,6 +1,9 @@
-"""Convolutions over the tokens' states, averaged over the sentence. This file came with the model and needs no other; license: Apache-2.0.
+"""Convolutions over the tokens' states, averaged over the sentence.
 
-n sentences, T tokens, H hidden size. ``config.json`` names the widths and the channels of each; states at padding are 0.
+This file came with the model and needs no other; license: Apache-2.0.
+
+n sentences, T tokens, H hidden size. ``config.json`` names the widths and the channels of each;
+states at padding are 0.
 """
 
 from __future__ import annotations

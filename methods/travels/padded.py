@@ -1,6 +1,9 @@
-"""The mean over a fixed number of positions, padding included. This file came with the model and needs no other; license: Apache-2.0.
+"""The mean over a fixed number of positions, padding included.
 
-Every sentence is padded to ``length`` tokens (``padded.json``), and the states at all of them count.
+This file came with the model and needs no other; license: Apache-2.0.
+
+Every sentence is padded to ``length`` tokens (``padded.json``), and the states at all of them
+count.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ class Padded(Transformer):
     tokenizer: Any
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Any:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> Any:
         module: Any = super().load(model_name_or_path, subfolder=subfolder, **kwargs)
         hub: Any = {
             key: kwargs.get(key)

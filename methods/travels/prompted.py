@@ -1,12 +1,16 @@
-"""An encoder that reads behind a trained prompt. This file came with the model and needs no other; license: Apache-2.0.
+"""An encoder that reads behind a trained prompt.
+
+This file came with the model and needs no other; license: Apache-2.0.
 
 n sentences, T tokens, P length of the prompt, H hidden size, L layers, A attention heads.
 
-* kind "deep": P slots of keys and values a layer, a (P, 2LH) table: layer by layer H numbers of a key, H of a value;
+* kind "deep": P slots of keys and values a layer, a (P, 2LH) table: layer by layer H numbers of a
+  key, H of a value;
 * kind "layer-shared": one pair for all layers, a (P, 2H) table;
 * kind "input-layer": P vectors before the word embeddings, a (P, H) table.
 
-The sentence's first token stands at position P. What comes out are the states of the sentence's own T tokens.
+The sentence's first token stands at position P. What comes out are the states of the sentence's own
+T tokens.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ SETTINGS, TENSORS = "prompted.json", "prompted.safetensors"
 
 
 class Prefix:
-    """Keys and values with the face of transformers' cache; it is only read."""
+    """Keys and values as transformers' cache; it is only read."""
 
     def __init__(self, pairs: list[tuple[Tensor, Tensor]]) -> None:
         self.pairs = pairs
@@ -42,13 +46,18 @@ class Prefix:
 
 
 class Prompted(Transformer):
-    """The prompt is in ``prompted.safetensors`` and what it is in ``prompted.json``, both in the model's own folder."""
+    """A transformer with a prompt.
+
+    The prompt is in ``prompted.safetensors`` and its description in ``prompted.json``, both in the model's own folder.
+    """
 
     kind: str
     table: torch.nn.Parameter
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Any:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> Any:
         module: Any = super().load(model_name_or_path, subfolder=subfolder, **kwargs)
         hub: Any = {
             key: kwargs.get(key)
@@ -90,7 +99,7 @@ class Prompted(Transformer):
         return features
 
     def keys_and_values(self, n: int) -> list[tuple[Tensor, Tensor]]:
-        """For each layer (n, A, P, H / A) keys and as many values."""
+        """Return for each layer (n, A, P, H / A) keys and as many values."""
         layers, heads = self.model.config.num_hidden_layers, self.model.config.num_attention_heads
         kinds = 2 if self.kind == "layer-shared" else 2 * layers
         cut = self.table.view(len(self.table), kinds, heads, -1)

@@ -1,21 +1,24 @@
-"""An encoder that reads each sentence inside a template, whose mask token's last state is the sentence's vector.
+"""An encoder that reads each sentence inside a template, whose mask token's last state is the
+sentence's vector.
 
 This file came with the model and needs no other; license: Apache-2.0.
 
 n sentences, T tokens, H hidden size. ``templated.json`` says:
 
-* ``before``, ``after``: the token ids around the sentence, special tokens included; ``mask``: where in the two together the
-  mask token stands; ``first_position``: the position id of the first token;
-* ``blank``: what is put before each text; ``stop``: what is put behind one that does not end in one of ``endings``
-  (``trimmed``: white space at its ends does not count);
-* ``filling``: null if the sentence's ids are put between ``before`` and ``after``; else the text is filled and tokenised once:
-  ``first`` and ``last`` are what stands around the sentence, ``mask`` and ``slots`` places of characters in the two together, where
-  the mask token and the learned vectors stand;
-* ``vectors_at``: places in ``before`` + ``after`` where learned vectors stand, the rows of the tensor ``vectors``;
+* ``before``, ``after``: the token ids around the sentence, special tokens included; ``mask``: where
+  in the two together the mask token stands; ``first_position``: the position id of the first token;
+* ``blank``: what is put before each text; ``stop``: what is put behind one that does not end in one
+  of ``endings`` (``trimmed``: white space at its ends does not count);
+* ``filling``: null if the sentence's ids are put between ``before`` and ``after``; else the text is
+  filled and tokenised once: ``first`` and ``last`` are what stands around the sentence, ``mask``
+  and ``slots`` places of characters in the two together, where the mask token and the learned
+  vectors stand;
+* ``vectors_at``: places in ``before`` + ``after`` where learned vectors stand, the rows of the
+  tensor ``vectors``;
 * ``transform``: activation and epsilon of a dense layer with layer norm over the state, or null.
 
-The tensor ``bias`` (longest sentence + 1, H), if there is one, is the template's own vector behind a sentence of so many
-tokens, and is subtracted.
+The tensor ``bias`` (longest sentence + 1, H), if there is one, is the template's own vector behind
+a sentence of so many tokens, and is subtracted.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ class Templated(Transformer):
     tokenizer: Any
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Any:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> Any:
         module: Any = super().load(model_name_or_path, subfolder=subfolder, **kwargs)
         hub: Any = {
             key: kwargs.get(key)
@@ -69,7 +74,9 @@ class Templated(Transformer):
     def own(self, name: str) -> Tensor | None:
         return getattr(self, "own_" + name, None)
 
-    def preprocess(self, inputs: Any, prompt: str | None = None, **_: Any) -> dict[str, Any]:  # type: ignore[override]
+    def preprocess(  # type: ignore[override]
+        self, inputs: Any, prompt: str | None = None, **_: Any
+    ) -> dict[str, Any]:
         before, after, mask = self.settings["before"], self.settings["after"], self.settings["mask"]
         texts = [self.filled((prompt or "") + text) for text in inputs]
         if self.settings.get("filling"):
@@ -98,7 +105,7 @@ class Templated(Transformer):
         return self.settings["blank"] + text + ("" if ends else self.settings["stop"])
 
     def tokenised_once(self, texts: list[str]) -> dict[str, Any]:
-        """The features of filled templates."""
+        """Return the features of filled templates."""
         rows = [self.row(text) for text in texts]
         T = max(len(ids) for ids, _, _ in rows)
         pad = int(self.tokenizer.pad_token_id or 0)
@@ -117,7 +124,10 @@ class Templated(Transformer):
         }
 
     def row(self, sentence: str) -> tuple[list[int], int, list[int]]:
-        """The ids of the filled template, where its mask stands, and where its learned vectors stand. Cuts a sentence that is too long."""
+        """Return the ids of the filled template, the place of its mask, and those of its learned vectors.
+
+        A sentence that is too long is cut.
+        """
         filling, longest = self.settings["filling"], int(self.max_seq_length or 512)
         first, last = filling["first"], filling["last"]
         while True:

@@ -1,8 +1,10 @@
-"""The largest outputs of a bidirectional LSTM over the vectors of a sentence's known words. This file came with the model and needs no
-other; license: Apache-2.0.
+"""The largest outputs of a bidirectional LSTM over the vectors of a sentence's known words.
 
-Words are what white space separates, looked up as they stand; unknown ones are skipped. <s> and </s> stand around them, the last two
-rows of the table. ``word_lstm.json`` lists the words, ``word_lstm.safetensors`` has their vectors and the LSTM.
+This file came with the model and needs no other; license: Apache-2.0.
+
+Words are what white space separates, looked up as they stand; unknown ones are skipped. <s> and
+</s> stand around them, the last two rows of the table. ``word_lstm.json`` lists the words,
+``word_lstm.safetensors`` has their vectors and the LSTM.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ class WordLSTM(InputModule):
         self.lstm.load_state_dict(weights)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> WordLSTM:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> WordLSTM:
         hub: Any = {
             key: kwargs.get(key)
             for key in ("token", "cache_folder", "revision", "local_files_only")

@@ -1,7 +1,10 @@
-"""The mean of the vectors of a sentence's known words. This file came with the model and needs no other; license: Apache-2.0.
+"""The mean of the vectors of a sentence's known words.
 
-Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are skipped, and a sentence
-without a known word is a zero vector. ``word_means.json`` lists the words, ``word_means.safetensors`` their vectors.
+This file came with the model and needs no other; license: Apache-2.0.
+
+Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are
+skipped, and a sentence without a known word is a zero vector. ``word_means.json`` lists the words,
+``word_means.safetensors`` their vectors.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ class WordMeans(InputModule):
         self.table = torch.nn.Parameter(table, requires_grad=False)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> WordMeans:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> WordMeans:
         hub: Any = {
             key: kwargs.get(key)
             for key in ("token", "cache_folder", "revision", "local_files_only")
