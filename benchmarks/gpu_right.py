@@ -101,7 +101,7 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
     """Steps of the real training: its loop's trainer, its precision, its optimiser. Gradients are taken as the optimiser gets them.
 
     ``scale`` is fp16's at the start."""
-    from bench.method.torch_method import float32_products
+    from bench.method.passes import float32_products
     from bench.training import loop as module
 
     losses, gradients = [], []
@@ -114,7 +114,9 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(module, "backward", recording))
-        stack.enter_context(mock.patch("bench.method.torch_method.by_length", lambda mask: []))
+        stack.enter_context(
+            mock.patch("bench.method.torch_method.group_by_length", lambda mask: [])
+        )
         stack.enter_context(float32_products(tf32=method.context.precision == "tf32"))
         stack.enter_context(DrawnOnCpu())
         if type(method).fitted == "steps":
@@ -320,7 +322,7 @@ def chunked(place: Place) -> Outcome:
     """--chunk: rows three at a time, with the device's own dropout, against the same slices with all activations kept."""
     from gpu_models import entry_points, methods_of
 
-    from bench.method import torch_method
+    from bench.method import passes
     from bench.training import gradient
 
     problems, worst, count = [], 0.0, 0
@@ -334,7 +336,7 @@ def chunked(place: Place) -> Outcome:
             found = []
             for patches in (
                 [],
-                [mock.patch.object(torch_method, "checkpoint", lambda f, *x, use_reentrant: f(*x))],
+                [mock.patch.object(passes, "checkpoint", lambda f, *x, use_reentrant: f(*x))],
             ):
                 one = copied(ready, place, place.device).train()
                 batch = next(feed := feed_of(one, corpus))

@@ -88,7 +88,7 @@ class Training:
         self.feed = feed_of(method, corpus, ahead=ahead)
 
     def steps(self, count: int) -> None:
-        from bench.method.torch_method import float32_products
+        from bench.method.passes import float32_products
 
         with float32_products(tf32=self.method.context.precision == "tf32"):
             for _ in range(count):
@@ -653,11 +653,11 @@ def switched(place: Place, what: str) -> Outcome:
 
 def grouped_hidden(method: Any) -> Callable[[Any], Any]:
     """As ``TorchMethod.hidden`` does on a CPU: rows of similar length in a pass of their own."""
-    from bench.method.torch_method import by_length, take, widened
+    from bench.method.features import group_by_length, take, widened
 
     def hidden(features: Any) -> Any:
         mask = features["attention_mask"]
-        groups = [rows.to(mask.device) for rows in by_length(mask.cpu())]
+        groups = [rows.to(mask.device) for rows in group_by_length(mask.cpu())]
         if len(groups) < 2:
             return method.states(features)
         parts = [
@@ -774,11 +774,11 @@ def rank_training(place: Place, method: Any, ranks: Any, device: str) -> dict[st
 
 def one_rank(device: str, tiny: str, scratch: str) -> None:
     """What each of the two processes does; rank 0 leaves the answer."""
-    from bench.method.ranks import join, rank_device
+    from bench.method.ranks import meet_ranks, rank_device
 
     place = Place(device, tiny == "1", Path(scratch))
     own = rank_device("cuda" if place.on_gpu else "cpu")
-    ranks = join(own)
+    ranks = meet_ranks(own)
     found = [rank_training(place, ready_rank_case(place, *case), ranks, own) for case in RANK_CASES]
     if ranks.lead:
         (place.scratch / "ranks.json").write_text(json.dumps(found))

@@ -2,15 +2,18 @@
 
 Pairs with a score; three terms, each with a weight and a scale of its own:
 
-    CoSENT(cos(x, y))  +  an in-batch contrast  +  CoSENT(d(x, y))        d = | x.y + b.c - a.d | / (|x| |y|)
+    CoSENT(cos(x, y))  +  an in-batch contrast  +  CoSENT(d(x, y))        d = | x.y + b.c - a.d | /
+    (|x| |y|)
 
-with the halves x = (a, b) and y = (c, d) of a vector as the real and imaginary parts of complex numbers. d is no angle: it
-grows with similarity, it equals sqrt(2) |cos(R x, y)| with R x = (a + b, b - a) / sqrt(2), and d(x, y) is not d(y, x). The paper
-puts the difference of two angles into the exponent, a higher pair's minus a lower one's; with d in their place that trains
-backwards. Here it is as the authors' code has it: the lower one's d minus the higher one's.
+with the halves x = (a, b) and y = (c, d) of a vector as the real and imaginary parts of complex
+numbers. d is no angle: it grows with similarity, it equals sqrt(2) |cos(R x, y)| with R x = (a + b,
+b - a) / sqrt(2), and d(x, y) is not d(y, x). The paper puts the difference of two angles into the
+exponent, a higher pair's minus a lower one's; with d in their place that trains backwards. Here it
+is as the authors' code has it: the lower one's d minus the higher one's.
 
-The contrast is over all 2n sentences of a batch: each sentence of a pair with the highest score, 1, is to find its partner among
-the 2n - 1 others. Sentences of other pairs are candidates only, and add 0 to the mean.
+The contrast is over all 2n sentences of a batch: each sentence of a pair with the highest score, 1,
+is to find its partner among the 2n - 1 others. Sentences of other pairs are candidates only, and
+add 0 to the mean.
 """
 
 from __future__ import annotations
@@ -25,7 +28,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bench.method import Batch, Features, Ids, Loss, ModuleFile, Portable, Recipe, Value, check_choice, check_positive
+from bench.method import (
+    Batch,
+    Features,
+    Ids,
+    Loss,
+    ModuleFile,
+    Portable,
+    Recipe,
+    Value,
+    check_choice,
+    check_positive,
+)
 from bench.methods.cosent import CoSENT, in_order, pair_cosines, unit
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import POOLERS, first_token, masked_mean, pooled, portable_of
@@ -38,9 +52,24 @@ CODE = "AnglE examples/NLI/README.md"
 
 
 class AnglE(CoSENT):
+    """AnglE: three losses of scored pairs, one of them on the angle of complex vectors.
+
+    Take it if pairs have graded scores and cosines near 1 or -1 saturate, or for NLI pairs scored 0
+    or 1.
+
+    Example: bench run --method angle --setting supervised --corpus pairs.csv --backbone
+    bert-base-uncased
+
+    Relations: adds a contrast and the complex similarity to :class:`CoSENT`, which is one of its
+    three terms; CLAIF regresses the scores themselves.
+    """
+
     name = "angle"
-    summary = "CoSENT on a similarity of complex vectors, beside an in-batch contrast"
-    paper = "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024, arXiv 2309.12871"
+    summary = "CoSENT on a complex similarity, with an in-batch contrast"
+    paper = (
+        "Li, Li: AoE: Angle-optimized Embeddings for Semantic Textual Similarity, ACL 2024, "
+        "arXiv 2309.12871"
+    )
     variants = {
         "stsb": {
             "cosine_weight": Value(1.0, "AnglE README.md: STS-B"),
@@ -57,13 +86,17 @@ class AnglE(CoSENT):
         "cosine_weight": Value(0.0, CODE + ":57"),
         "contrast_weight": Value(30.0, CODE + ":56"),
         "angle_weight": Value(1.0, CODE + ":58"),
-        "cosine_scale": Value(20.0, "AnglE AngleLoss default", "multiplies, where the paper divides by a temperature"),
+        "cosine_scale": Value(
+            20.0, "AnglE AngleLoss default", "multiplies, where the paper divides by a temperature"
+        ),
         "contrast_scale": Value(20.0, "AnglE AngleLoss default"),
         "angle_scale": Value(20.0, CODE + ":59", "AngleLoss default until 2024: 1"),
         "identical": Value(
             "positive",
-            "AnglE 0.1.1, of the released checkpoint: every copy of a sentence in the batch is one more positive",
-            "drop: as AnglE does today, pairs with a sentence that stood earlier in the batch are left out",
+            "AnglE 0.1.1, of the released checkpoint: every copy of a sentence in the batch is "
+            "one more positive",
+            "drop: as AnglE does today, pairs with a sentence that stood earlier in the batch "
+            "are left out",
         ),
         "pooler": Value("cls", CODE + ":54"),
         "pooler_at_test": Value(
@@ -71,12 +104,20 @@ class AnglE(CoSENT):
             CODE + ":77: the mean of CLS and the mean over all tokens",
             "the authors' mean counts padding, so that a vector depends on its batch: not here",
         ),
-        "batch_size": Value(128, CODE + ":50", "8 processes of 128 with 2 accumulated: 2,048 a step, negatives within 128"),
+        "batch_size": Value(
+            128,
+            CODE + ":50",
+            "8 processes of 128 with 2 accumulated: 2,048 a step, negatives within 128",
+        ),
         "epochs": Value(10, CODE + ":68"),
         "learning_rate": Value(5e-5, CODE + ":60"),
         "warmup_steps": Value(50, CODE + ":64"),
         "max_seq_length": Value(128, CODE + ":55"),
-        "select_on": Value("last", CODE, "the 2023 trainer's default keeps the best epoch on the seven test sets together"),
+        "select_on": Value(
+            "last",
+            CODE,
+            "the 2023 trainer's default keeps the best epoch on the seven test sets together",
+        ),
         "matryoshka": CoSENT.defaults["matryoshka"],
     }
 
@@ -89,26 +130,39 @@ class AnglE(CoSENT):
             check_positive(recipe, key)
         check_prefixes(recipe)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         first, second, scores = super().collate(columns, rows, epoch)
-        numbers = [[text_number(ids) for ids in pair] for pair in zip(columns["sent0"], columns["sent1"], strict=True)]
+        numbers = [
+            [text_number(ids) for ids in pair]
+            for pair in zip(columns["sent0"], columns["sent1"], strict=True)
+        ]
         return first, second, scores | {"texts": torch.tensor(numbers)}
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """x and y, (n, H) each, the scores (n,), and a number for each sentence (n, 2), the same for the same sentence."""
+        """Return x and y, (n, H) each, the scores (n,), and the sentences' numbers (n, 2)."""
         return *super().views(batch), batch.columns[2]["texts"]
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor, *others: Tensor) -> Loss:
         recipe, (texts_n2,) = self.recipe, others
         if recipe.identical == "drop":
             first = first_of_batch(texts_n2)
-            x_nH, y_nH, scores_n, texts_n2 = x_nH[first], y_nH[first], scores_n[first], texts_n2[first]
+            x_nH, y_nH, scores_n, texts_n2 = (
+                x_nH[first],
+                y_nH[first],
+                scores_n[first],
+                texts_n2[first],
+            )
         parts = {
             "cosine": in_order(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
             "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),
             "angle": in_order(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
         }
-        return Loss(torch.stack([recipe[f"{name}_weight"] * part for name, part in parts.items()]).sum(), parts)
+        return Loss(
+            torch.stack([recipe[f"{name}_weight"] * part for name, part in parts.items()]).sum(),
+            parts,
+        )
 
     def embed(self, features: Features) -> Tensor:
         if self.recipe.pooler_at_test != BOTH:
@@ -120,23 +174,36 @@ class AnglE(CoSENT):
     def portable(self) -> Portable:
         if self.recipe.pooler_at_test != BOTH:
             return portable_of(self, self.recipe.pooler_at_test)
-        layer = ModuleFile(FOLDER / "first_and_mean.py", "FirstAndMean", {"hidden": self.backbone.hidden_size})
+        layer = ModuleFile(
+            FOLDER / "first_and_mean.py", "FirstAndMean", {"hidden": self.backbone.hidden_size}
+        )
         backbone = self.backbone
-        return Portable(self.encoder, backbone.tokenizer, backbone.max_tokens, pooling=None, layers=(layer,))
+        return Portable(
+            self.encoder, backbone.tokenizer, backbone.max_tokens, pooling=None, layers=(layer,)
+        )
 
 
 def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:
-    """(n,) d of row i and row i, 0 to sqrt(2); an odd H gets one 0 more. Source: AnglE loss.py angle_loss."""
+    """Return d of row i of x and row i of y, (n,), from 0 to sqrt(2); an odd H gets one more 0.
+
+    Source: AnglE loss.py angle_loss.
+    """
     x, y = (pad(unit(z), (0, z.shape[1] % 2)) for z in (x_nH, y_nH))
     (a, b), (c, d) = x.chunk(2, dim=1), y.chunk(2, dim=1)
     return ((x * y).sum(1) + (b * c - a * d).sum(1)).abs()
 
 
-def in_batch(x_nH: Tensor, y_nH: Tensor, positive_n: Tensor, scale: float, texts_n2: Tensor | None = None) -> Tensor:
-    """Surprise of the partner of every sentence of a positive pair among all other sentences: mean over all 2n, in nats.
+def in_batch(
+    x_nH: Tensor, y_nH: Tensor, positive_n: Tensor, scale: float, texts_n2: Tensor | None = None
+) -> Tensor:
+    """Return the surprise of each sentence's partner in its positive pair among all other
+    sentences.
 
-    ``texts_n2``: sentences with the same number are one more positive of each other, each with the weight 1, so that the surprise
-    of several positives is summed. Source: AnglE loss.py in_batch_negative_loss; 0.1.1 angle.py for the copies.
+    The mean is over all 2n sentences, in nats. ``texts_n2``: sentences with the same number are
+    further positives of each other, each with the weight 1, so that the surprise of several
+    positives is summed.
+
+    Source: AnglE loss.py in_batch_negative_loss; 0.1.1 angle.py for the copies.
     """
     z = torch.stack([x_nH, y_nH], dim=1).flatten(0, 1)  # (2n, H): a pair after the other
     number = torch.arange(len(z), device=z.device)
@@ -151,13 +218,16 @@ def in_batch(x_nH: Tensor, y_nH: Tensor, positive_n: Tensor, scale: float, texts
 
 
 def first_of_batch(texts_n2: Tensor) -> Tensor:
-    """(n,) True for a pair of which neither sentence stood earlier in the batch. Source: AnglE angle.py, filter_duplicate."""
+    """Return True, (n,), for each pair of two sentences that are new in the batch.
+
+    Source: AnglE angle.py, filter_duplicate.
+    """
     texts = texts_n2.flatten()
     again = (texts[:, None] == texts[None, :]).tril(-1).any(1)
     return ~again.view(-1, 2).any(1)
 
 
 def text_number(ids: Ids) -> int:
-    """A number of 63 bits that names a sentence."""
+    """Return a number of 63 bits that identifies a sentence by its ids."""
     digest = hashlib.blake2b(np.asarray(ids, dtype=np.int64).tobytes(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1

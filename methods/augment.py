@@ -1,8 +1,9 @@
-"""Augmentations: how a second view of a sentence is made. They know no method.
+"""Augmentations: ways to make a second view of a sentence. They know no method.
 
-T tokens, H hidden size, n rows of a batch. Where a view is drawn, a numpy generator is handed in; a method takes one for each
-sentence (``rng_for(seed, what, epoch, row)``), so that neither batch order nor a resumed training changes the view. Only
-:class:`DropHead` draws from torch's generator, for it is a kind of dropout.
+T tokens, H hidden size, n rows of a batch. A view is drawn from a numpy generator that the caller
+hands in; a method takes one for each sentence (``rng_for(seed, what, epoch, row)``), so that
+neither batch order nor a resumed training changes the view. Only :class:`DropHead` draws from
+torch's generator, because it is a kind of dropout.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from bench.method import Ids
 
 
 def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: int = 2) -> list[int]:
-    """``ids`` with some tokens doubled in place.
+    """Double some of the tokens in place.
 
-    How many is uniform below min(10, rate x length), where the length counts the ``around`` special tokens too;
-    which ones is uniform, each at most once. ``ids`` come without special tokens, so that these are never doubled.
+    How many is uniform below min(10, rate x length), and the length counts the ``around`` special
+    tokens, too. Which ones is uniform, each at most once. ``ids`` come without special tokens, so
+    that these are never doubled.
     """
     bound = min(10, int(rate * (len(ids) + around)))
     count = min(int(rng.integers(bound)), len(ids)) if bound > 0 else 0
@@ -31,7 +33,7 @@ def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: in
 
 
 def words_of(ids: Ids, inside: Container[int]) -> list[list[int]]:
-    """``ids`` cut into words: a token of ``inside`` belongs to the word before it."""
+    """Cut ids into words: a token of ``inside`` belongs to the word before it."""
     words: list[list[int]] = []
     for token in ids:
         if words and token in inside:
@@ -42,7 +44,11 @@ def words_of(ids: Ids, inside: Container[int]) -> list[list[int]]:
 
 
 def inside_words(tokenizer: Any) -> frozenset[int]:
-    """Tokens that go on with a word: "##ing" of a WordPiece vocabulary; of one that marks where words begin, all others."""
+    """Return the tokens that continue a word.
+
+    They are "##ing" and the like in a WordPiece vocabulary. A vocabulary that marks the beginnings
+    of words has all others.
+    """
     pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     if any(piece.startswith("##") for piece in pieces):
         return frozenset(i for i, piece in enumerate(pieces) if piece.startswith("##"))
@@ -52,25 +58,34 @@ def inside_words(tokenizer: Any) -> frozenset[int]:
 
 
 def cropped(words: Sequence[Ids], share: float, rng: np.random.Generator) -> list[int]:
-    """A stretch of the words, anywhere, without ``share`` of them: rounded, and one word at least is left."""
+    """Return a stretch of the words at a random place without ``share`` of them (rounded), at least
+    one word.
+    """
     left = max(1, len(words) - round(share * len(words)))
     start = int(rng.integers(len(words) - left + 1))
     return [token for word in words[start : start + left] for token in word]
 
 
 def without_words(words: Sequence[Ids], count: int, rng: np.random.Generator) -> list[int]:
-    """The words without ``count`` of them, at random places; one at least is left."""
+    """Leave out ``count`` of the words at random places; at least one stays."""
     lost = set(rng.permutation(len(words))[: min(count, len(words) - 1)].tolist())
     return [token for i, word in enumerate(words) if i not in lost for token in word]
 
 
 def mask_span(
-    text: str, rng: np.random.Generator, *, length: int = 5, shortest: int = 30, mask: str = "[MASK]", faithful: bool = False
+    text: str,
+    rng: np.random.Generator,
+    *,
+    length: int = 5,
+    shortest: int = 30,
+    mask: str = "[MASK]",
+    faithful: bool = False,
 ) -> str:
-    """``text`` with one span of ``length`` characters, anywhere, replaced by the mask between two blanks.
+    """Replace one span of ``length`` characters, at a random place, by the mask between two blanks.
 
-    A text under ``shortest`` characters, or no longer than the span, stays as it is. ``faithful``: as mirror-bert's
-    src/data_loader.py, where the last span is never drawn, and the first occurrence of the drawn characters is replaced.
+    A text below ``shortest`` characters, or no longer than the span, stays as it is. ``faithful``:
+    as in mirror-bert's src/data_loader.py, which never draws the last span, and replaces the first
+    occurrence of the drawn characters.
     """
     if len(text) < max(shortest, length + 1):
         return text
@@ -81,27 +96,32 @@ def mask_span(
 
 
 def kept(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """(size,) bool with int(rate x size) False ones, at random places.
+    """Return (size,) bools, int(rate x size) of them False at random places.
 
-    Over the H features it is feature cut-off, over the T tokens token cut-off, over all T x H entries dropout of an exact count.
+    Over the H features it is feature cut-off, over the T tokens token cut-off, over all T x H
+    entries dropout of an exact count.
     """
     keep = np.ones(size, dtype=bool)
     keep[rng.permutation(size)[: int(rate * size)]] = False
     return keep
 
 
-def shuffled(positions: Sequence[int] | np.ndarray, tokens: int, rng: np.random.Generator) -> np.ndarray:
-    """The (T,) position ids with the first ``tokens`` of them permuted; those of the padding stay."""
+def shuffled(
+    positions: Sequence[int] | np.ndarray, tokens: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Permute the first ``tokens`` of the (T,) position ids; those of the padding stay."""
     mixed = np.array(positions, dtype=np.int64)
     mixed[:tokens] = rng.permutation(mixed[:tokens])
     return mixed
 
 
 class DropHead:
-    """Drops whole attention heads of an encoder while it trains: each head of each row with ``probability``.
+    """Dropout of whole attention heads while an encoder trains: each head of each row with
+    ``probability``.
 
-    The heads that are left are scaled by heads / left, so that the sum keeps its size; a row that would lose every head keeps
-    all (the published hook divides by zero there). Made once for an encoder of BERT's form, it stays attached to it.
+    The remaining heads are scaled by heads / remaining, so that the sum keeps its size. A row that
+    would lose every head keeps all of them (the published hook divides by zero there). It is made
+    once for an encoder of BERT's form and stays attached to it.
     """
 
     def __init__(self, encoder: Any, probability: float) -> None:
@@ -110,11 +130,15 @@ class DropHead:
             # what goes into the output projection are the heads' results behind one another
             layer.attention.output.dense.register_forward_pre_hook(self)
 
-    def __call__(self, projection: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+    def __call__(
+        self, projection: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...] | None:
         if not projection.training:
             return None
         (states_nTH,) = inputs
-        keep_nA = torch.rand(len(states_nTH), self.heads, device=states_nTH.device) >= self.probability
+        keep_nA = (
+            torch.rand(len(states_nTH), self.heads, device=states_nTH.device) >= self.probability
+        )
         keep_nA = keep_nA | ~keep_nA.any(1, keepdim=True)
         scale_nA = keep_nA * (self.heads / keep_nA.sum(1, keepdim=True))
         each_nTAd = states_nTH.unflatten(-1, (self.heads, -1))

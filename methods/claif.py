@@ -1,9 +1,12 @@
-"""CLAIF: Improving Contrastive Learning of Sentence Embeddings from AI Feedback (Cheng et al., Findings of ACL 2023, arXiv 2305.01918).
+"""CLAIF: Improving Contrastive Learning of Sentence Embeddings from AI Feedback (Cheng et al.,
+Findings of ACL 2023, arXiv 2305.01918).
 
-Pairs of sentences whose similarity, 0 to 1, a large language model has rated. The loss is the squared error of the cosine, mean
-over the batch, and nothing else. What trains and is scored is the pooled vector without a head.
+Pairs of sentences whose similarity, 0 to 1, a large language model has rated. The loss is the
+squared error of the cosine, mean over the batch, and nothing else. What trains and is scored is the
+pooled vector without a head.
 
-The authors' sentences come from the training pairs of STS-B, which share sentences with the STS sets.
+The authors' sentences come from the training pairs of STS-B, which share sentences with the STS
+sets.
 """
 
 from __future__ import annotations
@@ -22,11 +25,26 @@ CODE = "CLAIF run_training.py"
 
 
 class CLAIF(CoSENT):
+    """CLAIF: the cosine of a pair is regressed on a rating from 0 to 1 by a language model.
+
+    Take it if pairs have ratings that mean something in themselves, not only by their order.
+
+    Example:
+        bench run --method claif --setting supervised --corpus rated.csv --backbone roberta-base
+
+    Relations: CoSENT and AnglE use the order of the ratings alone.
+    """
+
     name = "claif"
-    summary = "pairs whose similarity a language model has rated: the squared error of the cosine"
-    paper = "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
+    summary = "regression of the cosine on ratings by a language model"
+    paper = (
+        "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings "
+        "from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
+    )
     defaults = {
-        "pooler": Value("cls", CODE + ":121", f"{', '.join(POOLERS)}; the README's example of loading takes avg"),
+        "pooler": Value(
+            "cls", CODE + ":121", f"{', '.join(POOLERS)}; the README's example of loading takes avg"
+        ),
         "batch_size": Value(32, CODE + ":113"),
         "epochs": Value(3, "CLAIF README", CODE + ":115: 1"),
         "learning_rate": Value(2e-5, CODE + ":118"),
@@ -36,10 +54,15 @@ class CLAIF(CoSENT):
         "matryoshka": CoSENT.defaults["matryoshka"],
     }
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         for row, (score,) in zip(rows, columns["score"], strict=True):
             if not 0 <= score <= 1:
-                raise BenchError(f"row {row + 1} of the corpus has the score {score}", "claif needs scores from 0 to 1")
+                raise BenchError(
+                    f"row {row + 1} of the corpus has the score {score}",
+                    "claif needs scores from 0 to 1",
+                )
         return super().collate(columns, rows, epoch)
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor) -> Loss:

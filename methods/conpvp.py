@@ -1,4 +1,5 @@
-"""ConPVP: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes (Zeng et al., Findings of EMNLP 2022).
+"""ConPVP: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes (Zeng et al.,
+Findings of EMNLP 2022).
 
 Three texts of one sentence x, one encoder f, the mask's state of the last layer:
 
@@ -6,10 +7,11 @@ Three texts of one sentence x, one encoder f, the mask's state of the last layer
 * positive prototype: T+(x), a template drawn from those that keep the meaning;
 * negative prototype: T-(x), drawn independently from those that turn it round.
 
-v, c+, c- = head(f(text) - b(text)), where b is the state of the same sequence when only the template's tokens can be attended
-to (the paper's footnote points to PromptBERT's denoising; the code, which is followed, does this: `debias`). Eq. 1: InfoNCE
-of v_i with c+_i; in the denominator stand the cosines with the positive AND the negative prototypes of the whole batch.
-Nothing is detached: gradient reaches f and t through all three texts and all three biases.
+v, c+, c- = head(f(text) - b(text)), where b is the state of the same sequence when only the
+template's tokens can be attended to (the paper's footnote points to PromptBERT's denoising; the
+code, which is followed, does this: `debias`). Eq. 1: InfoNCE of v_i with c+_i; in the denominator
+stand the cosines with the positive AND the negative prototypes of the whole batch. Nothing is
+detached: gradient reaches f and t through all three texts and all three biases.
 
 What is scored is the anchor's mask state, not debiased and without head.
 """
@@ -42,7 +44,15 @@ from bench.method import (
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
 from bench.methods.pooling import Head
-from bench.methods.templates import Template, at_mask, check_text, only, portable_template, template_ids, wrap
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    check_text,
+    only,
+    portable_template,
+    template_ids,
+    wrap,
+)
 
 CODE = "ConPVP's released archive, "
 CHOICES = {
@@ -53,10 +63,10 @@ CHOICES = {
 }
 
 
-# templates for positive and negative prototypes: the authors' code ("repo") beside the paper's Table 1
-# The two lists differ: the code has nine positive templates (the third is not in the paper), words four opposite ones
-# otherwise, and five more differ in a comma, a capital or an article. Where the paper's print has lost a quotation mark, it is
-# restored after the code.
+# templates for positive and negative prototypes: the authors' code ("repo") beside the paper's
+# Table 1 The two lists differ: the code has nine positive templates (the third is not in the
+# paper), words four opposite ones otherwise, and five more differ in a comma, a capital or an
+# article. Where the paper's print has lost a quotation mark, it is restored after the code.
 POSITIVE = {
     "repo": (
         'Given " {s} " , we assume that " {m} "',
@@ -102,45 +112,94 @@ NEGATIVE = {
         'Article " {s} " is definitely not about the {m} topic',
     ),
 }
-# PromptBERT's first template for each family, in the place of ConPVP's learned vectors (ablation "manual")
-MANUAL = {"bert": 'This sentence of "{s}" means{m}.', "roberta": "This sentence : ' {s} ' means{m}."}
+# PromptBERT's first template for each family, in the place of ConPVP's learned vectors (ablation
+# "manual")
+MANUAL = {
+    "bert": 'This sentence of "{s}" means{m}.',
+    "roberta": "This sentence : ' {s} ' means{m}.",
+}
 
 
 def anchor(length: int, layout: str) -> str:
-    """The anchor's template: ``length`` learned vectors between the sentence and the mask.
+    """Return the anchor's template: ``length`` learned vectors between the sentence and the mask.
 
-    "repo" has the code's blanks, which become tokens in RoBERTa's vocabulary; "clean" has none and so gives, with every
-    vocabulary, what BERT's makes of both.
+    "repo" has the code's blanks, which become tokens in RoBERTa's vocabulary; "clean" has none, and
+    gives with every vocabulary the tokens that BERT's gives for both.
     """
-    return "{s}" + "{p}" * length + "{m} ." if layout == "clean" else "{s}  " + "{p} " * length + "{m} ."
+    return (
+        "{s}" + "{p}" * length + "{m} ."
+        if layout == "clean"
+        else "{s}  " + "{p} " * length + "{m} ."
+    )
 
 
 def chosen(value: object) -> str:
-    """``--set debias=none`` arrives as None."""
+    """Read the value of ``debias``; ``--set debias=none`` arrives as None."""
     return "none" if value is None else str(value)
 
 
 class ConPVP(TorchMethod):
+    """ConPVP: a learned prompt's [MASK] state, contrasted with prototypes that other templates
+    give.
+
+    Take it to study learned prompts in an encoder that trains as well; PromptBERT is simpler and as
+    good here.
+
+    Example:
+        bench run --method conpvp --setting unsupervised --backbone bert-base-uncased
+
+    Relations: PromptBERT uses manual templates for both views; PromCSE's prompt is keys and values
+    of a frozen encoder.
+    """
+
     name = "conpvp"
     settings = ("unsupervised",)
-    summary = "a continuous prompt's [MASK] state against prototypes from templates that keep or turn round the meaning"
+    summary = "prompt state against prototypes of meaning and negation"
     paper = (
-        "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised Sentence "
+        "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for "
+        "Unsupervised Sentence "
         "Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
     )
     trains = "the whole backbone, P prompt vectors (P x H) and the head"
+    process_switches = ("faithful",)
     defaults = {
-        "prompt_length": Value(4, "ConPVP section 4.1; the archive's evaluation.py", "train.py's default is 0"),
-        "temperature": Value(0.05, CODE + "train.py default", "the paper gives no value"),
-        "templates": Value("repo", CODE + "train.py: 9 and 8", "paper: Table 1, 8 and 8, several worded differently"),
-        "anchor": Value("continuous", "ConPVP section 3.1", "manual: PromptBERT's first template; or a text with {s} and {m}"),
-        "anchor_layout": Value("repo", CODE + "train.py", "clean: without the five tokens that its blanks become on RoBERTa"),
-        "prototypes": Value("both", "ConPVP eq. 1", "positive: without c-; none: two dropout views of the anchor"),
-        "debias": Value("prompt-mask", CODE + "simcse/models.py", "empty-template: as PromptBERT, which the paper cites"),
-        "head_at_test": Value(
-            False, CODE + "evaluation.py, pooler 'mask'; which one was scored is not stated", "true: its pooler 'smask'"
+        "prompt_length": Value(
+            4, "ConPVP section 4.1; the archive's evaluation.py", "train.py's default is 0"
         ),
-        "faithful": Value(False, "ours", "true: several processes as in the authors' code, the gradient divided by their number"),
+        "temperature": Value(0.05, CODE + "train.py default", "the paper gives no value"),
+        "templates": Value(
+            "repo",
+            CODE + "train.py: 9 and 8",
+            "paper: Table 1, 8 and 8, several worded differently",
+        ),
+        "anchor": Value(
+            "continuous",
+            "ConPVP section 3.1",
+            "manual: PromptBERT's first template; or a text with {s} and {m}",
+        ),
+        "anchor_layout": Value(
+            "repo",
+            CODE + "train.py",
+            "clean: without the five tokens that its blanks become on RoBERTa",
+        ),
+        "prototypes": Value(
+            "both", "ConPVP eq. 1", "positive: without c-; none: two dropout views of the anchor"
+        ),
+        "debias": Value(
+            "prompt-mask",
+            CODE + "simcse/models.py",
+            "empty-template: as PromptBERT, which the paper cites",
+        ),
+        "head_at_test": Value(
+            False,
+            CODE + "evaluation.py, pooler 'mask'; which one was scored is not stated",
+            "true: its pooler 'smask'",
+        ),
+        "faithful": Value(
+            False,
+            "ours",
+            "true: several processes as in the authors' code, the gradient divided by their number",
+        ),
     }
     variants = {
         "manual": {"anchor": "manual"},
@@ -153,28 +212,45 @@ class ConPVP(TorchMethod):
         check_positive(recipe, "temperature")
         for key, known in CHOICES.items():
             if chosen(recipe[key]) not in known:
-                raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
+                raise BenchError(
+                    f"{key} = {recipe[key]}: not one of {', '.join(known)}",
+                    f"for example --set {key}={known[0]}",
+                )
         if recipe.anchor not in ("continuous", "manual"):
             check_text(recipe.anchor)
-        if chosen(recipe.debias) != "none":  # the template without its sentence keeps the positions that it had
+        if (
+            chosen(recipe.debias) != "none"
+        ):  # the template without its sentence keeps the positions that it had
             check_placed(backbone, f"debias={recipe.debias}", "--set debias=none")
         if recipe.anchor == "continuous" and recipe.prompt_length < 1:
             raise BenchError(
-                f"prompt_length = {recipe.prompt_length}: at least 1", "without learned vectors: --set anchor=manual"
+                f"prompt_length = {recipe.prompt_length}: at least 1",
+                "without learned vectors: --set anchor=manual",
             )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        manual = MANUAL.get(backbone.family, MANUAL["bert"]) if recipe.anchor == "manual" else recipe.anchor
-        text = anchor(recipe.prompt_length, recipe.anchor_layout) if recipe.anchor == "continuous" else manual
+        manual = (
+            MANUAL.get(backbone.family, MANUAL["bert"])
+            if recipe.anchor == "manual"
+            else recipe.anchor
+        )
+        text = (
+            anchor(recipe.prompt_length, recipe.anchor_layout)
+            if recipe.anchor == "continuous"
+            else manual
+        )
         self.anchor = Template.of(text, backbone)
         self.positive, self.negative = (
-            [Template.of(text, backbone) for text in of_kind[recipe.templates]] for of_kind in (POSITIVE, NEGATIVE)
+            [Template.of(text, backbone) for text in of_kind[recipe.templates]]
+            for of_kind in (POSITIVE, NEGATIVE)
         )
         if self.anchor.filling is not None:
             self.trains_on = "text"
         if self.anchor.slots:
-            self.prompt = nn.Parameter(torch.rand(self.anchor.slots, backbone.embedding_size))  # t (P, H), uniform in [0, 1)
+            self.prompt = nn.Parameter(
+                torch.rand(self.anchor.slots, backbone.embedding_size)
+            )  # t (P, H), uniform in [0, 1)
         self.head = Head(backbone.hidden_size)
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
@@ -183,7 +259,9 @@ class ConPVP(TorchMethod):
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return wrap(ids, [self.anchor] * len(ids), self.backbone, max_length)
 
-    def collate(self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         (ids,), length = columns.values(), self.recipe.max_seq_length
         anchors = self.assemble(ids, length)
         if chosen(self.recipe.prototypes) == "none":
@@ -191,23 +269,32 @@ class ConPVP(TorchMethod):
         draws = [rng_for(self.context.seed, "prototypes", epoch, int(row)) for row in rows]
         positives = [self.positive[rng.integers(len(self.positive))] for rng in draws]
         negatives = [self.negative[rng.integers(len(self.negative))] for rng in draws]
-        views = (anchors, *(wrap(ids, drawn, self.backbone, length) for drawn in (positives, negatives)))
+        views = (
+            anchors,
+            *(wrap(ids, drawn, self.backbone, length) for drawn in (positives, negatives)),
+        )
         return views if self.recipe.prototypes == "both" else views[:2]
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """v, c+[, c-], (n, H) each."""
+        """Return the views that the loss compares: v, c+[, c-], (n, H) each."""
         texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
         h = at_mask(self.hidden(texts), texts)
         z: Tensor = self.head(h - self.bias(texts) if chosen(self.recipe.debias) != "none" else h)
         return z.chunk(len(batch.columns))
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(info_nce(*across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature))
+        return Loss(
+            info_nce(
+                *across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature
+            )
+        )
 
     def bias(self, features: Features) -> Tensor:
-        """(n, H): the mask's state where the sentence cannot be seen, under a dropout mask of its own.
+        """Return the mask's state without sight of the sentence, (n, H), under a dropout mask of
+        its own.
 
-        The tokens that can be seen never see the others, so that a pass over them alone is the masked pass.
+        The tokens that can be seen never see the others, so that a pass over them alone is the
+        masked pass.
         """
         if self.recipe.debias == "prompt-mask":
             seen, unseen = features["prompt_mask"], sum(self.anchor.specials)
@@ -217,11 +304,17 @@ class ConPVP(TorchMethod):
         return at_mask(self.hidden(bare), bare)
 
     def states(self, features: Features) -> Tensor:
-        """t stands in the place of word embeddings. Positions are explicit, for RoBERTa would count no pad token in the text."""
+        """Return the states of features with learned vectors t in the place of word embeddings.
+
+        Positions are explicit, because RoBERTa would give none to the padding token inside the
+        text.
+        """
         words = self.encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
         if self.anchor.slots:
             slot = features["slot"]  # (n, T): k where t_k stands, else 0
-            words = torch.where(slot.unsqueeze(-1) > 0, self.prompt[(slot - 1).clamp_min(0)].to(words.dtype), words)
+            words = torch.where(
+                slot.unsqueeze(-1) > 0, self.prompt[(slot - 1).clamp_min(0)].to(words.dtype), words
+            )
         return super().states({**features, "inputs_embeds": words})
 
     def embed(self, features: Features) -> Tensor:
@@ -234,4 +327,6 @@ class ConPVP(TorchMethod):
         if not self.anchor.slots:
             return portable_template(self, self.anchor, head=head)
         places = range(self.anchor.mask - self.anchor.slots, self.anchor.mask)
-        return portable_template(self, self.anchor, vectors=self.prompt, vectors_at=places, head=head)
+        return portable_template(
+            self, self.anchor, vectors=self.prompt, vectors_at=places, head=head
+        )

@@ -1,11 +1,15 @@
-"""CoSENT: a ranking loss on pairs of sentences with a score (Su, kexue.fm/archives/8847, 2022; Huang et al., IEEE/ACM TASLP 2024).
+"""CoSENT: a ranking loss on pairs of sentences with a score (Su, kexue.fm/archives/8847, 2022;
+Huang et al., IEEE/ACM TASLP 2024).
 
-    s_k = cos(x_k, y_k)        loss = log( 1 + sum over (i, j) with g_i < g_j of exp(scale (s_i - s_j)) )
+    s_k = cos(x_k, y_k)        loss = log( 1 + sum over (i, j) with g_i < g_j of exp(scale (s_i -
+    s_j)) )
 
-x_k, y_k are the two sentences of pair k, g_k is its score; only the order of the scores counts. It is one number for the whole
-batch, not a mean: it grows with the number of ordered pairs, and is 0 without a gradient where all scores of a batch are equal.
+x_k, y_k are the two sentences of pair k, g_k is its score; only the order of the scores counts. It
+is one number for the whole batch, not a mean: it grows with the number of ordered pairs, and is 0
+without a gradient where all scores of a batch are equal.
 
-What trains and is scored is the pooled vector without a head. AnglE and CLAIF put other losses on the same vectors.
+What trains and is scored is the pooled vector without a head. AnglE and CLAIF put other losses on
+the same vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +21,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from bench.method import Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_choice, check_positive, join
+from bench.method import (
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+    check_positive,
+    join,
+)
 from bench.methods.pooling import POOLERS, pooled, portable_of
 from bench.methods.prefixes import check_prefixes, on_prefixes
 
@@ -25,21 +40,43 @@ CODE = "CoSENT cosent.py"
 
 
 class CoSENT(TorchMethod):
+    """CoSENT: the cosines of scored pairs are trained to have the order of the scores.
+
+    Take it for pairs with graded scores, such as STS-B's training set.
+
+    Example: bench run --method cosent --setting supervised --corpus stsb-train.csv --backbone
+    bert-base-uncased
+
+    Relations: AnglE adds an in-batch contrast and a complex similarity; CLAIF regresses the scores
+    themselves.
+    """
+
     name = "cosent"
     settings = ("supervised",)
-    summary = "pairs with a score: a pair with a higher score is to have the higher cosine"
-    paper = "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, doi 10.1109/TASLP.2024.3402087"
+    summary = "a pair with a higher score gets the higher cosine"
+    paper = (
+        "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, "
+        "doi 10.1109/TASLP.2024.3402087"
+    )
     trains = "the whole encoder"
     variants = {"matryoshka": {"matryoshka": "512 256 128 64"}}
     defaults = {
-        "scale": Value(20.0, CODE + ":86", "1 / temperature; sentence-transformers' CoSENTLoss has the same"),
-        "pooler": Value("cls", CODE + ":95", f"{', '.join(POOLERS)}; sentence-transformers' example trains avg"),
+        "scale": Value(
+            20.0, CODE + ":86", "1 / temperature; sentence-transformers' CoSENTLoss has the same"
+        ),
+        "pooler": Value(
+            "cls", CODE + ":95", f"{', '.join(POOLERS)}; sentence-transformers' example trains avg"
+        ),
         "batch_size": Value(32, CODE + ":34", "NLI: 64"),
         "epochs": Value(5, CODE + ":35"),
         "learning_rate": Value(2e-5, CODE + ":100"),
         "schedule": Value("constant", CODE + ":100"),
         "max_seq_length": Value(64, CODE + ":33", "128 for PAWSX"),
-        "matryoshka": Value(None, "not in the paper", "sizes of prefixes that the loss is computed on too, as '256 64'"),
+        "matryoshka": Value(
+            None,
+            "not in the paper",
+            "sizes of prefixes that the loss is computed on too, as '256 64'",
+        ),
     }
 
     @classmethod
@@ -54,14 +91,18 @@ class CoSENT(TorchMethod):
         return ("graded",)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """x and y, (n, H) each, and the scores (n,)."""
+        """Return the views that the loss compares: x and y, (n, H) each, and the scores (n,)."""
         first, second, scores_n = *batch.columns[:2], batch.columns[2]["scores"]
-        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(2)  # in one encoder pass
+        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(
+            2
+        )  # in one encoder pass
         return x, y, scores_n
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         x, y, *others = views
-        return on_prefixes(lambda x, y: self.loss_of_pairs(x, y, *others), (x, y), self.recipe.matryoshka)
+        return on_prefixes(
+            lambda x, y: self.loss_of_pairs(x, y, *others), (x, y), self.recipe.matryoshka
+        )
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor) -> Loss:
         return Loss(in_order(pair_cosines(x_nH, y_nH), scores_n, self.recipe.scale))
@@ -74,17 +115,19 @@ class CoSENT(TorchMethod):
 
 
 def unit(x_nH: Tensor) -> Tensor:
-    """Vectors of length 1, in float32 at least."""
+    """Scale vectors to length 1, in at least float32."""
     return normalize(x_nH.to(torch.promote_types(x_nH.dtype, torch.float32)), dim=-1)
 
 
 def pair_cosines(x_nH: Tensor, y_nH: Tensor) -> Tensor:
-    """(n,) the cosine of row i with row i."""
+    """Return the cosine of row i of x with row i of y, (n,)."""
     return (unit(x_nH) * unit(y_nH)).sum(1)
 
 
 def in_order(similarities_n: Tensor, scores_n: Tensor, scale: float) -> Tensor:
-    """How far the similarities of n pairs are from the order of their scores; pairs with equal scores are not compared.
+    """Return how far the similarities of n pairs are from the order of their scores.
+
+    Pairs with equal scores are not compared.
 
     Source: CoSENT cosent.py; AnglE loss.py cosine_loss; sentence-transformers CoSENTLoss.
     """

@@ -1,18 +1,23 @@
-"""CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought (Zhang et al., ICANN 2024).
+"""CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought (Zhang et al.,
+ICANN 2024).
 
-A template has two masks, one for each stage of a chain of thought: `The sentence of "x" means [MASK] , so it can be summarized as
-[MASK] .` The last layer's state h(x, T) at the SECOND one stands for the sentence. Three templates of one sentence make an
-anchor, a positive and, by a negated template, a negative:
+A template has two masks, one for each stage of a chain of thought: `The sentence of "x" means
+[MASK] , so it can be summarized as [MASK] .` The last layer's state h(x, T) at the SECOND one
+stands for the sentence. Three templates of one sentence make an anchor, a positive and, by a
+negated template, a negative:
 
-    z_k = head(h(x, T_k) - n_k(l))                                  k = 1 anchor, 2 positive, 3 negative
-    row i of the logits: [ cos(z1_i, z2_j) | cos(z1_i, z3_j) | cos(z2_i, z3_j) ] / tau, j over the batch; the target is column i
+    z_k = head(h(x, T_k) - n_k(l))                                  k = 1 anchor, 2 positive, 3
+    negative row i of the logits: [ cos(z1_i, z2_j) | cos(z1_i, z3_j) | cos(z2_i, z3_j) ] / tau, j
+    over the batch; the target is column i
 
-n_k(l) is what the template says around nothing ("denoising"): the same state with l tokens of padding, which can be attended to,
-in the place of a sentence of l tokens. RoBERTa counts no position at padding, so that what stands behind it is not shifted there;
-`position` is PromptBERT's way, which leaves the gap empty and shifts the positions.
+n_k(l) is what the template says around nothing ("denoising"): the same state with l tokens of
+padding, which can be attended to, in the place of a sentence of l tokens. RoBERTa counts no
+position at padding, so that what stands behind it is not shifted there; `position` is PromptBERT's
+way, which leaves the gap empty and shifts the positions.
 
-The authors compute n_k for every length up to 80 tokens in every step; here sentences of one length share a row, which is the
-same distribution. What is scored is h(x, T_1) without head and denoising, with a full stop behind the sentence; dev has none.
+The authors compute n_k for every length up to 80 tokens in every step; here sentences of one length
+share a row, which is the same distribution. What is scored is h(x, T_1) without head and denoising,
+with a full stop behind the sentence; dev has none.
 """
 
 from __future__ import annotations
@@ -47,7 +52,15 @@ from bench.methods.filled import keeps_pieces
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import Head
 from bench.methods.promptbert import ENDINGS
-from bench.methods.templates import Template, at_mask, empty, gaps, portable_template, template_ids, wrap
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    empty,
+    gaps,
+    portable_template,
+    template_ids,
+    wrap,
+)
 
 CODE = "CoT-BERT code-for-BERT/train.py"
 MEANS = "means{m} , so it can be summarized as{m} ."
@@ -56,24 +69,47 @@ DENOISE = ("pad", "position", "none")
 
 
 class CoTBERT(TorchMethod):
+    """CoT-BERT: the last [MASK] of a template with two stages; a negated template gives hard
+    negatives.
+
+    Take it as the strongest of the template methods, at one and a half times PromptBERT's cost.
+
+    Example:
+        bench run --method cot-bert --setting unsupervised --backbone bert-base-uncased
+
+    Relations: PromptBERT has one mask and no negated template; SNCSE negates the sentence in its
+    place.
+    """
+
     name = "cot-bert"
     settings = ("unsupervised",)
-    summary = "the second [MASK] of a template with two; two templates are a pair, a negated one makes hard negatives"
+    summary = "second [MASK] of a two-stage template, negation as negative"
     paper = (
-        "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through Chain-of-Thought, ICANN 2024, "
+        "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through "
+        "Chain-of-Thought, ICANN 2024, "
         "arXiv 2309.11143"
     )
     trains = "the whole encoder and the head"
     training_only = ("head",)
     texts_per_row = 3
     defaults = {
-        "anchor": Value(f'The sentence of "{{s}}" {MEANS}', CODE, "the template of what is scored, too"),
+        "anchor": Value(
+            f'The sentence of "{{s}}" {MEANS}', CODE, "the template of what is scored, too"
+        ),
         "positive": Value(f'The sentence : "{{s}}" {MEANS}', CODE),
-        "negative": Value('The sentence : "{s}" does not mean{m} , so it cannot be summarized as{m} .', CODE),
+        "negative": Value(
+            'The sentence : "{s}" does not mean{m} , so it cannot be summarized as{m} .', CODE
+        ),
         "temperature": Value(0.05, CODE),
-        "denoise": Value("pad", "CoT-BERT models.py; the paper's table 6 has all three", ", ".join(DENOISE)),
-        "positive_to_negative": Value(True, "CoT-BERT models.py; the paper's table 4", "false: the logits have no third block"),
-        "append_full_stop_at_test": Value(True, "CoT-BERT evaluation.py", "not where the text ends in . ? \" or '; never at dev"),
+        "denoise": Value(
+            "pad", "CoT-BERT models.py; the paper's table 6 has all three", ", ".join(DENOISE)
+        ),
+        "positive_to_negative": Value(
+            True, "CoT-BERT models.py; the paper's table 4", "false: the logits have no third block"
+        ),
+        "append_full_stop_at_test": Value(
+            True, "CoT-BERT evaluation.py", "not where the text ends in . ? \" or '; never at dev"
+        ),
     }
     variants = {
         "without-positive-negative": {"positive_to_negative": False},
@@ -89,7 +125,8 @@ class CoTBERT(TorchMethod):
             if str(recipe[key]).count("{s}") != 1 or "{m}" not in str(recipe[key]):
                 raise BenchError(
                     f"{key}={recipe[key]}: no template",
-                    "write {s} for the sentence, once, and {m} for a mask token: the last one is read",
+                    "write {s} for the sentence, once, and {m} for a mask token: "
+                    "the last one is read",
                 )
         if recipe.denoise == "position":
             check_placed(backbone, "subtracting a template's state", "--variant no-denoise")
@@ -97,8 +134,8 @@ class CoTBERT(TorchMethod):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.templates = [two_stage(recipe[key], backbone) for key in TEMPLATES]
-        # RoBERTa: a blank at a template's end is a token of the training's templates, and not of the test's; where a blank stands
-        # before the sentence, its first word has one at test alone
+        # RoBERTa: a blank at a template's end is a token of the training's templates, and not of
+        # the test's; where a blank stands before the sentence, its first word has one at test alone
         self.scored = two_stage(recipe.anchor.rstrip(" "), backbone)
         self.blank = " " if recipe.anchor.partition("{s}")[0].endswith(" ") else ""
         if self.scored.filling is not None:  # the text itself is filled in
@@ -108,36 +145,53 @@ class CoTBERT(TorchMethod):
         self.at_dev = False
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """What is scored: the ids that a sentence has inside the filled template."""
+        """Return the ids that a sentence has inside the filled template."""
         stop = "" if self.at_dev else self.stop
-        texts = [self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop) for s in sentences]
+        texts = [
+            self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop)
+            for s in sentences
+        ]
         return template_ids(self.scored, texts, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return wrap(ids, [self.scored] * len(ids), self.backbone, max_length)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        """The sentence in each of the three templates."""
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
+        """Put the sentence into each of the three templates."""
         (ids,) = columns.values()
-        return tuple(wrap(ids, [one] * len(ids), self.backbone, self.recipe.max_seq_length) for one in self.templates)
+        return tuple(
+            wrap(ids, [one] * len(ids), self.backbone, self.recipe.max_seq_length)
+            for one in self.templates
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """z1, z2, z3, (n, H) each."""
+        """Return the views that the loss compares: z1, z2, z3, (n, H) each."""
         h = self.h(join(batch.columns, self.pad_id)).chunk(len(self.templates))  # one encoder pass
         if self.recipe.denoise == "none":
             return tuple(self.head(one) for one in h)
         parts = zip(h, batch.columns, self.templates, strict=True)
-        return tuple(self.head(one - self.noise(features, template)) for one, features, template in parts)
+        return tuple(
+            self.head(one - self.noise(features, template)) for one, features, template in parts
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(two_stage_loss(*views, temperature=self.recipe.temperature, third=self.recipe.positive_to_negative))
+        return Loss(
+            two_stage_loss(
+                *views, temperature=self.recipe.temperature, third=self.recipe.positive_to_negative
+            )
+        )
 
     def h(self, features: Features) -> Tensor:
-        """(n, H): the last state of the last mask."""
+        """Return the last state of the last mask, (n, H)."""
         return at_mask(self.hidden(features), features)
 
     def noise(self, features: Features, template: Template) -> Tensor:
-        """(n, H): n_k(l) of each row, with a gradient. Sentences of one length share one row, and its dropout mask."""
+        """Return n_k(l) of each row, (n, H), with a gradient.
+
+        Sentences of one length share one row, and its dropout mask.
+        """
         lengths, row = gaps(features, template)
         first = self.backbone.first_position
         around_nothing = empty(template, lengths, first)
@@ -156,11 +210,16 @@ class CoTBERT(TorchMethod):
             self.at_dev = False
 
     def portable(self) -> Portable:
-        return portable_template(self, self.scored, blank=self.blank, stop=self.stop, endings=ENDINGS)
+        return portable_template(
+            self, self.scored, blank=self.blank, stop=self.stop, endings=ENDINGS
+        )
 
 
 def two_stage(text: str, backbone: Backbone) -> Template:
-    """A template whose LAST mask stands for the sentence. Raises BenchError where it leaves the sentence no room."""
+    """Read a template and make its LAST mask the one that gives the vector.
+
+    Raises BenchError if it leaves the sentence no room.
+    """
     if not keeps_pieces(backbone):
         made = Template.filled(text, backbone)
         check_two_stage(text, made, backbone)
@@ -176,18 +235,22 @@ def two_stage(text: str, backbone: Backbone) -> Template:
 
 
 def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
-    """Raises BenchError for a template that leaves the sentence no room, or has no mask behind it."""
+    """Raise BenchError for a template that leaves the sentence no room, or has no mask behind it.
+    """
     if len(template) >= backbone.max_tokens or backbone.mask_id not in template.after:
         raise BenchError(
-            f"the template {text} has {len(template)} tokens, and {backbone.name} takes {backbone.max_tokens}",
+            f"the template {text} has {len(template)} tokens, "
+            f"and {backbone.name} takes {backbone.max_tokens}",
             "take a shorter one, with a mask behind the sentence",
         )
 
 
 def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: int) -> Features:
-    """The template around so many tokens of padding, which can be attended to: one row for each length.
+    """Return the template around so many tokens of padding that can be attended to, one row for
+    each length.
 
-    Where positions begin behind the padding's (RoBERTa), padding stands at that one and counts no further.
+    If positions begin behind the padding's (RoBERTa), padding has that one position and counts no
+    further.
     """
     whole = torch.tensor(template.before + template.after, device=lengths_K.device)
     start, lengths = len(template.before), lengths_K.unsqueeze(1)  # (K, 1)
@@ -205,11 +268,19 @@ def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: i
     }
 
 
-def two_stage_loss(z1_BH: Tensor, z2_BH: Tensor, z3_BH: Tensor, *, temperature: float, third: bool = True) -> Tensor:
-    """Surprise of each anchor's own positive among all positives and negatives: mean, in nats.
+def two_stage_loss(
+    z1_BH: Tensor, z2_BH: Tensor, z3_BH: Tensor, *, temperature: float, third: bool = True
+) -> Tensor:
+    """Return the surprise of each anchor's own positive among all positives and negatives: mean, in
+    nats.
 
-    ``third``: the positives' similarities to all negatives stand in the denominator, too.
+    ``third``: the positives' similarities to all negatives are in the denominator, too.
+
     Source: CoT-BERT (Zhang et al. 2024), cl_forward of the authors' models.py.
     """
-    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)] + ([cosine_matrix(z2_BH, z3_BH)] if third else [])
-    return cross_entropy(torch.cat(blocks, dim=1) / temperature, torch.arange(len(z1_BH), device=z1_BH.device))
+    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)] + (
+        [cosine_matrix(z2_BH, z3_BH)] if third else []
+    )
+    return cross_entropy(
+        torch.cat(blocks, dim=1) / temperature, torch.arange(len(z1_BH), device=z1_BH.device)
+    )

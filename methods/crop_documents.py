@@ -1,13 +1,16 @@
-"""Crops of documents as pairs (arXiv 2508.03453, 2025): two pieces of one text are to be nearer than those of two texts.
+"""Crops of documents as pairs (arXiv 2508.03453, 2025): two pieces of one text are to be nearer
+than those of two texts.
 
-A text is cut at its full stops; a sentence counts if it has 100 to 250 characters. A pack is two counting sentences, the first
-ones from some sentence on, so that two packs may share one. Two different packs of a text, drawn anew in each epoch, are anchor and
-positive, and the positives of the batch's other texts are the negatives: InfoNCE with cosines and temperature 0.05 over masked
+A text is cut at its full stops; a sentence counts if it has 100 to 250 characters. A pack is two
+counting sentences, the first ones from some sentence on, so that two packs may share one. Two
+different packs of a text, drawn anew in each epoch, are anchor and positive, and the positives of
+the batch's other texts are the negatives: InfoNCE with cosines and temperature 0.05 over masked
 means of the last layer, no head.
 
-The corpus has to have documents, one a line, such as abstracts: wiki1m's lines are single sentences. A text with fewer than
-two packs is a pair with itself under two dropout masks, as in SimCSE; the authors leave it out. SimCSE's own `edit = "crop"` cuts
-words off a sentence and is another thing.
+The corpus has to have documents, one a line, such as abstracts: wiki1m's lines are single
+sentences. A text with fewer than two packs is a pair with itself under two dropout masks, as in
+SimCSE; the authors leave it out. SimCSE's own `edit = "crop"` cuts words off a sentence and is
+another thing.
 """
 
 from __future__ import annotations
@@ -20,7 +23,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join, rng_for
+from bench.method import (
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_positive,
+    join,
+    rng_for,
+)
 from bench.methods.losses import info_nce
 from bench.methods.pooling import masked_mean, portable_of
 
@@ -30,17 +44,30 @@ SENTENCES = 2  # in a pack
 
 
 class CropDocuments(TorchMethod):
+    """Cropped documents: two pieces of one document are a positive pair, those of others the
+    negatives.
+
+    Take it if the corpus has whole documents, one a row, and no sentence pairs.
+
+    Example:
+        bench run --method crop-documents --corpus documents.csv --backbone bert-base-uncased
+
+    Relations: unsupervised SimCSE is the case of one sentence a document.
+    """
+
     name = "crop-documents"
     settings = ("unsupervised",)
     by_dropout = ("unsupervised",)
-    summary = "two pieces of a document are a pair, the pieces of others the negatives"
+    summary = "two pieces of a document are a positive pair"
     paper = "text-embed-augm, arXiv 2508.03453 (2025): crops of a text as contrastive pairs"
     trains = "the whole encoder"
     trains_on = "text"
     defaults = {
         "temperature": Value(0.05, CODE, "a scale of 20"),
         "learning_rate": Value(2e-5, CODE),
-        "batch_size": Value(64, "text-embed-augm scripts/11, scripts/03", "32 in scripts/15 (MTEB sets)"),
+        "batch_size": Value(
+            64, "text-embed-augm scripts/11, scripts/03", "32 in scripts/15 (MTEB sets)"
+        ),
         "max_seq_length": Value(512, "text-embed-augm data_stuff.py"),
         "warmup_ratio": Value(0.1, CODE, "of one epoch"),
         "max_grad_norm": Value(None, CODE + ": no clipping"),
@@ -51,17 +78,22 @@ class CropDocuments(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        """Two packs of each text."""
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
+        """Draw two packs of each text."""
         (texts,) = columns.values()
         pairs = [
-            pair_of(text, rng_for(self.context.seed, "crop", epoch, int(row))) for text, row in zip(texts, rows, strict=True)
+            pair_of(text, rng_for(self.context.seed, "crop", epoch, int(row)))
+            for text, row in zip(texts, rows, strict=True)
         ]
         longest = min(self.recipe.max_seq_length, self.backbone.max_tokens)
-        return tuple(self.assemble(self.backbone.ids(column), longest) for column in zip(*pairs, strict=True))
+        return tuple(
+            self.assemble(self.backbone.ids(column), longest) for column in zip(*pairs, strict=True)
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor and positive, (n, H) each."""
+        """Return the views that the loss compares: anchor and positive, (n, H) each."""
         return self.embed(join(batch.columns, self.pad_id)).chunk(2)  # one encoder pass
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -69,7 +101,9 @@ class CropDocuments(TorchMethod):
 
     def optimizer(self) -> torch.optim.Optimizer:
         trained = [p for p in self.parameters() if p.requires_grad]
-        return torch.optim.Adam(trained, lr=self.recipe.learning_rate, weight_decay=self.recipe.weight_decay, fused=True)
+        return torch.optim.Adam(
+            trained, lr=self.recipe.learning_rate, weight_decay=self.recipe.weight_decay, fused=True
+        )
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
@@ -79,18 +113,26 @@ class CropDocuments(TorchMethod):
 
 
 def packs(text: str) -> list[tuple[int, ...]]:
-    """The packs of a text, each as the numbers of its sentences: one from every sentence that counts and has another behind it."""
+    """Return the packs of a text, each as the numbers of its sentences.
+
+    A pack begins at every sentence that counts and has another one behind it.
+    """
     counts = [SHORTEST <= len(sentence) <= LONGEST for sentence in text.split(".")]
     starts = [i for i, here in enumerate(counts[: len(counts) - SENTENCES + 1]) if here]
-    found = (tuple(i for i in range(start, len(counts)) if counts[i])[:SENTENCES] for start in starts)
+    found = (
+        tuple(i for i in range(start, len(counts)) if counts[i])[:SENTENCES] for start in starts
+    )
     return [pack for pack in found if len(pack) == SENTENCES]
 
 
 def pair_of(text: str, rng: np.random.Generator) -> tuple[str, str]:
-    """Two different packs, drawn uniformly; a text with fewer than two packs twice."""
+    """Draw two different packs uniformly; a text with fewer than two packs is returned twice."""
     every = packs(text)
     if len(every) < 2:
         return text, text
     sentences = text.split(".")
-    one, other = ("".join(sentences[i].strip() + ". " for i in every[n]) for n in rng.choice(len(every), 2, replace=False))
+    one, other = (
+        "".join(sentences[i].strip() + ". " for i in every[n])
+        for n in rng.choice(len(every), 2, replace=False)
+    )
     return one, other

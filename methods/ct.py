@@ -1,12 +1,16 @@
-"""CT, Contrastive Tension: Semantic Re-tuning with Contrastive Tension (Carlsson et al., ICLR 2021).
+"""CT, Contrastive Tension: Semantic Re-tuning with Contrastive Tension (Carlsson et al., ICLR
+2021).
 
-Two copies f1, f2 of one pretrained encoder, with nothing shared, are trained to agree on a sentence and to differ on two:
+Two copies f1, f2 of one pretrained encoder, with nothing shared, are trained to agree on a sentence
+and to differ on two:
 
-    z = f1(s) . f2(s')           the DOT product of means over the last layer's tokens, not divided by anything
-    loss = mean of -log sigmoid(z) where s' = s, and of -log(1 - sigmoid(z)) where s' is another sentence
+    z = f1(s) . f2(s')           the DOT product of means over the last layer's tokens, not divided
+    by anything loss = mean of -log sigmoid(z) where s' = s, and of -log(1 - sigmoid(z)) where s' is
+    another sentence
 
-(section 3). One positive stands beside 7 negatives; dropout is off. Dev scores both copies, and the better one is the
-result: the checkpoint holds it alone, as ``encoder``, so that another method can start from it.
+(section 3). One positive stands beside 7 negatives; dropout is off. Dev scores both copies, and the
+better one is the result: the checkpoint holds it alone, as ``encoder``, so that another method can
+start from it.
 """
 
 from __future__ import annotations
@@ -22,7 +26,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Method, Portable, Recipe, TorchMethod, Value, rng_for
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Method,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    rng_for,
+)
 from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "Contrastive-Tension ContrastiveTension/Training.py"
@@ -30,23 +46,49 @@ RATES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the recipe's learning rate: 1e-5, 8e-6, 
 
 
 class CT(TorchMethod):
+    """Contrastive Tension: two copies of the encoder give a sentence a large dot product, two
+    sentences a small one.
+
+    Take it as a baseline that uses neither dropout nor cosines; it needs the memory of two
+    encoders.
+
+    Example:
+        bench run --method ct --setting unsupervised --backbone bert-base-uncased
+
+    Relations: SimCSE reaches more with one encoder; SG-OPT keeps the second copy frozen.
+    """
+
     name = "ct"
     settings = ("unsupervised",)
-    summary = "two copies of the encoder: large dot product for a sentence with itself, small for two sentences"
-    paper = "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: Semantic Re-tuning with Contrastive Tension, ICLR 2021"
+    summary = "two encoders agree on a sentence, disagree on two of them"
+    paper = (
+        "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: "
+        "Semantic Re-tuning with Contrastive Tension, ICLR 2021"
+    )
     trains = "two whole copies of the encoder; the better one on dev is kept"
     training_only = ("second",)
     defaults = {
         "batch_size": Value(
-            16, CODE, "2 positives and 14 negatives; the authors draw 30 sentences for it, ours are the batch's own"
+            16,
+            CODE,
+            "2 positives and 14 negatives; the authors draw 30 sentences for it, "
+            "ours are the batch's own",
         ),
         "group": Value(8, CODE, "1 positive and 7 negatives"),
-        "learning_rate": Value(1e-5, CODE, "the first rate of the table; the tables' 72.05 is a checkpoint with other values"),
-        "rate_steps": Value(500, CODE, "the rate falls to 0.8, 0.6, 0.4, 0.2 of the first after so many steps each"),
+        "learning_rate": Value(
+            1e-5,
+            CODE,
+            "the first rate of the table; the tables' 72.05 is a checkpoint with other values",
+        ),
+        "rate_steps": Value(
+            500, CODE, "the rate falls to 0.8, 0.6, 0.4, 0.2 of the first after so many steps each"
+        ),
         "max_grad_norm": Value(None, CODE + ": no clipping"),
         "max_seq_length": Value(75, CODE),
         "dropout": Value(0.0, CODE + ": training=False"),
-        "max_steps": Value(5000, CODE + ": 10 rounds of 500", "the paper's own number of steps was not checked"),
+        "max_steps": Value(
+            5000, CODE + ": 10 rounds of 500", "the paper's own number of steps was not checked"
+        ),
         "eval_steps": Value(500, CODE + ": after each round, both copies on STS-B dev"),
     }
 
@@ -54,7 +96,10 @@ class CT(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         for key, least in (("group", 2), ("rate_steps", 1)):
             if int(recipe[key]) < least:
-                raise BenchError(f"{key}={recipe[key]}: at least {least}", f"--set {key}={cls.defaults[key].value}")
+                raise BenchError(
+                    f"{key}={recipe[key]}: at least {least}",
+                    f"--set {key}={cls.defaults[key].value}",
+                )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -62,25 +107,41 @@ class CT(TorchMethod):
         self.second = deepcopy(self.encoder)
         self.better = "encoder"  # or "second": what is scored and saved
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        """(sentences of the first copy, sentences of the second, labels): each row once for the first copy.
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
+        """Return (sentences of the first copy, sentences of the second, labels): each row once for
+        the first copy.
 
-        The first of every ``group`` rows is paired with itself, the others each with a random other sentence of the batch.
+        The first of every ``group`` rows is paired with itself, each other one with a random other
+        sentence of the batch.
         """
         ids = [tuple(row) for row in columns["sentence"]]
         others, labels = [], []
         for i, row in enumerate(rows.tolist()):
             foreign = [j for j in range(len(ids)) if ids[j] != ids[i]]
-            alike = i % self.recipe.group == 0 or not foreign  # a batch of one sentence has no negatives
+            alike = (
+                i % self.recipe.group == 0 or not foreign
+            )  # a batch of one sentence has no negatives
             others.append(
-                ids[i] if alike else ids[foreign[rng_for(self.context.seed, "ct pair", epoch, row).integers(len(foreign))]]
+                ids[i]
+                if alike
+                else ids[
+                    foreign[
+                        rng_for(self.context.seed, "ct pair", epoch, row).integers(len(foreign))
+                    ]
+                ]
             )
             labels.append(float(alike))
         length = self.recipe.max_seq_length
-        return self.assemble(ids, length), self.assemble(others, length), {"labels": torch.tensor(labels)}
+        return (
+            self.assemble(ids, length),
+            self.assemble(others, length),
+            {"labels": torch.tensor(labels)},
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """What either copy makes of its sentence, (n, H) each, and the labels (n,)."""
+        """Return the vector of each copy for its sentence, (n, H) each, and the labels (n,)."""
         one, other, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
         return self.mean_of(self.encoder, one), self.mean_of(self.second, other), labels_n
 
@@ -91,20 +152,29 @@ class CT(TorchMethod):
         return self.mean_of(self.encoder if self.better == "encoder" else self.second, features)
 
     def portable(self) -> Portable:
-        return replace(portable_of(self, "avg"), encoder=self.encoder if self.better == "encoder" else self.second)
+        return replace(
+            portable_of(self, "avg"),
+            encoder=self.encoder if self.better == "encoder" else self.second,
+        )
 
     def mean_of(self, copy: Any, features: Features) -> Tensor:
         return masked_mean(copy(**features).last_hidden_state, features["attention_mask"])  # (n, H)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Keras's RMSprop: decay 0.9 and eps 1e-7, where torch's own defaults are 0.99 and 1e-8."""
+        """Return Keras's RMSprop: decay 0.9 and eps 1e-7 (torch's own defaults: 0.99 and 1e-8)."""
         trained = [p for p in self.parameters() if p.requires_grad]
         return torch.optim.RMSprop(
-            trained, lr=self.recipe.learning_rate, alpha=0.9, eps=1e-7, weight_decay=self.recipe.weight_decay
+            trained,
+            lr=self.recipe.learning_rate,
+            alpha=0.9,
+            eps=1e-7,
+            weight_decay=self.recipe.weight_decay,
         )
 
     def learning_rate(self, step: int, steps: int) -> float:
-        """Steps of the table; at its edges, as Keras has it, the earlier rate still holds for one update."""
+        """Return the rate of the table; at its edges, as in Keras, the earlier rate holds for one
+        more update.
+        """
         passed = max(0, step - 1) // self.recipe.rate_steps
         return float(self.recipe.learning_rate) * RATES[min(passed, len(RATES) - 1)]
 
@@ -116,12 +186,19 @@ class CT(TorchMethod):
         return scores[self.better]
 
     def trained_state(self) -> dict[str, Tensor]:
-        """The better copy, under the name of ``encoder``."""
+        """Return the better copy, under the name ``encoder``."""
         copy = self.encoder if self.better == "encoder" else self.second
-        return {f"encoder.{name}": t.detach().cpu().contiguous() for name, t in copy.state_dict().items()}
+        return {
+            f"encoder.{name}": t.detach().cpu().contiguous()
+            for name, t in copy.state_dict().items()
+        }
 
     def training_state(self) -> dict[str, Tensor]:
-        return {n: t.detach().cpu().contiguous() for n, t in self.state_dict().items() if n.startswith(("encoder.", "second."))}
+        return {
+            n: t.detach().cpu().contiguous()
+            for n, t in self.state_dict().items()
+            if n.startswith(("encoder.", "second."))
+        }
 
     def load(self, folder: Path) -> None:
         super().load(folder)
@@ -129,7 +206,12 @@ class CT(TorchMethod):
 
 
 def tension(first_nH: Tensor, second_nH: Tensor, labels_n: Tensor) -> Tensor:
-    """Mean binary cross-entropy, in nats, of the dot products; label 1 for one sentence twice, 0 for two."""
+    """Return the mean binary cross-entropy of the dot products, in nats.
+
+    The label is 1 for one sentence twice and 0 for two sentences.
+    """
     with torch.autocast(first_nH.device.type, enabled=False):
-        first, second = (x if x.dtype == torch.float64 else x.float() for x in (first_nH, second_nH))
+        first, second = (
+            x if x.dtype == torch.float64 else x.float() for x in (first_nH, second_nH)
+        )
         return binary_cross_entropy_with_logits((first * second).sum(-1), labels_n.to(first.dtype))

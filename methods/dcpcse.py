@@ -1,15 +1,19 @@
-"""DCPCSE: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings (Jiang and Wang 2022, arXiv 2203.06875v1).
+"""DCPCSE: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings (Jiang and Wang
+2022, arXiv 2203.06875v1).
 
-PromCSE's first version: a deep prompt for a frozen encoder (P slots of keys and values at every layer) and the head over CLS,
-trained with InfoNCE as SimCSE. Two variants:
+PromCSE's first version: a deep prompt for a frozen encoder (P slots of keys and values at every
+layer) and the head over CLS, trained with InfoNCE as SimCSE. Two variants:
 
-* `mlm`: loss = InfoNCE + lambda(s) * MLM, lambda(s) = 0.1 * 0.95^(s / 100) after s updates. A second pass reads the same
-  sentences with 15 % of their tokens masked, behind the very same prompt: one draw of its dropout serves both passes.
+* `mlm`: loss = InfoNCE + lambda(s) * MLM, lambda(s) = 0.1 * 0.95^(s / 100) after s updates. A
+  second pass reads the same sentences with 15 % of their tokens masked, behind the very same
+  prompt: one draw of its dropout serves both passes.
 * `shallow` (the paper's SCPCSE): the prompt is six vectors in the place of a template's words,
-  [CLS] p1 p2 p3 p4 sentence p5 p6 [MASK] . [SEP], which start as the word embeddings of ``This sentence : "`` and ``" means``
-  and pass through all layers as ordinary tokens. The sentence's vector is the state of [MASK].
+  [CLS] p1 p2 p3 p4 sentence p5 p6 [MASK] . [SEP], which start as the word embeddings of ``This
+  sentence : "`` and ``" means`` and pass through all layers as ordinary tokens. The sentence's
+  vector is the state of [MASK].
 
-The paper names no head. The authors' code has one while training, and at test where training was supervised; so has this.
+The paper names no head. The authors' code has one while training, and at test where training was
+supervised; so has this.
 """
 
 from __future__ import annotations
@@ -25,50 +29,77 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
+    EncoderShape,
     Features,
     Ids,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
+    TrainingCost,
     Value,
     join,
 )
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
-from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.masking import (
+    check_guessing,
+    cost_with_guessing,
+    decayed_weight,
+    surprise_of_copies,
+    with_mlm,
+)
 from bench.methods.pooling import Head
-from bench.methods.prefix import behind_one_draw, check_prompt, prompt_for
+from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
 from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 
-TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
-SHALLOW = {"shallow": True, "learning_rate": Value(1e-3, "DCPCSE appendix A"), "epochs": Value(5, "DCPCSE appendix A")}
+TEMPLATE = (
+    'This sentence : "{s}" '
+    "means{m}."
+)  # no blank before the mask: a byte-level vocabulary could make it a token
+SHALLOW = {
+    "shallow": True,
+    "learning_rate": Value(1e-3, "DCPCSE appendix A"),
+    "epochs": Value(5, "DCPCSE appendix A"),
+}
 
 
 class TemplatePrompt(nn.Module):
-    """`shallow`: a template whose words before the mask are trainable vectors; mask and full stop stay as they are. It has the face of
-    the deep prompt (methods/prefix.py)."""
+    """The prompt of `shallow`: a template with trainable vectors in the place of its words before
+    the mask.
+
+    Mask and full stop stay as they are. It offers what the deep prompt does (methods/prefix.py).
+    """
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
         self.template = Template.of(TEMPLATE, backbone)
         opening, _ = self.template.specials
         words = (self.template.before + self.template.after)[opening : self.template.mask]
-        self.table = nn.Parameter(backbone.encoder.get_input_embeddings()(torch.tensor(words)).detach().clone())  # (6, H)
+        self.table = nn.Parameter(
+            backbone.encoder.get_input_embeddings()(torch.tensor(words)).detach().clone()
+        )  # (6, H)
 
     def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
-        """The sentence is cut as it would be without a template, which comes on top: 32 + 8 tokens."""
+        """Return the features of sentences in the template.
+
+        A sentence is cut as it would be without a template, which is added to that: 32 + 8 tokens.
+        """
         longest = None if max_length is None else max_length - sum(self.template.specials)
         return wrap(ids, [self.template] * len(ids), method.backbone, longest, whole_template=True)
 
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
         inside = features["prompt_mask"]
-        number = inside.cumsum(1) * inside  # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
+        number = (
+            inside.cumsum(1) * inside
+        )  # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
         trained = (number > 0) & (number <= len(self.table))
         vectors = self.table.to(words.dtype)[(number - 1).clamp(0, len(self.table) - 1)]
         named = {key: features[key] for key in ("attention_mask", "position_ids")}
-        states: Tensor = encoder(inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words), **named).last_hidden_state
+        states: Tensor = encoder(
+            inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words), **named
+        ).last_hidden_state
         return states
 
     def pooled(self, states_nTH: Tensor, features: Features) -> Tensor:
@@ -77,44 +108,79 @@ class TemplatePrompt(nn.Module):
     def portable(self, method: TorchMethod, head: Head | None) -> Portable:
         first = self.template.specials[0]
         places = range(first, first + len(self.table))
-        return portable_template(method, self.template, vectors=self.table, vectors_at=places, head=head)
+        return portable_template(
+            method, self.template, vectors=self.table, vectors_at=places, head=head
+        )
 
 
 class DCPCSE(TorchMethod):
+    """DCPCSE: PromCSE's first version; a deep prompt and a head are trained, the encoder is frozen.
+
+    Take it for the paper's own variants ``mlm`` and ``shallow``; else take PromCSE.
+
+    Example:
+        bench run --method dcpcse --variant mlm --setting unsupervised --backbone roberta-base
+
+    Relations: PromCSE is the same method with an energy-based hinge and other recipes.
+    """
+
     name = "dcpcse"
     settings = ("unsupervised", "supervised")
     several_negatives = True
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
     by_dropout = ("unsupervised",)
-    summary = "contrastive learning of a deep prompt for a frozen encoder; variant mlm adds masked language modelling"
-    paper = "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1, 2022"
-    trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen"
+    summary = "deep prompt of a frozen encoder; mlm adds word guessing"
+    paper = (
+        "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence "
+        "Embeddings, arXiv 2203.06875v1, 2022"
+    )
+    trains = (
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
+        "the encoder is frozen"
+    )
+    encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix, or TemplatePrompt
+    process_switches = ("faithful",)
     defaults = {
-        "prompt_length": Value(16, "DCPCSE table 3", "the sentence starts at position P; the template decides for `shallow`"),
-        "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
+        "prompt_length": Value(
+            16,
+            "DCPCSE table 3",
+            "the sentence starts at position P; the template decides for `shallow`",
+        ),
+        "prefix_dropout": Value(
+            None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"
+        ),
         "temperature": Value(0.05, "DCPCSE appendix A; PromCSE run_unsup_example.sh"),
         "head_at_test": Value(
             False,
-            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
+            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say "
+            "true",
             "the paper names no head; the authors' code has one while training in both settings",
         ),
-        "hard_negative_weight": Value(0.0, "PromCSE train.py default", "added to the logit of the anchor's own contradiction"),
+        "hard_negative_weight": Value(
+            0.0, "PromCSE train.py default", "added to the logit of the anchor's own contradiction"
+        ),
         "mlm": Value(False, "DCPCSE table 3: RoBERTa with, BERT without"),
-        "mlm_weight": Value(0.1, "DCPCSE section 2.2; PromCSE train.py default", "before the first update"),
+        "mlm_weight": Value(
+            0.1, "DCPCSE section 2.2; PromCSE train.py default", "before the first update"
+        ),
         "mlm_decay_rate": Value(0.95, "DCPCSE section 2.2; PromCSE promcse/trainers.py"),
-        "mlm_decay_steps": Value(100, "DCPCSE section 2.2; PromCSE promcse/trainers.py", "updates; no staircase"),
+        "mlm_decay_steps": Value(
+            100, "DCPCSE section 2.2; PromCSE promcse/trainers.py", "updates; no staircase"
+        ),
         "mlm_probability": Value(0.15, "DCPCSE section 2.2; PromCSE train.py"),
         "freeze_lm_head": Value(
             False,
             "PromCSE promcse/models.py: made after the freeze, tied to nothing",
-            "the paper (section 2.1): only prompts are optimised; true keeps the LM head as it was pretrained",
+            "the paper (section 2.1): only prompts are optimised; "
+            "true keeps the LM head as it was pretrained",
         ),
         "shallow": Value(
             False,
             "DCPCSE section 3.3 and appendix A; its code was not published",
-            "open in the paper: the head (here: while training), the full stop (here: fixed), 32 tokens (here: the template on top)",
+            "open in the paper: the head (here: while training), the full stop (here: fixed), "
+            "32 tokens (here: the template on top)",
         ),
         "faithful": Value(
             False,
@@ -125,14 +191,30 @@ class DCPCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_prompt("input-layer" if recipe.shallow else "deep", recipe.prompt_length, recipe.prefix_dropout, backbone)
+        check_prompt(
+            "input-layer" if recipe.shallow else "deep",
+            recipe.prompt_length,
+            recipe.prefix_dropout,
+            backbone,
+        )
         if recipe.mlm and recipe.shallow:
-            raise BenchError("mlm and shallow do not go together: the template is no text to be guessed", "choose one of them")
+            raise BenchError(
+                "mlm and shallow do not go together: the template is no text to be guessed",
+                "choose one of them",
+            )
         check_guessing(recipe, backbone)
 
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
         return not recipe.shallow  # which reads the mask
+
+    @classmethod
+    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
+        cost = super().training_cost(recipe, shape, columns)
+        cost = cost_with_prefix(cost, shape, recipe.prompt_length)
+        if recipe.mlm:
+            return cost_with_guessing(cost, shape, head_trains=not recipe.freeze_lm_head)
+        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -157,7 +239,9 @@ class DCPCSE(TorchMethod):
         return self.prompt.states(self.encoder, features)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
+        counts of its guesses.
+        """
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T)
         if not self.recipe.mlm:
@@ -165,16 +249,22 @@ class DCPCSE(TorchMethod):
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.vectors(behind(features), features)
         share = self.recipe.mlm_probability
-        return *z.chunk(len(texts)), *surprise_of_copies(features, len(texts), self.backbone, self.lm_head, share, behind)
+        return *z.chunk(len(texts)), *surprise_of_copies(
+            features, len(texts), self.backbone, self.lm_head, share, behind
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z, weight = across_ranks(vectors, self.recipe.faithful), self.recipe.hard_negative_weight
         loss = Loss(info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight))
-        return with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step)) if self.recipe.mlm else loss
+        return (
+            with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step))
+            if self.recipe.mlm
+            else loss
+        )
 
     def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
-        """(n, H), through the head."""
+        """Return the vectors through the head, (n, H)."""
         z: Tensor = self.head(self.prompt.pooled(states_nTH, features))
         return z
 

@@ -1,16 +1,20 @@
-"""DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings (Chuang et al., NAACL 2022).
+"""DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings (Chuang et al., NAACL
+2022).
 
-Two dropout views are to be alike, as in SimCSE, and an EDITED sentence is to be told from the original by its vector.
-h = head(CLS of the last layer), with a head of two layers and batch normalisation, while training only.
+Two dropout views are to be alike, as in SimCSE, and an EDITED sentence is to be told from the
+original by its vector. h = head(CLS of the last layer), with a head of two layers and batch
+normalisation, while training only.
 
 * contrastive, eq. 1: InfoNCE with cosines of h and h+, temperature tau;
-* replaced-token detection, eq. 2 and 3: a share of x is masked, a frozen generator G fills in all of it, x'' = G(x'), each
-  position with its likeliest token. A discriminator D reads x'' with h in the place of its CLS embedding, and says for each
-  token whether it differs from x: binary cross-entropy. Its gradient reaches the encoder through h alone.
+* replaced-token detection, eq. 2 and 3: a share of x is masked, a frozen generator G fills in all
+  of it, x'' = G(x'), each position with its likeliest token. A discriminator D reads x'' with h in
+  the place of its CLS embedding, and says for each token whether it differs from x: binary
+  cross-entropy. Its gradient reaches the encoder through h alone.
 
-loss = contrastive + lambda * detection. D is a second full copy of the backbone, which is trained too and thrown away.
-What is scored is CLS of the encoder without the head. Variant ``focal``: Focal-InfoNCE (Hou and Li 2023) in the contrastive
-part; no code for that was published, and the rest stays as it is.
+loss = contrastive + lambda * detection. D is a second full copy of the backbone, which is trained
+too and thrown away. What is scored is CLS of the encoder without the head. Variant ``focal``:
+Focal-InfoNCE (Hou and Li 2023) in the contrastive part; no code for that was published, and the
+rest stays as it is.
 """
 
 from __future__ import annotations
@@ -49,31 +53,56 @@ ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repos
 
 
 class DiffCSE(TorchMethod):
+    """DiffCSE: SimCSE, and a discriminator that finds edited tokens with the help of the sentence's
+    vector.
+
+    Take it if vectors should notice small edits; it costs about three times SimCSE and needs a
+    generator.
+
+    Example: bench run --method diffcse --set generator=distilbert-base-uncased --backbone
+    bert-base-uncased
+
+    Relations: InfoCSE guesses masked words from the vector in the place of finding edited ones.
+    """
+
     name = "diffcse"
     settings = ("unsupervised",)
     first_token = True
-    summary = "SimCSE, and a discriminator that finds edited tokens with the help of the sentence's vector"
+    summary = "SimCSE, and a discriminator that finds edited tokens"
     by_dropout = ("unsupervised",)
-    paper = "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, NAACL 2022, arXiv 2204.10298"
-    trains = "the whole encoder; while training also the head, and the discriminator: a second whole encoder and Linear(H, 2)"
+    paper = (
+        "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence "
+        "Embeddings, NAACL 2022, arXiv 2204.10298"
+    )
+    trains = (
+        "the whole encoder; while training also the head, and the discriminator: "
+        "a second whole encoder and Linear(H, 2)"
+    )
     training_only = ("head", "discriminator", "classifier")
     padding_counts = True  # a position of padding is one to detect, with label 0
     places = ("generator",)
     variants = {"focal": {"focal": True, "temperature": 0.07}}
+    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(7e-6, RUN, ROBERTA),
         "batch_size": Value(64, RUN),
         "epochs": Value(2, RUN),
         "temperature": Value(0.05, RUN, "0.07 with focal on BERT: Focal-InfoNCE table 2"),
         "detection_weight": Value(0.005, RUN, "the paper's lambda"),
-        "masking": Value(0.30, RUN, "share of the tokens; of these 80 % masked, 10 % random, 10 % kept"),
+        "masking": Value(
+            0.30, RUN, "share of the tokens; of these 80 % masked, 10 % random, 10 % kept"
+        ),
         "generator": Value(
-            None, "the backbone's own masked language model", RUN + ": distilbert-base-uncased; distilroberta-base for RoBERTa"
+            None,
+            "the backbone's own masked language model",
+            RUN + ": distilbert-base-uncased; distilroberta-base for RoBERTa",
         ),
         "focal": Value(False, "DiffCSE", "true: Focal-InfoNCE table 3, for which no code exists"),
         "hardness_m": Value(0.3, "Focal-InfoNCE section 4", "read only with focal"),
         "faithful": Value(
-            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+            False,
+            "an exact gradient over several processes",
+            "true: the authors' gather, gradient divided by their number",
         ),
     }
 
@@ -81,12 +110,15 @@ class DiffCSE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
         if not 0 < recipe.masking <= 1:
-            raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
+            raise BenchError(
+                f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1"
+            )
         if backbone is not None and (backbone / "config.json").is_file():
             config = read_json(backbone / "config.json")
             if config.get("embedding_size", config.get("hidden_size")) != config.get("hidden_size"):
                 raise BenchError(
-                    "diffcse puts a sentence's vector in the place of a word's, and the words of this ELECTRA are narrower than its states",
+                    "diffcse puts a sentence's vector in the place of a word's, "
+                    "and the words of this ELECTRA are narrower than its states",
                     "take a backbone whose embedding_size is its hidden_size",
                 )
         if recipe.generator is None:
@@ -96,32 +128,54 @@ class DiffCSE(TorchMethod):
         super().build(backbone, recipe)
         if not isinstance(getattr(self.encoder, "embeddings", None), nn.Module):
             raise BenchError(
-                f"diffcse replaces an embedding, which it does not find in '{backbone.family}'", "take BERT or RoBERTa"
+                f"diffcse replaces an embedding, which it does not find in '{backbone.family}'",
+                "take BERT or RoBERTa",
             )
         self.head = batch_norm_head(backbone.hidden_size)
         self.discriminator = deepcopy(self.encoder)
         self.classifier = nn.Linear(backbone.hidden_size, 2)
-        other = None if recipe.generator is None else load_backbone(recipe.generator, offline=self.context.offline)
+        other = (
+            None
+            if recipe.generator is None
+            else load_backbone(recipe.generator, offline=self.context.offline)
+        )
         self.generator = backbone.masked_lm(other)  # frozen; its dropout is on, as theirs
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """CLS of both views, (n, H) each; both texts as the generator edits them, where they differ, and the mask, (n, T)."""
-        texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
+        """Return CLS of both views, (n, H) each, both texts as the generator edits them, the edits,
+        and the mask.
+
+        The latter are (n, T).
+        """
+        texts = join(
+            batch.columns * 2, self.pad_id
+        )  # (2n, T): each row under dropout masks of its own, one encoder pass
         cls = self.embed(texts)
         edited, replaced = self.edit(texts)
-        return *cls.chunk(2), *edited.chunk(2), *replaced.chunk(2), batch.columns[0]["attention_mask"]
+        return (
+            *cls.chunk(2),
+            *edited.chunk(2),
+            *replaced.chunk(2),
+            batch.columns[0]["attention_mask"],
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         cls1, cls2, edited1, edited2, replaced1, replaced2, mask = views
         h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
-        edited = {"input_ids": torch.cat([edited1, edited2]), "attention_mask": torch.cat([mask, mask])}
+        edited = {
+            "input_ids": torch.cat([edited1, edited2]),
+            "attention_mask": torch.cat([mask, mask]),
+        }
         (each,) = self.by_rows(self.detect, edited, torch.cat([replaced1, replaced2]), h)
-        detection, contrastive = each.mean(), self.contrast(*across_ranks(h.chunk(2), self.recipe.faithful))
+        detection, contrastive = (
+            each.mean(),
+            self.contrast(*across_ranks(h.chunk(2), self.recipe.faithful)),
+        )
         total = contrastive + self.recipe.detection_weight * detection
         return Loss(total, {"contrastive": contrastive, "detection": detection})
 
     def contrast(self, h1: Tensor, h2: Tensor) -> Tensor:
-        """Eq. 1."""
+        """Return equation 1."""
         recipe = self.recipe
         if recipe.focal:
             return focal_info_nce(h1, h2, temperature=recipe.temperature, m=recipe.hardness_m)
@@ -129,10 +183,16 @@ class DiffCSE(TorchMethod):
 
     @torch.no_grad()
     def edit(self, texts: Features) -> tuple[Tensor, Tensor]:
-        """x'' = G(x'): (ids that the generator wrote, 1 where they differ), both (n, T). The first token and padding stay."""
+        """Return x'' = G(x'): ids that the generator wrote, and 1 at those that differ, both (n,
+        T).
+
+        The first token and padding stay.
+        """
         ids, mask, tokenizer = texts["input_ids"], texts["attention_mask"], self.backbone.tokenizer
         spared = special_positions(ids, tokenizer.all_special_ids)
-        masked, _ = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking)
+        masked, _ = mask_tokens(
+            ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking
+        )
         written = self.generator(masked, mask).argmax(-1)
         keep = mask == 0
         keep[:, 0] = True
@@ -140,8 +200,10 @@ class DiffCSE(TorchMethod):
         return edited, (edited != ids).long()
 
     def detect(self, edited: Features, replaced_nT: Tensor, h_nH: Tensor) -> tuple[Tensor]:
-        """Eq. 2 and 3: D(x'', h). (n,) mean cross-entropy over ALL positions, as the authors have it: padding and CLS count, with
-        label 0."""
+        """Return equations 2 and 3, D(x'', h): the mean cross-entropy over ALL positions, (n,).
+
+        As the authors have it, padding and CLS count, with label 0.
+        """
         states = read_with(self.discriminator, edited, h_nH)
         return (detection_loss(self.classifier(states), replaced_nT),)
 
@@ -153,13 +215,17 @@ class DiffCSE(TorchMethod):
 
 
 def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
-    """(n, T, H) last states of an encoder that finds ``vectors`` where its first token's embedding would stand.
+    """Return the last states, (n, T, H), of an encoder that finds ``vectors`` in the place of its
+    first token.
 
-    They take the place of what the embedding layer gives, so of word, position, type, layer norm and dropout together.
+    They replace the output of the embedding layer there: word, position, type, layer norm and
+    dropout together.
     """
 
     def replaced(_module: nn.Module, _given: Any, embedded_nTH: Tensor) -> Tensor:
-        return torch.cat([vectors_nH.unsqueeze(1).to(embedded_nTH.dtype), embedded_nTH[:, 1:]], dim=1)
+        return torch.cat(
+            [vectors_nH.unsqueeze(1).to(embedded_nTH.dtype), embedded_nTH[:, 1:]], dim=1
+        )
 
     hook = encoder.embeddings.register_forward_hook(replaced)
     try:
@@ -170,13 +236,16 @@ def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
 
 
 def detection_loss(logits_nT2: Tensor, replaced_nT: Tensor) -> Tensor:
-    """(n,) mean cross-entropy, in nats, over every position of a row."""
+    """Return the mean cross-entropy over every position of a row, (n,), in nats."""
     logits = logits_nT2 if logits_nT2.dtype == torch.float64 else logits_nT2.float()
     return cross_entropy(logits.transpose(1, 2), replaced_nT, reduction="none").mean(1)
 
 
 def batch_norm_head(hidden: int) -> nn.Sequential:
-    """H -> 2H -> H, each with batch normalisation, the last without a scale of its own; weights N(0, 0.02)."""
+    """Return H -> 2H -> H, each with batch normalisation, the last without a scale of its own.
+
+    Weights start as N(0, 0.02).
+    """
     layers = (
         nn.Linear(hidden, 2 * hidden, bias=False),
         nn.BatchNorm1d(2 * hidden),

@@ -1,15 +1,19 @@
-"""ESimCSE: Enhanced Sample Building Method for Contrastive Learning (Wu, Gao, Zang, Han, Wang and Hu, COLING 2022).
+"""ESimCSE: Enhanced Sample Building Method for Contrastive Learning (Wu, Gao, Zang, Han, Wang and
+Hu, COLING 2022).
 
-SimCSE learns that length means similarity, for both views of a pair are equally long and most negatives are not. Two changes:
+SimCSE learns that length means similarity, for both views of a pair are equally long and most
+negatives are not. Two changes:
 
-* word repetition, section 3.2: the second view is the sentence with some word pieces doubled. Drawn once for each line of the
-  corpus, as the authors' code does while it tokenises, after the cut to the maximum length: the view may be longer than that;
-* momentum contrast, section 3.3, eq. 3: sentences of earlier batches join the negatives without being encoded again. They are
-  encoded by a copy of the encoder that follows it, theta_m = gamma theta_m + (1 - gamma) theta (eq. 2), without dropout, and go
-  through the online head. A step's own sentences enter the queue after its loss.
+* word repetition, section 3.2: the second view is the sentence with some word pieces doubled. Drawn
+  once for each line of the corpus, as the authors' code does while it tokenises, after the cut to
+  the maximum length: the view may be longer than that;
+* momentum contrast, section 3.3, eq. 3: sentences of earlier batches join the negatives without
+  being encoded again. They are encoded by a copy of the encoder that follows it, theta_m = gamma
+  theta_m + (1 - gamma) theta (eq. 2), without dropout, and go through the online head. A step's own
+  sentences enter the queue after its loss.
 
-The loss is InfoNCE with cosines and temperature tau over [second views of the batch | queue]. What is scored is CLS of the last
-layer without the head.
+The loss is InfoNCE with cosines and temperature tau over [second views of the batch | queue]. What
+is scored is CLS of the last layer without the head.
 """
 
 from __future__ import annotations
@@ -21,7 +25,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join, rng_for
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    join,
+    rng_for,
+)
 from bench.methods.augment import repeat_tokens
 from bench.methods.losses import info_nce
 from bench.methods.momentum import FrozenCopy, Queue
@@ -29,15 +44,30 @@ from bench.methods.pooling import Head, portable_of
 
 
 class ESimCSE(TorchMethod):
+    """ESimCSE: SimCSE whose second view repeats some tokens, with a queue of negatives by a
+    momentum copy.
+
+    Take it if sentence length should not tell a pair apart; the copy adds memory of a second
+    encoder.
+
+    Example:
+        bench run --method esimcse --setting unsupervised --backbone bert-base-uncased
+
+    Relations: SimCSE without repetition and queue; PCL makes many altered copies instead of one.
+    """
+
     name = "esimcse"
     settings = ("unsupervised",)
     first_token = True
-    summary = "SimCSE with repeated word pieces in the second view and a queue of negatives from a momentum encoder"
+    summary = "SimCSE with repeated tokens and a queue of negatives"
     paper = (
-        "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "
+        "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive "
+        "Learning of Unsupervised "
         "Sentence Embedding, COLING 2022, arXiv 2109.04380"
     )
-    trains = "the whole encoder and the head; the momentum copy follows the encoder without a gradient"
+    trains = (
+        "the whole encoder and the head; the momentum copy follows the encoder without a gradient"
+    )
     training_only = ("head", "momentum", "queue")
     defaults = {
         "temperature": Value(0.05, "ESimCSE run.sh"),
@@ -48,7 +78,9 @@ class ESimCSE(TorchMethod):
             "the paper bounds it by max(2, int(rate x length))",
         ),
         "momentum": Value(0.995, "ESimCSE run.sh", "the paper's gamma"),
-        "queue_size": Value(160, "ESimCSE run.sh, bert-base-uncased", "the paper: 2.5 times the batch size"),
+        "queue_size": Value(
+            160, "ESimCSE run.sh, bert-base-uncased", "the paper: 2.5 times the batch size"
+        ),
     }
     # the rows of the paper's ablation: each of the two changes alone
     variants = {"no-repetition": {"repetition": 0.0}, "no-queue": {"queue_size": 0}}
@@ -59,29 +91,41 @@ class ESimCSE(TorchMethod):
         self.momentum = FrozenCopy(self.encoder)
         self.queue = Queue(recipe.queue_size, backbone.hidden_size)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         (ids,) = columns.values()
         specials = len(self.before) + len(self.after)
         cut = [row[: self.recipe.max_seq_length - specials] for row in ids]
         repeated = [
-            repeat_tokens(row, self.recipe.repetition, rng_for(self.context.seed, "repetition", int(number)), around=specials)
+            repeat_tokens(
+                row,
+                self.recipe.repetition,
+                rng_for(self.context.seed, "repetition", int(number)),
+                around=specials,
+            )
             for row, number in zip(cut, rows, strict=True)
         ]
         return self.assemble(cut), self.assemble(repeated)
 
     def prepare(self, batch: Batch) -> None:
-        """The copy makes its step before it encodes sentences for the queue: the order of the authors' code."""
+        """Move the copy before it encodes sentences for the queue: the order of the authors' code.
+        """
         if self.remembers():
             self.momentum.follow(self.encoder, self.recipe.momentum)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Both views of a sentence, (n, H) each; while training also what is to stand in the queue."""
+        """Return both views of a sentence, (n, H) each; while training also the vectors for the
+        queue.
+        """
         z: Tensor = self.head(self.cls(join(batch.columns, self.pad_id)))  # one encoder pass
         return *z.chunk(2), *([self.remembered(batch.columns[0])] if self.remembers() else [])
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *new = views
-        loss = info_nce(z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature)
+        loss = info_nce(
+            z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature
+        )
         for vectors in new:
             self.queue.push(vectors)
         return Loss(loss)
@@ -91,7 +135,7 @@ class ESimCSE(TorchMethod):
 
     @torch.no_grad()
     def remembered(self, sentences: Features) -> Tensor:
-        """(n, H) by the copy and the online head."""
+        """Return the vectors of the copy and the online head, (n, H)."""
         vectors: Tensor = self.head(self.momentum(**sentences).last_hidden_state[:, 0])
         return vectors
 

@@ -1,11 +1,12 @@
 """A sentence filled into a template, and the whole tokenised once.
 
-So are templates read wherever no authors tokenised them in pieces: in most vocabularies the characters on both sides of a gap can be
-one token (``."`` in a byte-level one), and the pieces of a SentencePiece vocabulary each begin with a blank of their own. A sentence
-that is too long is cut as text, behind one of its own tokens, and filled in again: the template is never cut.
+So are templates read wherever no authors tokenised them in pieces: in most vocabularies the
+characters on both sides of a gap can be one token (``."`` in a byte-level one), and the pieces of a
+SentencePiece vocabulary each begin with a blank of their own. A sentence that is too long is cut as
+text, behind one of its own tokens, and filled in again: the template is never cut.
 
-The templates of BERT's WordPiece, in which pieces and filled text agree, and of RoBERTa, whose authors' pieces are the method, stay
-in pieces (:mod:`methods.templates`).
+The templates of BERT's WordPiece, in which pieces and filled text agree, and of RoBERTa, whose
+authors' pieces are the method, stay in pieces (:mod:`methods.templates`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ PACKED = -1  # in the place of the first id: what follows is a packed row
 
 
 def keeps_pieces(backbone: Backbone) -> bool:
-    """Say if a template is tokenised in pieces on this backbone: with BERT's WordPiece, and on RoBERTa with its byte-level BPE."""
+    """Say if a template is tokenised in pieces on this backbone.
+
+    It is with BERT's WordPiece, and on RoBERTa with its byte-level BPE.
+    """
     backend = getattr(backbone.tokenizer, "backend_tokenizer", None)
     kind = type(getattr(backend, "model", None)).__name__
     splitter = type(getattr(backend, "pre_tokenizer", None)).__name__
@@ -34,7 +38,10 @@ def keeps_pieces(backbone: Backbone) -> bool:
 
 @dataclass(frozen=True)
 class Filling:
-    """The two texts around a sentence. ``masks`` and ``slots`` are places of characters in ``first`` + ``last``."""
+    """The two texts around a sentence.
+
+    ``masks`` and ``slots`` are places of characters in ``first`` + ``last``.
+    """
 
     first: str
     last: str
@@ -43,14 +50,15 @@ class Filling:
 
     @classmethod
     def of(cls, text: str, backbone: Backbone) -> Filling:
-        """The filling of a template text; learned vectors stand at tokens of padding."""
+        """Return the filling of a template text; learned vectors get tokens of padding."""
         tokens = {
             MASK: str(backbone.tokenizer.mask_token or ""),
             SLOT: str(backbone.tokenizer.pad_token or ""),
         }
         if SLOT in text and backbone.tokenizer.pad_token is None:
             raise BenchError(
-                f"the tokenizer of {backbone.name} has no padding token, in whose place learned vectors stand",
+                f"the tokenizer of {backbone.name} has no padding token, "
+                "in whose place learned vectors stand",
                 "take a backbone that has one",
             )
         pieces = []
@@ -71,13 +79,16 @@ class Filling:
         return self.first + sentence + self.last
 
     def place(self, place: int, sentence: str) -> int:
-        """The place in the filled text of a character of ``first`` + ``last``."""
+        """Return the place in the filled text of a character of ``first`` + ``last``."""
         return place if place < len(self.first) else place + len(sentence)
 
 
 @dataclass(frozen=True)
 class FilledRow:
-    """The token ids of one filled template, special tokens included. Those from ``start`` to before ``stop`` hold the sentence."""
+    """The token ids of one filled template, special tokens included.
+
+    Those from ``start`` to before ``stop`` hold the sentence.
+    """
 
     ids: list[int]
     start: int
@@ -86,7 +97,7 @@ class FilledRow:
     slots: list[int] = field(default_factory=list)  # where its learned vectors stand
 
     def packed(self) -> list[int]:
-        """One flat list of numbers, as encoding carries rows about."""
+        """Return one flat list of numbers, the form in which encoding carries rows."""
         return [PACKED, self.start, self.stop, self.mask, len(self.slots), *self.slots, *self.ids]
 
     @classmethod
@@ -101,18 +112,29 @@ def fill(
     backbone: Backbone,
     longest: int | None = None,
 ) -> list[FilledRow]:
-    """Sentence i in ``fillings[i]``, of which ``longest`` tokens and what the backbone takes are left."""
+    """Put sentence i into ``fillings[i]``, cut to ``longest`` tokens and to the limit of the
+    backbone.
+    """
     texts = [one.around(sentence) for one, sentence in zip(fillings, sentences, strict=True)]
     rows = []
-    for encoding, filling, sentence in zip(backbone.encodings(texts), fillings, sentences, strict=True):
+    for encoding, filling, sentence in zip(
+        backbone.encodings(texts), fillings, sentences, strict=True
+    ):
         rows.append(fitted(encoding, filling, sentence, backbone, longest))
     return rows
 
 
-def fitted(encoding: Any, filling: Filling, sentence: str, backbone: Backbone, longest: int | None) -> FilledRow:
-    """The row of one encoded text; as long as it is too long, its sentence is cut and the text encoded again."""
+def fitted(
+    encoding: Any, filling: Filling, sentence: str, backbone: Backbone, longest: int | None
+) -> FilledRow:
+    """Return the row of one encoded text.
+
+    As long as it is too long, its sentence is cut and the text is encoded again.
+    """
     while True:
-        start, stop = sentence_tokens(encoding, len(filling.first), len(filling.first) + len(sentence))
+        start, stop = sentence_tokens(
+            encoding, len(filling.first), len(filling.first) + len(sentence)
+        )
         room = backbone.max_tokens - (len(encoding.ids) - (stop - start))
         allowed = room if longest is None else min(longest, room)
         if stop - start <= allowed or not sentence:
@@ -126,7 +148,7 @@ def fitted(encoding: Any, filling: Filling, sentence: str, backbone: Backbone, l
 
 
 def sentence_tokens(encoding: Any, begin: int, end: int) -> tuple[int, int]:
-    """(start, stop) of the tokens that hold a character from ``begin`` to before ``end``."""
+    """Return (start, stop) of the tokens that hold a character from ``begin`` to before ``end``."""
     inside = []
     behind: list[int] = []
     spoken = []  # tokens of the text, without those that the tokenizer adds
@@ -145,7 +167,7 @@ def sentence_tokens(encoding: Any, begin: int, end: int) -> tuple[int, int]:
 
 
 def token_at(encoding: Any, place: int) -> int:
-    """The token that holds the character at a place."""
+    """Return the token that holds the character at a place."""
     for number, (a, b) in enumerate(encoding.offsets):
         if a <= place < b:
             return number
@@ -156,7 +178,7 @@ def token_at(encoding: Any, place: int) -> int:
 
 
 def template_row(filling: Filling, backbone: Backbone) -> FilledRow:
-    """A template around a sentence that shares no token with it, if there is one."""
+    """Return a template around a sentence that shares no token with it, if there is one."""
     for sentence in PLAIN:
         (encoding,) = backbone.encodings([filling.around(sentence)])
         begin, end = len(filling.first), len(filling.first) + len(sentence)

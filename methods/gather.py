@@ -1,9 +1,11 @@
-"""What SimCSE's code and its descendants do to the gradient where a batch is spread over several processes.
+"""The gradient of SimCSE's code and its descendants if a batch is spread over several processes.
 
-The harness gathers what a loss compares, and its gradient over W processes is that of one (bench/training/gradient.py). The
-authors gather copies without a gradient: every process computes the loss of all rows, of which only its own carry one, and the
-mean over the processes is 1 / W of the right gradient. Adam hides most of that; the clipping of the gradient norm and weight
-decay do not. What the authors do not gather, as the loss of masked language modelling, keeps its gradient.
+The harness gathers the vectors that a loss compares, and its gradient over W processes is that of
+one (bench/training/gradient.py). The authors gather copies without a gradient: every process
+computes the loss of all rows, and only its own rows carry a gradient, so that the mean over the
+processes is 1 / W of the right one. Adam hides most of that; clipping of the gradient norm and
+weight decay do not. Losses that the authors do not gather, such as masked language modelling, keep
+their gradient.
 """
 
 from __future__ import annotations
@@ -17,8 +19,15 @@ from torch import Tensor
 
 
 def across_ranks(views: Sequence[Tensor], faithful: bool = False) -> list[Tensor]:
-    """What a contrastive loss compares, (N, D) each: the views as they are; ``faithful``: with 1 / W of their gradient."""
-    return [_Lessened.apply(view, processes()) for view in views] if faithful and processes() > 1 else list(views)
+    """Return the vectors that a contrastive loss compares, (N, D) each.
+
+    They are the views as they are; with ``faithful``, with 1 / W of their gradient.
+    """
+    return (
+        [_Lessened.apply(view, processes()) for view in views]
+        if faithful and processes() > 1
+        else list(views)
+    )
 
 
 def processes() -> int:
@@ -26,7 +35,7 @@ def processes() -> int:
 
 
 class _Lessened(torch.autograd.Function):
-    """The identity, whose gradient is divided."""
+    """The identity, with a divided gradient."""
 
     @staticmethod
     def forward(ctx: Any, view: Tensor, by: int) -> Tensor:

@@ -1,8 +1,10 @@
-"""GloVe avg.: the mean of the vectors of a sentence's known words (Pennington et al. 2014; Reimers and Gurevych 2019).
+"""GloVe avg.: the mean of the vectors of a sentence's known words (Pennington et al. 2014; Reimers
+and Gurevych 2019).
 
-Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are skipped. A sentence without a
-known word is a zero vector, whose cosine counts as 0. The printed 61.32 used 300-dimensional vectors and an unstated
-tokenisation, so that it is a reference, not a target for other vector files.
+Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are
+skipped. A sentence without a known word is a zero vector, whose cosine counts as 0. The printed
+61.32 used 300-dimensional vectors and an unstated tokenisation, so that it is a reference, not a
+target for other vector files.
 """
 
 from __future__ import annotations
@@ -25,20 +27,35 @@ from bench.methods.travels import FOLDER
 
 
 class GloveAvg(Method):
+    """GloVe average: the mean of the vectors of a sentence's known words.
+
+    Take it as the baseline that needs no transformer.
+
+    Example:
+        bench run --method glove-avg --set vectors=glove.840B.300d.zip
+
+    Relations: InferSent trains an LSTM over the same kind of file.
+    """
+
     name = "glove-avg"
     settings = ("none",)
-    summary = "mean of the word vectors of a file in GloVe's text form"
+    summary = "mean of the word vectors of a file"
     paper = "Pennington, Socher, Manning: GloVe, EMNLP 2014"
     deterministic = ("none",)
     own_backbone = "glove"
     places = ("vectors",)
-    defaults = {"vectors": Value(None, "your file: --set vectors=FILE (word and numbers a line; plain, .xz, .gz or .zip)")}
+    defaults = {
+        "vectors": Value(
+            None, "your file: --set vectors=FILE (word and numbers a line; plain, .xz, .gz or .zip)"
+        )
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if not recipe.vectors:
             raise BenchError(
-                "glove-avg needs a file of word vectors", "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read"
+                "glove-avg needs a file of word vectors",
+                "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read",
             )
         if not Path(recipe.vectors).is_file():
             raise BenchError(f"vectors={recipe.vectors}: no such file", "--set vectors=FILE")
@@ -52,24 +69,39 @@ class GloveAvg(Method):
         self.words, self.table = read_vectors(Path(recipe.vectors))
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        return np.stack([self._mean(sentence.split()) for sentence in sentences]) if len(sentences) else self.table[:0]
+        return (
+            np.stack([self._mean(sentence.split()) for sentence in sentences])
+            if len(sentences)
+            else self.table[:0]
+        )
 
     def portable(self) -> Portable:
         import torch
 
         words = sorted(self.words, key=lambda word: self.words[word])
         table = torch.from_numpy(self.table[[self.words[word] for word in words]])
-        return Portable(reader=ModuleFile(FOLDER / "word_means.py", "WordMeans", {"words": words}, {"table": table}))
+        return Portable(
+            reader=ModuleFile(
+                FOLDER / "word_means.py", "WordMeans", {"words": words}, {"table": table}
+            )
+        )
 
     def _mean(self, words: list[str]) -> np.ndarray:
         found = [self.words.get(w, self.words.get(w.lower(), -1)) for w in words]
         rows = [row for row in found if row >= 0]
         # float64 inside, so that the order of the words cannot show
-        return self.table[rows].astype(np.float64).mean(0).astype(np.float32) if rows else np.zeros_like(self.table[0])
+        return (
+            self.table[rows].astype(np.float64).mean(0).astype(np.float32)
+            if rows
+            else np.zeros_like(self.table[0])
+        )
 
 
 def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
-    """Words with their row, and the (words, dim) float32 table. Raises BenchError with the line where the file is malformed."""
+    """Return words with their rows, and the (words, dim) float32 table.
+
+    Raises BenchError, with the line, if the file is malformed.
+    """
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
     try:
@@ -78,8 +110,14 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                 word, *numbers = line.rstrip("\n").split(" ")
                 if number == 1 and len(numbers) == 1:
                     continue  # word2vec's header: how many words, how many dimensions
-                if rows and len(numbers) > len(rows[0]) and not _is_number(numbers[-len(rows[0]) - 1]):
-                    cut = len(numbers) - len(rows[0])  # a word with blanks in it: the public 840B file has a few
+                if (
+                    rows
+                    and len(numbers) > len(rows[0])
+                    and not _is_number(numbers[-len(rows[0]) - 1])
+                ):
+                    cut = len(numbers) - len(
+                        rows[0]
+                    )  # a word with blanks in it: the public 840B file has a few
                     word, numbers = " ".join([word, *numbers[:cut]]), numbers[cut:]
                 with contextlib.suppress(ValueError):
                     row = np.array(numbers, dtype=np.float32)
@@ -87,9 +125,22 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                         words.setdefault(word, len(rows))
                         rows.append(row)
                         continue
-                raise BenchError(f"{path} line {number}: expected a word and {len(rows[0]) if rows else 'its'} numbers")
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError, UnicodeDecodeError) as error:
-        raise BenchError(f"vectors={path}: {error}", "give a file in GloVe's text form: plain, .xz, .gz or .zip") from None
+                raise BenchError(
+                    f"{path} line {number}: expected a word and "
+                    f"{len(rows[0]) if rows else 'its'} numbers"
+                )
+    except (
+        OSError,
+        EOFError,
+        lzma.LZMAError,
+        zlib.error,
+        zipfile.BadZipFile,
+        RuntimeError,
+        UnicodeDecodeError,
+    ) as error:
+        raise BenchError(
+            f"vectors={path}: {error}", "give a file in GloVe's text form: plain, .xz, .gz or .zip"
+        ) from None
     if not rows:
         raise BenchError(f"vectors={path}: the file is empty")
     return words, np.stack(rows)

@@ -1,13 +1,14 @@
 """Glow on vectors: an invertible network whose output is to be standard normal. It knows no method.
 
-n vectors of C channels; H channels in all. Kingma and Dhariwal 2018, as BERT-flow has it for a vector in the place of an
-image: each step is
+n vectors of C channels; H channels in all. Kingma and Dhariwal 2018, as BERT-flow has it for a
+vector in the place of an image: each step is
 
-    actnorm          y = (x + b) exp(3 a), one b and a a channel; started on data so that y has mean 0 and variance 1
-    permutation      of the channels, fixed
-    coupling         y1 = x1;  y2 = x2 + net(x1), additive, so without a change of volume
+    actnorm          y = (x + b) exp(3 a), one b and a a channel; started on data so that y has mean
+    0 and variance 1 permutation      of the channels, fixed coupling         y1 = x1;  y2 = x2 +
+    net(x1), additive, so without a change of volume
 
-and after each level but the last the second half of the channels is split off as it is. Only actnorm changes the volume.
+and after each level but the last the second half of the channels is split off as it is. Only
+actnorm changes the volume.
 """
 
 from __future__ import annotations
@@ -27,17 +28,25 @@ FLOOR = 1e-6  # added to a channel's standard deviation at the start
 
 
 class ActNorm(nn.Module):
+    """A shift and a scale for each channel, set from data so that outputs start with mean 0 and
+    variance 1.
+    """
+
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.shift = nn.Parameter(torch.zeros(channels))
         self.log_scale = nn.Parameter(torch.zeros(channels))
 
     def forward(self, x_nC: Tensor, start: bool = False) -> Tensor:
-        """With ``start``, first set from these rows, whose outputs then have mean 0 and variance 1."""
+        """Scale and shift rows; with ``start``, first set both so that these rows have mean 0 and
+        variance 1.
+        """
         if start:
             with torch.no_grad():
                 self.shift.copy_(-x_nC.mean(0))
-                self.log_scale.copy_(-((x_nC + self.shift).square().mean(0).sqrt() + FLOOR).log() / SCALE)
+                self.log_scale.copy_(
+                    -((x_nC + self.shift).square().mean(0).sqrt() + FLOOR).log() / SCALE
+                )
         return (x_nC + self.shift) * (SCALE * self.log_scale).exp()
 
     def inverse(self, y_nC: Tensor) -> Tensor:
@@ -48,11 +57,18 @@ class ActNorm(nn.Module):
 
 
 class CouplingNet(nn.Module):
-    """Two hidden layers with actnorm and ReLU, and a last one that starts at 0, so that every coupling starts as x itself."""
+    """The network of a coupling: two hidden layers with actnorm and ReLU, and a last one that
+    starts at 0.
+
+    So every coupling starts as the identity.
+    """
 
     def __init__(self, inputs: int, width: int, outputs: int) -> None:
         super().__init__()
-        self.first, self.second = nn.Linear(inputs, width, bias=False), nn.Linear(width, width, bias=False)
+        self.first, self.second = (
+            nn.Linear(inputs, width, bias=False),
+            nn.Linear(width, width, bias=False),
+        )
         self.norms = nn.ModuleList([ActNorm(width), ActNorm(width)])
         self.last = nn.Linear(width, outputs)
         self.log_scale = nn.Parameter(torch.zeros(outputs))
@@ -68,6 +84,8 @@ class CouplingNet(nn.Module):
 
 
 class Step(nn.Module):
+    """One step of a level: actnorm, permutation, coupling."""
+
     order: Tensor
 
     def __init__(self, channels: int, width: int, order: Tensor) -> None:
@@ -89,22 +107,36 @@ class Step(nn.Module):
 
 
 class Glow(nn.Module):
-    """``levels`` of ``depth`` steps each. ``permutation``: "random", drawn when it is made, or "reversed" channels.
+    """The whole flow: ``levels`` of ``depth`` steps each.
 
-    Raises ValueError where the channels cannot be halved ``levels - 1`` times.
+    ``permutation``: "random", drawn when it is made, or "reversed" channels. Raises ValueError if
+    the channels cannot be halved ``levels - 1`` times.
     """
 
-    def __init__(self, channels: int, levels: int = 3, depth: int = 3, width: int = 32, permutation: str = "random") -> None:
+    def __init__(
+        self,
+        channels: int,
+        levels: int = 3,
+        depth: int = 3,
+        width: int = 32,
+        permutation: str = "random",
+    ) -> None:
         super().__init__()
         if channels % 2 ** (levels - 1) or channels < 2**levels:
-            raise ValueError(f"{channels} channels cannot be halved {levels - 1} times and still be coupled")
+            raise ValueError(
+                f"{channels} channels cannot be halved {levels - 1} times and still be coupled"
+            )
         self.sizes = [channels // 2**level for level in range(levels)]
         self.levels = nn.ModuleList(
-            nn.ModuleList(Step(size, width, fixed_order(size, permutation)) for _ in range(depth)) for size in self.sizes
+            nn.ModuleList(Step(size, width, fixed_order(size, permutation)) for _ in range(depth))
+            for size in self.sizes
         )
 
     def forward(self, x_nH: Tensor, start: bool = False) -> Tensor:
-        """z (n, H): what was split off, level by level, then the rest. ``start`` sets every actnorm from these rows."""
+        """Return z, (n, H): the parts that were split off, level by level, then the rest.
+
+        ``start`` sets every actnorm from these rows.
+        """
         parts = []
         for number, steps in enumerate(self.levels, 1):
             for step in steps:  # type: ignore[attr-defined]
@@ -124,12 +156,17 @@ class Glow(nn.Module):
         return x
 
     def log_determinant(self) -> Tensor:
-        """log |det dz/dx|, one number: it is the same for every x."""
-        return torch.stack([step.norm.log_determinant() for steps in self.levels for step in steps]).sum()  # type: ignore[attr-defined]
+        """Return log |det dz/dx|, one number, because it is the same for every x."""
+        return torch.stack(
+            [step.norm.log_determinant() for steps in self.levels for step in steps]
+        ).sum()  # type: ignore[attr-defined]
 
 
 def fixed_order(channels: int, kind: str) -> Tensor:
-    """(channels,) which channel goes to each place. Raises ValueError for a kind that is unknown."""
+    """Return the channel that goes to each place, (channels,).
+
+    Raises ValueError for an unknown kind.
+    """
     if kind == "random":
         return torch.randperm(channels)
     if kind == "reversed":
@@ -138,14 +175,20 @@ def fixed_order(channels: int, kind: str) -> Tensor:
 
 
 def bits_per_channel(z_nH: Tensor, log_determinant: Tensor) -> Tensor:
-    """-log2 of x's density over H, mean over the rows: (H/2 log 2 pi + |z|^2 / 2 - log |det|) / (H log 2)."""
+    """Return -log2 of x's density over H, mean over the rows.
+
+    It is (H/2 log 2 pi + |z|^2 / 2 - log |det|) / (H log 2).
+    """
     H = z_nH.shape[1]
     log_density = -0.5 * (z_nH.square().sum(1) + H * math.log(2 * math.pi)) + log_determinant
     return -log_density.mean() / (H * math.log(2))
 
 
 class GlowLayer(nn.Module):
-    """The flow behind a pooler, in an export: this file travels with it and needs no other. License: Apache-2.0."""
+    """The flow behind a pooler, in an export. License: Apache-2.0.
+
+    This file travels with the export and needs no other.
+    """
 
     def __init__(self, channels: int, levels: int, depth: int, width: int) -> None:
         super().__init__()

@@ -1,14 +1,17 @@
-"""Supervised SimCSE with a guide: a frozen, finished model says which negatives are none (MultiCSR, GIST).
+"""Supervised SimCSE with a guide: a frozen, finished model says which negatives are none (MultiCSR,
+GIST).
 
-z = head(CLS) of premise, entailment and contradiction while training; the logits are cosines / tau, as in SimCSE's eq. 5.
-A candidate of anchor i that the guide finds too near is left out of the denominator; the own positive never is.
+z = head(CLS) of premise, entailment and contradiction while training; the logits are cosines / tau,
+as in SimCSE's eq. 5. A candidate of anchor i that the guide finds too near is left out of the
+denominator; the own positive never is.
 
-* ``multicsr`` (Wang et al., NAACL 2024, arXiv 2310.10962): candidates are all positives and all contradictions; out is what the
-  guide finds above ``phi``, the own contradiction as well. The authors' code keeps such a pair with the logit 0 and takes the
-  binary cross-entropy of every entry, as DCLR's does (``faithful``), with the guide's dropout on.
-* ``gist`` (Solatorio 2024, arXiv 2402.16829): candidates are also the other anchors and, seen from the own positive, the
-  other positives; out is what the guide finds nearer than the own pair less ``margin``. The authors fine-tuned finished models
-  with it; no recipe of theirs starts from BERT.
+* ``multicsr`` (Wang et al., NAACL 2024, arXiv 2310.10962): candidates are all positives and all
+  contradictions; out is what the guide finds above ``phi``, the own contradiction as well. The
+  authors' code keeps such a pair with the logit 0 and takes the binary cross-entropy of every
+  entry, as DCLR's does (``faithful``), with the guide's dropout on.
+* ``gist`` (Solatorio 2024, arXiv 2402.16829): candidates are also the other anchors and, seen from
+  the own positive, the other positives; out is what the guide finds nearer than the own pair less
+  ``margin``. The authors fine-tuned finished models with it; no recipe of theirs starts from BERT.
 """
 
 from __future__ import annotations
@@ -43,33 +46,59 @@ GIST = "sentence-transformers GISTEmbedLoss"
 
 
 class GuidedSimCSE(TorchMethod):
+    """Guided SimCSE: supervised SimCSE without the negatives that a finished model finds too
+    similar.
+
+    Take it for noisy hard negatives, with a finished model of the same vocabulary as the guide.
+
+    Example:
+        bench run --method guided-simcse --set guide=princeton-nlp/sup-simcse-bert-base-uncased
+
+    Relations: DCLR does it without supervision; SimCSE is the loss without a mask.
+    """
+
     name = "guided-simcse"
     settings = ("supervised",)
     several_negatives = True
     first_token = True
-    summary = "supervised SimCSE without the negatives that a finished model finds too similar"
-    paper = "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv 2402.16829"
+    summary = "supervised SimCSE; a model removes false negatives"
+    paper = (
+        "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, "
+        "arXiv 2402.16829"
+    )
     trains = "the whole encoder and the head; the guide is frozen"
     places = ("guide",)
     variants = {"gist": {"mask": "gist"}}
+    process_switches = ("faithful",)
     defaults = {
         "guide": Value(
             None,
             "to be given: a run, a folder or a hub name of a finished model",
-            RUN + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, which has BERT's vocabulary",
+            RUN + ": unsup-simcse of the same size; GIST: WhereIsAI/UAE-Large-V1, "
+            "which has BERT's vocabulary",
         ),
         "mask": Value("multicsr", RUN, "multicsr or gist"),
-        "phi": Value(0.95, RUN, "cosine of the guide above which a candidate is left out; read by multicsr"),
+        "phi": Value(
+            0.95, RUN, "cosine of the guide above which a candidate is left out; read by multicsr"
+        ),
         "margin": Value(0.0, GIST + " default", "read by gist"),
-        "contrast_anchors": Value(True, GIST + " default", "the other anchors are candidates; read by gist"),
-        "contrast_positives": Value(True, GIST + " default", "the positives are compared, too; read by gist"),
+        "contrast_anchors": Value(
+            True, GIST + " default", "the other anchors are candidates; read by gist"
+        ),
+        "contrast_positives": Value(
+            True, GIST + " default", "the positives are compared, too; read by gist"
+        ),
         "temperature": Value(0.05, "MultiCSR run.sh:35", GIST + " default: 0.01"),
         "head_at_test": Value(True, "as SimCSE supervised", "MultiCSR run.sh prints both"),
         "batch_size": Value(128, RUN),
         "learning_rate": Value(5e-5, RUN),
         "epochs": Value(3, "MultiCSR run.sh"),
         "eval_steps": Value(25, RUN),
-        "faithful": Value(False, "left out of the denominator, as MultiCSR's README says", "true: multicsr as the authors' code"),
+        "faithful": Value(
+            False,
+            "left out of the denominator, as MultiCSR's README says",
+            "true: multicsr as the authors' code",
+        ),
     }
 
     @classmethod
@@ -77,18 +106,28 @@ class GuidedSimCSE(TorchMethod):
         check_choice(recipe, "mask", ("multicsr", "gist"))
         check_positive(recipe, "temperature")
         if recipe.guide is None:
-            raise BenchError("guided-simcse needs a finished model", "--set guide=RUNS/simcse-..., a folder or a hub name")
+            raise BenchError(
+                "guided-simcse needs a finished model",
+                "--set guide=RUNS/simcse-..., a folder or a hub name",
+            )
         if recipe.faithful and recipe.mask == "gist":
             raise BenchError("faithful=true is about mask=multicsr", "--set faithful=false")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.head = Head(backbone.hidden_size)
-        self.guide = Teacher(recipe.guide, backbone, offline=self.context.offline, dropout=recipe.faithful)
+        self.guide = Teacher(
+            recipe.guide, backbone, offline=self.context.offline, dropout=recipe.faithful
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negatives] of the method, (n, H) each, and then of the guide, (n, its H) each."""
-        texts, many = join(batch.columns, self.pad_id), len(batch.columns)  # in one pass of each encoder
+        """Return anchor, positive[, hard negatives] of the method, (n, H) each, then of the guide,
+        (n, its H) each.
+        """
+        texts, many = (
+            join(batch.columns, self.pad_id),
+            len(batch.columns),
+        )  # in one pass of each encoder
         return *self.head(self.hidden(texts)[:, 0]).chunk(many), *self.guide(texts).chunk(many)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -114,7 +153,10 @@ class GuidedSimCSE(TorchMethod):
 
 
 def candidates(z: tuple[Tensor, ...], anchors: bool = False, positives: bool = False) -> Tensor:
-    """(B, C) cosines of each anchor with its candidates: positives, [anchors, positives of the own positive,] hard negatives."""
+    """Return the cosines of each anchor with its candidates, (B, C).
+
+    Candidates: positives, [anchors, positives of the own positive,] hard negatives.
+    """
     first, positive, *hard = z
     blocks = [cosine_matrix(first, positive)]
     blocks += [cosine_matrix(first, first)] if anchors else []
@@ -122,11 +164,16 @@ def candidates(z: tuple[Tensor, ...], anchors: bool = False, positives: bool = F
     return torch.cat(blocks + [cosine_matrix(first, negative) for negative in hard], dim=1)
 
 
-def kept_by_gist(guides: tuple[Tensor, ...], margin: float, anchors: bool = True, positives: bool = True) -> Tensor:
-    """(B, C) of :func:`candidates`: False where the guide finds one nearer than the own pair less ``margin``; the own pair stays.
+def kept_by_gist(
+    guides: tuple[Tensor, ...], margin: float, anchors: bool = True, positives: bool = True
+) -> Tensor:
+    """Return (B, C), as :func:`candidates`: False if the guide rates a candidate too similar.
 
-    No sentence is its own negative, even where anchor and positive are the same text.
-    Source: sentence-transformers GISTEmbedLoss; the authors' code, whose strict sign spares a sentence that is its own positive.
+    That is more similar than the anchor's own positive minus ``margin``; the positive itself is
+    always kept. No sentence is its own negative, even if anchor and positive are the same text.
+
+    Source: sentence-transformers GISTEmbedLoss; the authors' code, whose strict sign spares a
+    sentence that is its own positive.
     """
     guide_BC = candidates(guides, anchors, positives)
     B = len(guide_BC)

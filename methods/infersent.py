@@ -1,16 +1,20 @@
-"""InferSent: Supervised Learning of Universal Sentence Representations from Natural Language Inference Data (Conneau, Kiela, Schwenk,
-Barrault and Bordes, EMNLP 2017).
+"""InferSent: Supervised Learning of Universal Sentence Representations from Natural Language
+Inference Data (Conneau, Kiela, Schwenk, Barrault and Bordes, EMNLP 2017).
 
-Words are looked up in a file of word vectors, which are frozen; unknown ones are skipped. A bidirectional LSTM reads <s>, the known
-words and </s>, and a sentence's vector is the largest value of each of its 2 x 2,048 outputs over the words (section 3.2):
+Words are looked up in a file of word vectors, which are frozen; unknown ones are skipped. A
+bidirectional LSTM reads <s>, the known words and </s>, and a sentence's vector is the largest value
+of each of its 2 x 2,048 outputs over the words (section 3.2):
 
-    h_t = (forward LSTM, backward LSTM)      u = max over t of h_t      o = softmax( W3 W2 W1 (u, v, |u - v|, u * v) )
+    h_t = (forward LSTM, backward LSTM)      u = max over t of h_t      o = softmax( W3 W2 W1 (u, v,
+    |u - v|, u * v) )
 
-with W1 of shape (512, 4 x 4,096), W2 (512, 512), W3 (3, 512), with biases, and no activation between them. Cross-entropy over
-entailment, neutral, contradiction. The classifier is thrown away; u is scored.
+with W1 of shape (512, 4 x 4,096), W2 (512, 512), W3 (3, 512), with biases, and no activation
+between them. Cross-entropy over entailment, neutral, contradiction. The classifier is thrown away;
+u is scored.
 
-SGD: the rate is multiplied by 0.99 after every epoch, and divided by 5 whenever a dev score is no better than the best before. The
-authors' dev score is NLI accuracy after each epoch, ours the Spearman correlation that selects the checkpoint.
+SGD: the rate is multiplied by 0.99 after every epoch, and divided by 5 whenever a dev score is no
+better than the best before. The authors' dev score is NLI accuracy after each epoch, ours the
+Spearman correlation that selects the checkpoint.
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ PADDING = 0  # row of the table: zeros
 
 @dataclass(frozen=True)
 class WordVectors:
-    """What stands in the place of a pretrained encoder: a file of word vectors."""
+    """A file of word vectors in the place of a pretrained encoder."""
 
     name: str
     revision: str
@@ -59,14 +63,28 @@ class WordVectors:
 
 
 class InferSent(TorchMethod):
+    """InferSent: a BiLSTM with max-pooling over a file of word vectors, trained to classify NLI
+    pairs.
+
+    Take it as the supervised baseline before transformers.
+
+    Example: bench run --method infersent --setting supervised --set vectors=glove.840B.300d.zip
+    --corpus nli.csv
+
+    Relations: SBERT is the same objective with BERT and mean pooling.
+    """
+
     name = "infersent"
     settings = ("supervised",)
-    summary = "BiLSTM with max-pooling over a file of word vectors, trained on NLI pairs from (u, v, |u - v|, u * v)"
+    summary = "BiLSTM over word vectors, trained on NLI labels"
     paper = (
-        "Conneau, Kiela, Schwenk, Barrault, Bordes: Supervised Learning of Universal Sentence Representations from Natural Language "
+        "Conneau, Kiela, Schwenk, Barrault, Bordes: Supervised Learning of Universal Sentence "
+        "Representations from Natural Language "
         "Inference Data, EMNLP 2017, arXiv 1705.02364"
     )
-    trains = "the LSTM, and while training the classifier of three linear layers; the word vectors stay"
+    trains = (
+        "the LSTM, and while training the classifier of three linear layers; the word vectors stay"
+    )
     own_backbone = "glove"
     places = ("vectors",)
     trains_on = "text"
@@ -77,25 +95,40 @@ class InferSent(TorchMethod):
     drops: Tensor
     defaults = {
         "vectors": Value(
-            None, "your file: --set vectors=FILE (glove.840B.300d; word and numbers a line; plain, .xz, .gz or .zip)"
+            None,
+            "your file: --set vectors=FILE (glove.840B.300d; word and numbers a line; plain, "
+            ".xz, .gz or .zip)",
         ),
-        "lstm_size": Value(2048, CODE + " (--enc_lstm_dim)", "each way: the vectors have twice as many numbers"),
+        "lstm_size": Value(
+            2048, CODE + " (--enc_lstm_dim)", "each way: the vectors have twice as many numbers"
+        ),
         "classifier_size": Value(512, CODE + " (--fc_dim)"),
         "batch_size": Value(64, CODE),
         "learning_rate": Value(0.1, CODE, "of SGD"),
         "rate_decay": Value(0.99, CODE + " (--decay)", "factor of the rate after every epoch"),
-        "rate_shrink": Value(5.0, CODE + " (--lrshrink)", "divides the rate whenever a dev score is no better than the best"),
+        "rate_shrink": Value(
+            5.0,
+            CODE + " (--lrshrink)",
+            "divides the rate whenever a dev score is no better than the best",
+        ),
         "epochs": Value(20, CODE, "the authors stop where the rate falls under 1e-5"),
         "max_grad_norm": Value(5.0, CODE + " (--max_norm)"),
-        "max_seq_length": Value(128, "ours", "words of a training sentence, <s> and </s> included; the authors cut none"),
-        "eval_steps": Value(14720, "ours: once in an epoch of the 942k pairs of SNLI and MNLI", "the authors: after each epoch"),
+        "max_seq_length": Value(
+            128, "ours", "words of a training sentence, <s> and </s> included; the authors cut none"
+        ),
+        "eval_steps": Value(
+            14720,
+            "ours: once in an epoch of the 942k pairs of SNLI and MNLI",
+            "the authors: after each epoch",
+        ),
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if not recipe.vectors:
             raise BenchError(
-                "infersent needs a file of word vectors", "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read"
+                "infersent needs a file of word vectors",
+                "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read",
             )
         if not Path(recipe.vectors).is_file():
             raise BenchError(f"vectors={recipe.vectors}: no such file", "--set vectors=FILE")
@@ -111,15 +144,29 @@ class InferSent(TorchMethod):
         return GloveAvg.own_revision(recipe)
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
-        self.recipe, self.backbone = recipe, WordVectors(str(self.own_backbone), self.own_revision(recipe))  # type: ignore[assignment]
+        self.recipe, self.backbone = (
+            recipe,
+            WordVectors(str(self.own_backbone), self.own_revision(recipe)),
+        )  # type: ignore[assignment]
         self.words, vectors = read_vectors(Path(recipe.vectors))
-        ends = np.stack([vectors[self.words[w]] if w in self.words else np.zeros_like(vectors[0]) for w in (FIRST, LAST)])
+        ends = np.stack(
+            [
+                vectors[self.words[w]] if w in self.words else np.zeros_like(vectors[0])
+                for w in (FIRST, LAST)
+            ]
+        )
         table = np.concatenate([np.zeros_like(vectors[:1]), vectors, ends])
         self.register_buffer("table", torch.from_numpy(table), persistent=False)
         self.before, self.after = [len(table) - 2], [len(table) - 1]
-        self.encoder = nn.LSTM(table.shape[1], recipe.lstm_size, batch_first=True, bidirectional=True)
+        self.encoder = nn.LSTM(
+            table.shape[1], recipe.lstm_size, batch_first=True, bidirectional=True
+        )
         size = recipe.classifier_size
-        self.classifier = nn.Sequential(nn.Linear(4 * 2 * recipe.lstm_size, size), nn.Linear(size, size), nn.Linear(size, LABELS))
+        self.classifier = nn.Sequential(
+            nn.Linear(4 * 2 * recipe.lstm_size, size),
+            nn.Linear(size, size),
+            nn.Linear(size, LABELS),
+        )
         self.register_buffer("best", torch.tensor(-float("inf")))
         self.register_buffer("drops", torch.tensor(0))
 
@@ -128,15 +175,24 @@ class InferSent(TorchMethod):
         return PADDING
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Rows of the table for the known words of each sentence, as white space separates them."""
-        return [[self.words[word] + 1 for word in sentence.split() if word in self.words] for sentence in sentences]
+        """Return the table's rows for the known words of each sentence, separated by white space.
+        """
+        return [
+            [self.words[word] + 1 for word in sentence.split() if word in self.words]
+            for sentence in sentences
+        ]
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        ids = {name: texts if name == "label" else self.token_ids(texts) for name, texts in columns.items()}
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
+        ids = {
+            name: texts if name == "label" else self.token_ids(texts)
+            for name, texts in columns.items()
+        }
         return super().collate(ids, rows, epoch)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """u and v, (n, 2 lstm_size) each, and the labels (n,)."""
+        """Return u and v, (n, 2 lstm_size) each, and the labels (n,)."""
         premise, hypothesis, labels = batch.columns
         return self.embed(premise), self.embed(hypothesis), labels["labels"]
 
@@ -145,11 +201,15 @@ class InferSent(TorchMethod):
         return Loss(cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n))
 
     def hidden(self, features: Features) -> Tensor:
-        """(n, T, 2 lstm_size) outputs of the LSTM, in float32; zeros at padding."""
+        """Return the outputs of the LSTM, (n, T, 2 lstm_size), in float32; zeros at padding."""
         ids, lengths = features["input_ids"], features["attention_mask"].sum(1).cpu()
         with torch.autocast(ids.device.type, enabled=False):
-            packed = pack_padded_sequence(self.table[ids], lengths, batch_first=True, enforce_sorted=False)
-            return pad_packed_sequence(self.encoder(packed)[0], batch_first=True, total_length=ids.shape[1])[0]
+            packed = pack_padded_sequence(
+                self.table[ids], lengths, batch_first=True, enforce_sorted=False
+            )
+            return pad_packed_sequence(
+                self.encoder(packed)[0], batch_first=True, total_length=ids.shape[1]
+            )[0]
 
     def embed(self, features: Features) -> Tensor:
         padding = features["attention_mask"][:, :, None] == 0
@@ -162,12 +222,18 @@ class InferSent(TorchMethod):
         return Portable(reader=ModuleFile(FOLDER / "word_lstm.py", "WordLSTM", settings, state))
 
     def optimizer(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD((p for p in self.parameters() if p.requires_grad), lr=self.recipe.learning_rate)
+        return torch.optim.SGD(
+            (p for p in self.parameters() if p.requires_grad), lr=self.recipe.learning_rate
+        )
 
     def learning_rate(self, step: int, steps: int) -> float:
         epochs = self.recipe.epochs or 1  # a budget has none: then it counts as one
         done = int(step * epochs / max(1, steps))
-        return self.recipe.learning_rate * self.recipe.rate_decay**done / self.recipe.rate_shrink ** int(self.drops)
+        return (
+            self.recipe.learning_rate
+            * self.recipe.rate_decay**done
+            / self.recipe.rate_shrink ** int(self.drops)
+        )
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
         found = score(self)
@@ -179,5 +245,5 @@ class InferSent(TorchMethod):
 
 
 def pair_features(u_nD: Tensor, v_nD: Tensor) -> Tensor:
-    """(n, 4D): (u, v, |u - v|, u * v). Source: Conneau et al. 2017, section 3.1."""
+    """Return (n, 4D): (u, v, |u - v|, u * v). Source: Conneau et al. 2017, section 3.1."""
     return torch.cat([u_nD, v_nD, (u_nD - v_nD).abs(), u_nD * v_nD], dim=1)

@@ -1,15 +1,18 @@
-"""InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings (Wu et al., Findings of EMNLP 2022).
+"""InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings (Wu et al., Findings
+of EMNLP 2022).
 
-Unsupervised SimCSE, whose [CLS] is also to help with guessing masked words that can hardly be guessed without it:
+Unsupervised SimCSE, whose [CLS] is also to help with guessing masked words that can hardly be
+guessed without it:
 
-    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1
-    [ CLS of the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head -> mean surprise of the masked tokens of both views
-    loss = InfoNCE of head(CLS) + mlm_weight * this
+    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1 [ CLS of
+    the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head -> mean surprise of the masked
+    tokens of both views loss = InfoNCE of head(CLS) + mlm_weight * this
 
-The head is DiffCSE's, with batch normalisation, and serves training only. A weight of 1e-5 is what the authors' scripts have: Adam
-rescales it away for what gets only this gradient (new layers, LM head), and the encoder feels 1e-5 of it. The start of the
-printed scores is Condenser, which was pretrained in the same way, and not BERT. Its own two head layers are read by the authors'
-code from a local folder alone; here, as in their script, the layers begin at random.
+The head is DiffCSE's, with batch normalisation, and serves training only. A weight of 1e-5 is what
+the authors' scripts have: Adam rescales it away for what gets only this gradient (new layers, LM
+head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser, which was
+pretrained in the same way, and not BERT. Its own two head layers are read by the authors' code from
+a local folder alone; here, as in their script, the layers begin at random.
 
 What is scored is CLS without the head.
 """
@@ -49,17 +52,31 @@ RUN = "InfoCSE/Infocse-bert-base.sh"
 
 
 class InfoCSE(TorchMethod):
+    """InfoCSE: SimCSE, and masked words that are guessed from the sentence's vector and shallow
+    states.
+
+    Take it if vectors should carry the words of a sentence; it costs about twice SimCSE.
+
+    Example:
+        bench run --method infocse --setting unsupervised --backbone bert-base-uncased
+
+    Relations: SimCSE's variant ``mlm`` guesses from the encoder's own states; TSDAE writes the
+    whole sentence.
+    """
+
     name = "infocse"
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "SimCSE, and masked words guessed from the sentence's vector and shallow states of the others"
+    summary = "SimCSE, and masked words guessed from the vector"
     paper = (
-        "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings, Findings of "
+        "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of "
+        "Sentence Embeddings, Findings of "
         "EMNLP 2022, arXiv 2210.06432"
     )
     trains = "the whole encoder; while training also the head, two new layers and the LM head"
     training_only = ("head", "shallow", "extra", "lm_head")
+    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(7e-6, RUN),
         "batch_size": Value(64, RUN),
@@ -69,9 +86,13 @@ class InfoCSE(TorchMethod):
         "mlm_probability": Value(0.4, RUN, "share of the tokens; 0.3 in the large script"),
         "extra_layers": Value(2, RUN),
         "token_states_from_layer": Value(6, RUN, "of a backbone with fewer layers: its last"),
-        "frozen_dropout": Value(False, RUN + ": --mlm_eval", "true in the large script, which lacks the flag"),
+        "frozen_dropout": Value(
+            False, RUN + ": --mlm_eval", "true in the large script, which lacks the flag"
+        ),
         "faithful": Value(
-            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+            False,
+            "an exact gradient over several processes",
+            "true: the authors' gather, gradient divided by their number",
         ),
     }
 
@@ -79,10 +100,15 @@ class InfoCSE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
         if not 0 < recipe.mlm_probability <= 1:
-            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+            raise BenchError(
+                f"mlm_probability={recipe.mlm_probability}: a share of the tokens, "
+                "above 0 and at most 1"
+            )
         for key in ("extra_layers", "token_states_from_layer"):
             if recipe[key] < 1:
-                raise BenchError(f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}")
+                raise BenchError(
+                    f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}"
+                )
         check_layers(backbone, "infocse")
         check_mlm_head(backbone)
 
@@ -96,30 +122,46 @@ class InfoCSE(TorchMethod):
         self.lm_head = backbone.mlm_head()
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """CLS of both views, (n, H) each; (n,) sums of the masked tokens' surprise, and (n,) how many these are."""
-        texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
+        """Return CLS of both views, (n, H) each, the (n,) sums of the masked tokens' surprise, and
+        their (n,) counts.
+        """
+        texts = join(
+            batch.columns * 2, self.pad_id
+        )  # (2n, T): each row under dropout masks of its own, one encoder pass
         cls = self.embed(texts)
         return *cls.chunk(2), *self.guess(texts, cls)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         cls1, cls2, *guesses = views
         h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
-        contrast = info_nce(*across_ranks(h.chunk(2), self.recipe.faithful), temperature=self.recipe.temperature)
+        contrast = info_nce(
+            *across_ranks(h.chunk(2), self.recipe.faithful), temperature=self.recipe.temperature
+        )
         return with_mlm(Loss(contrast), guesses, self.recipe.mlm_weight)
 
     def guess(self, texts: Features, cls_nH: Tensor) -> tuple[Tensor, Tensor]:
-        """The MLM surprise of masked copies of both views, each masked on its own, and how many tokens were guessed, both (n,)."""
+        """Return the MLM surprise of masked copies of both views and the number of guessed tokens,
+        both (n,).
+
+        Each copy is masked on its own.
+        """
 
         def states(masked: Features) -> Tensor:
             seen = masked["attention_mask"]
-            shallow_nTH = self.shallow(input_ids=masked["input_ids"], attention_mask=seen).last_hidden_state
-            states_nTH = torch.cat([cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1)
+            shallow_nTH = self.shallow(
+                input_ids=masked["input_ids"], attention_mask=seen
+            ).last_hidden_state
+            states_nTH = torch.cat(
+                [cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1
+            )
             mask = visible(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
             for layer in self.extra:
                 states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
             return states_nTH
 
-        return surprise_of_copies(texts, 2, self.backbone, self.lm_head, self.recipe.mlm_probability, states)
+        return surprise_of_copies(
+            texts, 2, self.backbone, self.lm_head, self.recipe.mlm_probability, states
+        )
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

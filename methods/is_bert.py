@@ -1,15 +1,20 @@
-"""IS-BERT: An Unsupervised Sentence Embedding Method by Mutual Information Maximization (Zhang, He, Liu, Lim and Bing, EMNLP 2020).
+"""IS-BERT: An Unsupervised Sentence Embedding Method by Mutual Information Maximization (Zhang, He,
+Liu, Lim and Bing, EMNLP 2020).
 
-Three one-dimensional convolutions of width 1, 3 and 5 over BERT's token states give every token a local feature, the three
-results behind one another; a sentence's global feature is their mean over its tokens (section 3.2, Figure 1). Training makes the
-two tell of each other: it maximises a Jensen-Shannon estimate of their mutual information (eq. 4),
+Three one-dimensional convolutions of width 1, 3 and 5 over BERT's token states give every token a
+local feature, the three results behind one another; a sentence's global feature is their mean over
+its tokens (section 3.2, Figure 1). Training makes the two tell of each other: it maximises a
+Jensen-Shannon estimate of their mutual information (eq. 4),
 
-    I = mean over own tokens of (log 2 - softplus(-r)) - mean over all others of (softplus(r) - log 2),   r = local . global
+    I = mean over own tokens of (log 2 - softplus(-r)) - mean over all others of (softplus(r) - log
+    2),   r = local . global
 
-where "own" pairs a token with its own sentence and "others" a token with every other sentence of the batch. The loss is -I.
+where "own" pairs a token with its own sentence and "others" a token with every other sentence of
+the batch. The loss is -I.
 
-What is scored is the global feature: 3 x 256 = 768 numbers, whatever the backbone's width. States at padding are set to 0 before
-the convolutions, so that a vector depends on no other sentence; the authors' code lets the last tokens see them.
+What is scored is the global feature: 3 x 256 = 768 numbers, whatever the backbone's width. States
+at padding are set to 0 before the convolutions, so that a vector depends on no other sentence; the
+authors' code lets the last tokens see them.
 """
 
 from __future__ import annotations
@@ -21,7 +26,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from bench.method import Backbone, Batch, Features, Loss, ModuleFile, Portable, Recipe, TorchMethod, Value, adamw
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    ModuleFile,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    adamw,
+)
 from bench.methods.pooling import masked_mean, portable_of
 from bench.methods.travels import FOLDER
 
@@ -30,13 +46,18 @@ WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is cen
 
 
 def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> Tensor:
-    """Minus the mutual information of token and sentence vectors, estimated on a batch, in nats. In float32 at least.
+    """Return minus the mutual information of token and sentence vectors, estimated on a batch, in
+    nats.
 
-    The means run over pairs: long sentences count more. With one sentence there is no foreign pair, and that term is 0.
+    It is computed in at least float32. The means run over pairs, so that long sentences count more.
+    With one sentence there is no foreign pair, and that term is 0.
+
     Source: Zhang et al. 2020, eq. 4, after Nowozin et al. 2016.
     """
     with torch.autocast(local_nTD.device.type, enabled=False):
-        local, sentences = (x if x.dtype == torch.float64 else x.float() for x in (local_nTD, sentences_nD))
+        local, sentences = (
+            x if x.dtype == torch.float64 else x.float() for x in (local_nTD, sentences_nD)
+        )
         scores_nTn = local @ sentences.T
         n, weights_nT = len(sentences), mask_nT.to(local.dtype)
         # softplus(x) = -logsigmoid(-x); torch's own softplus is cut to x above 20
@@ -44,47 +65,76 @@ def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> 
         foreign_nTn = -logsigmoid(-scores_nTn) - math.log(2)
         foreign_nT = foreign_nTn.sum(2) - foreign_nTn.diagonal(dim1=0, dim2=2).T
         tokens = weights_nT.sum()
-        return (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1)) - (own_nT * weights_nT).sum() / tokens
+        return (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1)) - (
+            own_nT * weights_nT
+        ).sum() / tokens
 
 
 class ISBert(TorchMethod):
+    """IS-BERT: a sentence's vector shares as much information with its own tokens as possible.
+
+    Take it as a baseline without augmentation and dropout views.
+
+    Example:
+        bench run --method is-bert --setting unsupervised --backbone bert-base-uncased
+
+    Relations: RankCSE has another Jensen-Shannon term; SG-OPT contrasts the vector with the
+    encoder's layers.
+    """
+
     name = "is-bert"
     settings = ("unsupervised",)
-    summary = "mutual information of a sentence's vector and its tokens' convolved states"
+    summary = "mutual information of a sentence's vector and its tokens"
     paper = (
-        "Zhang, He, Liu, Lim, Bing: An Unsupervised Sentence Embedding Method by Mutual Information Maximization, EMNLP 2020, "
+        "Zhang, He, Liu, Lim, Bing: An Unsupervised Sentence Embedding Method by Mutual "
+        "Information Maximization, EMNLP 2020, "
         "arXiv 2009.12061"
     )
     trains = "the whole encoder and the three convolutions"
     defaults = {
         "channels": Value(
-            256, "IS-BERT unsupervised_training_nli.py", "of each convolution: the vectors have 3 x channels numbers"
+            256,
+            "IS-BERT unsupervised_training_nli.py",
+            "of each convolution: the vectors have 3 x channels numbers",
         ),
         "batch_size": Value(32, "IS-BERT unsupervised_training_nli.py"),
-        "learning_rate": Value(2e-6, FIT, "the training script passes none; sentence-transformers' own default was 2e-5"),
+        "learning_rate": Value(
+            2e-6,
+            FIT,
+            "the training script passes none; sentence-transformers' own default was 2e-5",
+        ),
         "adam_eps": Value(1e-7, FIT, "of AdamW"),
-        "bias_correction": Value(False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it"),
+        "bias_correction": Value(
+            False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it"
+        ),
         "weight_decay": Value(0.01, FIT),
         "epochs": Value(1, "IS-BERT unsupervised_training_nli.py"),
         "max_seq_length": Value(128, "IS-BERT sentence_transformers/models/Transformer.py"),
         "warmup_ratio": Value(0.1, "IS-BERT unsupervised_training_nli.py"),
         "eval_steps": Value(1000, "IS-BERT unsupervised_training_nli.py"),
-        "corpus_column": Value("all", "IS-BERT: NLI sentences without their labels", "of a corpus with several columns"),
+        "corpus_column": Value(
+            "all", "IS-BERT: NLI sentences without their labels", "of a corpus with several columns"
+        ),
     }
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         hidden = backbone.hidden_size
-        self.convolutions = nn.ModuleList(nn.Conv1d(hidden, recipe.channels, k, padding=k // 2) for k in WIDTHS)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(hidden, recipe.channels, k, padding=k // 2) for k in WIDTHS
+        )
 
     def local_features(self, features: Features) -> Tensor:
-        """(n, T, 3 x channels); what stands at padding means nothing."""
+        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing.
+        """
         mask_nT1 = features["attention_mask"].unsqueeze(-1)
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
-        return torch.cat([convolution(states_nHT) for convolution in self.convolutions], dim=1).transpose(1, 2)
+        return torch.cat(
+            [convolution(states_nHT) for convolution in self.convolutions], dim=1
+        ).transpose(1, 2)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Local features (n, T, D) and the tokens' mask (n, T)."""
+        """Return local features (n, T, D) and the tokens' mask (n, T)."""
         (sentences,) = batch.columns
         return self.local_features(sentences), sentences["attention_mask"]
 
@@ -99,7 +149,14 @@ class ISBert(TorchMethod):
         return adamw(self, eps=self.recipe.adam_eps, bias_correction=self.recipe.bias_correction)
 
     def portable(self) -> Portable:
-        settings = {"hidden": self.backbone.hidden_size, "channels": self.recipe.channels, "widths": WIDTHS}
-        tensors = {f"convolutions.{name}": tensor for name, tensor in self.convolutions.state_dict().items()}
+        settings = {
+            "hidden": self.backbone.hidden_size,
+            "channels": self.recipe.channels,
+            "widths": WIDTHS,
+        }
+        tensors = {
+            f"convolutions.{name}": tensor
+            for name, tensor in self.convolutions.state_dict().items()
+        }
         layer = ModuleFile(FOLDER / "convolutions.py", "Convolutions", settings, tensors)
         return replace(portable_of(self, "avg", layer), pooling=None)

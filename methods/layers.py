@@ -1,4 +1,6 @@
-"""An encoder's layers, one by one: what a decoder that shares them, or layers on top of it, needs. It knows no method.
+"""An encoder's layers, one by one: what a decoder that shares them, or layers on top of it, needs.
+
+It knows no method.
 
 n rows, T tokens (padded), H hidden size.
 """
@@ -15,40 +17,58 @@ from bench.method import BenchError
 
 
 def layers_of(encoder: Any) -> Any:
-    """The layers, in their order. Raises BenchError where they are not where BERT has them."""
+    """Return the encoder's layers in order.
+
+    Raises BenchError if the model is not laid out like BERT.
+    """
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
-    if layers is None or not all(hasattr(layers[0], part) for part in ("attention", "intermediate", "output")):
-        raise BenchError("a method that goes through the layers of BERT finds others", "take BERT or RoBERTa")
+    if layers is None or not all(
+        hasattr(layers[0], part) for part in ("attention", "intermediate", "output")
+    ):
+        raise BenchError(
+            "a method that goes through the layers of BERT finds others", "take BERT or RoBERTa"
+        )
     return layers
 
 
 def embedded(encoder: Any, ids_nT: Tensor) -> Tensor:
-    """(n, T, H): what the first layer reads; ELECTRA's narrower embeddings are widened."""
+    """Return the input of the first layer, (n, T, H); ELECTRA's narrower embeddings are widened."""
     states: Tensor = encoder.embeddings(input_ids=ids_nT)
     return encoder.embeddings_project(states) if hasattr(encoder, "embeddings_project") else states
 
 
 def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
-    """What a layer's attention takes as its mask, made of ``seen``: True where a query (dim -2) may look at a key (dim -1)."""
+    """Return the mask of a layer's attention, made of ``seen``.
+
+    ``seen`` is True if a query (dim -2) may look at a key (dim -1).
+    """
     if encoder.config._attn_implementation == "sdpa":
         return seen
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, torch.finfo(dtype).min)
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(
+        ~seen, torch.finfo(dtype).min
+    )
 
 
 def attended(layer: Any, states_nTH: Tensor, mask: Tensor) -> Tensor:
-    """(n, T, H): a layer's self-attention, with its Add + LayerNorm. ``mask``: see :func:`visible`."""
+    """Return a layer's self-attention with its Add + LayerNorm, (n, T, H).
+
+    ``mask``: see :func:`visible`.
+    """
     states: Tensor = layer.attention(states_nTH, mask)[0]
     return states
 
 
 def fed_forward(layer: Any, states_nTH: Tensor) -> Tensor:
-    """(n, T, H): a layer's second half."""
+    """Return a layer's second half, (n, T, H)."""
     states: Tensor = layer.output(layer.intermediate(states_nTH), states_nTH)
     return states
 
 
 def new_layers(encoder: Any, count: int) -> nn.ModuleList:
-    """``count`` layers of an encoder's kind with fresh weights, as its own were before pretraining: N(0, initializer_range)."""
+    """Return ``count`` layers of an encoder's kind with fresh weights.
+
+    They start as its own did before pretraining: N(0, initializer_range).
+    """
     config = copy.deepcopy(encoder.config)
     config.num_hidden_layers = count
     layers: nn.ModuleList = type(encoder)(config).encoder.layer

@@ -1,8 +1,10 @@
-"""Does a finished encoder get the vectors here that its own library gives? Some texts are encoded both ways when it is loaded.
+"""Does a finished encoder get the vectors here that its own library gives? Some texts are encoded
+both ways when it is loaded.
 
-bench's own path tokenises all texts at once and pads rows of similar length together, which is faster. What a library adds to that (chat
-templates, arguments of the processor, the side on which a text is cut, a router) is not imitated: the ids and vectors of these texts are
-compared, and if they differ by more than rounding, the library encodes.
+bench's own path tokenises all texts at once and pads rows of similar length together, which is
+faster. What a library adds to that (chat templates, arguments of the processor, the side on which a
+text is cut, a router) is not imitated: the ids and vectors of these texts are compared, and if they
+differ by more than rounding, the library encodes.
 """
 
 from __future__ import annotations
@@ -22,14 +24,15 @@ SHORT = (
     "",
 )
 SENTENCE = "The Film was long, slow and, in the end, worth every minute of it. "
-LONG_WORDS = 100  # of the longest text whose vector is compared: enough for padding beside a short one, and cheap
+LONG_WORDS = 100
+"""Words of the longest compared text: enough for padding next to a short one, and cheap."""
 MOST_TOKENS = 50_000  # of a text whose ids are compared, if nothing limits its length
 ROUNDING = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.02}
 """The largest difference of two entries that counts as rounding, relative to the largest entry."""
 
 
 def long_text(tokens: int | None) -> str:
-    """A text of more than so many tokens."""
+    """Return a text of more than so many tokens."""
     words = min(tokens or LONG_WORDS, MOST_TOKENS) + 10
     return SENTENCE * (words // len(SENTENCE.split()) + 1)
 
@@ -38,26 +41,35 @@ def texts_to_encode() -> list[str]:
     return [*SHORT, SENTENCE * (LONG_WORDS // len(SENTENCE.split()))]
 
 
-def first_other_ids(ours: Callable[[str], list[int]], theirs: Callable[[str], list[int]], texts: Sequence[str]) -> str | None:
-    """The first text of which the two give different token ids; None if there is none."""
+def first_other_ids(
+    ours: Callable[[str], list[int]], theirs: Callable[[str], list[int]], texts: Sequence[str]
+) -> str | None:
+    """Return the first text with different token ids, or None if there is none."""
     for text in texts:
         if ours(text) != theirs(text):
             return text
     return None
 
 
-def difference_of_vectors(ours: np.ndarray, theirs: np.ndarray, texts: Sequence[str], dtype: str) -> str:
-    """What differs between two arrays of vectors (n, d) by more than rounding; "" if nothing does."""
+def difference_of_vectors(
+    ours: np.ndarray, theirs: np.ndarray, texts: Sequence[str], dtype: str
+) -> str:
+    """Describe a difference between two arrays of vectors (n, d) that is more than rounding.
+
+    "" if there is none.
+    """
     if ours.shape != theirs.shape:
         return f"vectors of {ours.shape[-1]} numbers instead of {theirs.shape[-1]}"
     finite = np.isfinite(theirs)
     largest = float(np.abs(theirs[finite]).max(initial=0.0))
-    same = np.isclose(ours, theirs, rtol=0.0, atol=ROUNDING[dtype] * largest, equal_nan=True).all(axis=1)
+    same = np.isclose(ours, theirs, rtol=0.0, atol=ROUNDING[dtype] * largest, equal_nan=True).all(
+        axis=1
+    )
     if same.all():
         return ""
     return f"other vectors, the first for {shorten(texts[int(np.flatnonzero(~same)[0])])}"
 
 
 def shorten(text: str) -> str:
-    """A text in quotation marks, for a line of output."""
+    """Put a text in quotation marks and shorten it for a line of output."""
     return repr(text if len(text) <= 40 else text[:40] + "...")

@@ -1,7 +1,8 @@
 """Losses as pure functions of vectors.  They know no method.
 
-B anchors, C candidates, D dimensions.  The anchors may be some of the rows whose candidates are there, as in an evaluation by
-parts: C >= B, and the anchor of row i belongs to candidate ``offset`` + i.
+B anchors, C candidates, D dimensions.  The anchors may be some of the rows whose candidates are
+there, as in an evaluation by parts: C >= B, and the anchor of row i belongs to candidate ``offset``
++ i.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SMALLEST_NORM = 1e-8  # as torch's CosineSimilarity: a zero vector has cosine 0,
 
 
 def cosine_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
-    """(B, C) cosines, in float32 at least whatever autocast does around."""
+    """Return the (B, C) cosines, in at least float32 whatever autocast does around it."""
     with torch.autocast(a_BD.device.type, enabled=False):
         a, b = (_float32_at_least(x) for x in (a_BD, b_CD))
         unit_a, unit_b = (x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM) for x in (a, b))
@@ -24,7 +25,7 @@ def cosine_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
 
 
 def dot_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
-    """(B, C) dot products, in float32 at least."""
+    """Return the (B, C) dot products, in at least float32."""
     with torch.autocast(a_BD.device.type, enabled=False):
         return _float32_at_least(a_BD) @ _float32_at_least(b_CD).T
 
@@ -42,12 +43,14 @@ def info_nce(
     offset: int = 0,
     similarity: Similarity = cosine_matrix,
 ) -> Tensor:
-    """Surprise of each anchor's own positive among all positives and all hard negatives: mean over the anchors, in nats.
+    """Return the surprise of each anchor's own positive among all positives and all hard negatives.
 
-    Each of ``negatives_CD`` has one hard negative of every candidate; K of them make C (1 + K) candidates for each anchor.
-    ``hard_negative_weight`` w is added to the logits of the anchor's OWN hard negatives, so that their terms are multiplied by
-    alpha = exp(w).  Raises ValueError where an anchor has no candidate of its own.
-    Source: SimCSE (Gao et al. 2021) eq. 1 and 5; eq. 8 for the weight, as the authors' code has it.
+    The mean is over the anchors, in nats. Each of ``negatives_CD`` has one hard negative of every
+    candidate; K of them make C (1 + K) candidates for each anchor. ``hard_negative_weight`` w is
+    added to the logits of the anchor's OWN hard negatives, so that their terms are multiplied by
+    alpha = exp(w). Raises ValueError if an anchor has no candidate of its own.
+
+    Source: SimCSE (Gao et al. 2021) eq. 1 and 5; eq. 8 for the weight, as in the authors' code.
     """
     own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
     blocks = [similarity(anchors_BD, positives_CD) / temperature]  # (B, C) each
@@ -57,12 +60,17 @@ def info_nce(
     return cross_entropy(torch.cat(blocks, dim=1), own)  # (B, C (1 + K))
 
 
-def energy_hinge(anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float, offset: int = 0) -> Tensor:
-    """How far each anchor's own positive fails to be nearer, by ``margin``, than the nearest wrong candidate: mean, in cosines.
+def energy_hinge(
+    anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor, margin: float, offset: int = 0
+) -> Tensor:
+    """Return how much each anchor's positive lacks to be nearer by ``margin`` than the nearest
+    wrong candidate.
 
-    Wrong candidates are the others' positives and all hard negatives, the anchor's own included; other anchors are none.
-    No temperature. The gradient goes to the own positive and to the one nearest candidate, through both sides of each cosine.
-    Raises ValueError where an anchor has no candidate of its own.
+    The mean is over the anchors, in cosines. Wrong candidates are the others' positives and all
+    hard negatives, the anchor's own included; other anchors are none. There is no temperature. The
+    gradient goes to the own positive and to the one nearest candidate, through both sides of each
+    cosine. Raises ValueError if an anchor has no candidate of its own.
+
     Source: PromCSE (Jiang et al. 2022) eq. 11, the energy-based hinge loss.
     """
     own = _own(anchors_BD, positives_CD, *negatives_CD, offset=offset)
@@ -75,34 +83,53 @@ def energy_hinge(anchors_BD: Tensor, positives_CD: Tensor, *negatives_CD: Tensor
 
 
 def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float, offset: int = 0) -> Tensor:
-    """(B, C) logits from cosines s: s^2 / tau for the anchor's own candidate, s (s + m) / tau for every other column.
+    """Return (B, C) logits from cosines s: s^2 / tau for the anchor's own candidate, else s (s + m)
+    / tau.
 
-    Both factors carry a gradient. More columns than anchors are more negatives. A negative's term is smallest at s = -m / 2.
+    Both factors carry a gradient. More columns than anchors are more negatives. A negative's term
+    is smallest at s = -m / 2.
+
     Source: Focal-InfoNCE (Hou and Li 2023) eq. 2.
     """
     own = torch.arange(len(cosines_BC), device=cosines_BC.device) + offset
     return cosines_BC * (cosines_BC + m * (1 - _at(own, cosines_BC))) / temperature
 
 
-def focal_info_nce(anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float, offset: int = 0) -> Tensor:
-    """InfoNCE with logits that grow faster for hard negatives (cosine above 1 - m) and slower for easy ones: mean, in nats.
+def focal_info_nce(
+    anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float, offset: int = 0
+) -> Tensor:
+    """Return InfoNCE with logits that grow faster for hard negatives and slower for easy ones:
+    mean, in nats.
 
-    Raises ValueError where an anchor has no candidate of its own.
-    Source: Focal-InfoNCE (Hou and Li 2023) eq. 2 and 3; the mean, as the authors' code has it, where eq. 3 writes a sum.
+    A negative is hard if its cosine is above 1 - m. Raises ValueError if an anchor has no candidate
+    of its own.
+
+    Source: Focal-InfoNCE (Hou and Li 2023) eq. 2 and 3; the mean as in the authors' code (eq. 3 has
+    a sum).
     """
     own = _own(anchors_BD, positives_CD, offset=offset)
-    return cross_entropy(focal_logits(cosine_matrix(anchors_BD, positives_CD), temperature=temperature, m=m, offset=offset), own)
+    return cross_entropy(
+        focal_logits(
+            cosine_matrix(anchors_BD, positives_CD), temperature=temperature, m=m, offset=offset
+        ),
+        own,
+    )
 
 
 def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tensor:
-    """Both views are anchors: surprise of a row's other view among all other 2B - 1 vectors, mean over 2B anchors, in nats.
+    """Return the surprise of a row's other view among all other 2B - 1 vectors, for both views as
+    anchors.
 
-    Raises ValueError where the views differ in length.
-    Source: SimCLR (Chen et al. 2020) eq. 1, as Mirror-BERT uses it; ConSERT's sum of two directions is twice this.
+    The mean is over 2B anchors, in nats. Raises ValueError if the views differ in length.
+
+    Source: SimCLR (Chen et al. 2020) eq. 1, as Mirror-BERT uses it; ConSERT's sum of two directions
+    is twice this.
     """
     B = len(first_BD)
     if len(second_BD) != B:
-        raise ValueError(f"{B} and {len(second_BD)} rows: row i of both views must be of one sentence")
+        raise ValueError(
+            f"{B} and {len(second_BD)} rows: row i of both views must be of one sentence"
+        )
     z = torch.cat([first_BD, second_BD])  # (2B, D)
     itself = torch.eye(2 * B, dtype=torch.bool, device=z.device)
     logits = (cosine_matrix(z, z) / temperature).masked_fill(itself, float("-inf"))
@@ -110,18 +137,19 @@ def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tenso
 
 
 def _own(anchors: Tensor, *candidates: Tensor, offset: int) -> Tensor:
-    """(B,) the column of each anchor's own candidate, for every kind of candidate alike."""
+    """Return the column of each anchor's own candidate, (B,), for every kind of candidate alike."""
     counts = [len(one) for one in candidates]
     if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
         raise ValueError(
-            f"{len(anchors)} anchors from row {offset} on, {' and '.join(map(str, counts))} candidates: row {offset} + i of "
+            f"{len(anchors)} anchors from row {offset} on, {' and '.join(map(str, counts))} "
+            f"candidates: row {offset} + i of "
             "positives and negatives must belong to anchor i"
         )
     return torch.arange(len(anchors), device=anchors.device) + offset
 
 
 def _at(own_B: Tensor, like_BC: Tensor) -> Tensor:
-    """(B, C) ones at each anchor's own column, zeros elsewhere."""
+    """Return ones at each anchor's own column and zeros elsewhere, (B, C)."""
     return (torch.arange(like_BC.shape[1], device=own_B.device) == own_B[:, None]).to(like_BC.dtype)
 
 

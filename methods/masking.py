@@ -1,36 +1,70 @@
-"""Masked language modelling as an auxiliary task: which tokens are hidden, and the loss of guessing them.
+"""Masked language modelling as an auxiliary task: which tokens are hidden, and the loss of guessing
+them.
 
-n sentences, T tokens, V vocabulary.  Nothing here knows a method.  Source: BERT (Devlin et al. 2019) section 3.1, as
-SimCSE's authors use it beside a contrastive loss.
+n sentences, T tokens, V vocabulary.  Nothing here knows a method.  Source: BERT (Devlin et al.
+2019) section 3.1, as SimCSE's authors use it beside a contrastive loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, BenchError, Features, Loss, Recipe, check_mlm_head, constant
+from bench.method import (
+    Backbone,
+    BenchError,
+    EncoderShape,
+    Features,
+    Loss,
+    Recipe,
+    TrainingCost,
+    check_mlm_head,
+    constant,
+)
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
 
 
 def check_guessing(recipe: Recipe, backbone: Path | None) -> None:
-    """Raises BenchError where a recipe's ``mlm`` cannot work: no share of the tokens, or a ``backbone`` without an MLM head."""
+    """Raise BenchError if a recipe's ``mlm`` cannot work.
+
+    It needs a share of the tokens, and a ``backbone`` with an MLM head.
+    """
     if not 0 < recipe.mlm_probability <= 1:
-        raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+        raise BenchError(
+            f"mlm_probability={recipe.mlm_probability}: a share of the tokens, "
+            "above 0 and at most 1"
+        )
     if recipe.get("mlm_decay_steps", 1) < 1:
         raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
     if recipe.mlm:
         check_mlm_head(backbone)
 
 
+def cost_with_guessing(
+    cost: TrainingCost, shape: EncoderShape, *, head_trains: bool
+) -> TrainingCost:
+    """Add masked language modelling to a cost.
+
+    It reads a masked copy of each text in a pass of its own, and holds the LM head.
+    """
+    head = shape.embedding_weights + shape.hidden**2
+    cost = replace(cost, texts_per_row=2 * cost.texts_per_row, passes=cost.passes + 1)
+    if head_trains:
+        return replace(cost, trained=cost.trained + head)
+    return replace(cost, frozen=cost.frozen + head)
+
+
 def decayed_weight(recipe: Recipe, step: int) -> float:
-    """The weight of masked language modelling after ``step`` updates: by default falls by 5 % every 100, smoothly.
+    """Return the weight of masked language modelling after ``step`` updates.
+
+    By default it falls by 5 % every 100 updates, smoothly.
 
     Source: DCPCSE section 2.2; PromCSE promcse/trainers.py.
     """
@@ -39,17 +73,22 @@ def decayed_weight(recipe: Recipe, step: int) -> float:
 
 
 def special_positions(ids_nT: Tensor, special_ids: Iterable[int]) -> Tensor:
-    """(n, T) True where a special token stands (``tokenizer.all_special_ids``): padding and the unknown token among them."""
+    """Return True at every special token, (n, T).
+
+    These are ``tokenizer.all_special_ids``, with padding and the unknown token among them.
+    """
     return torch.isin(ids_nT, constant(tuple(sorted(special_ids)), ids_nT.device))
 
 
 def mask_tokens(
     ids_nT: Tensor, spared_nT: Tensor, mask_id: int, vocab_size: int, probability: float = 0.15
 ) -> tuple[Tensor, Tensor]:
-    """Hide a share of the tokens: (ids to read, labels to guess), both (n, T); labels are -100 where nothing is to be guessed.
+    """Hide a share of the tokens: return the ids to read and the labels to guess, both (n, T).
 
-    Each position outside ``spared_nT`` (True: never touched) is chosen with ``probability``, on its own. Of the chosen ones
-    80 % become ``mask_id``, 10 % an id drawn from the whole vocabulary (which may be the same, or a special one), 10 % stay.
+    A label is -100 if nothing is to be guessed. Each position outside ``spared_nT`` (True: never
+    touched) is chosen with ``probability``, on its own. Of the chosen ones 80 % become ``mask_id``,
+    10 % an id drawn from the whole vocabulary (perhaps the same one, or a special one), and 10 %
+    stay.
     """
     chosen = (torch.rand(ids_nT.shape, device=ids_nT.device) < probability) & ~spared_nT
     fate = torch.rand(ids_nT.shape, device=ids_nT.device)
@@ -60,7 +99,10 @@ def mask_tokens(
 
 
 def places_of(labels_nT: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows (K,) and positions (K,) of what is to be guessed. A GPU is waited for: only it knows how many they are."""
+    """Return rows (K,) and positions (K,) of masked tokens.
+
+    Synchronises with the GPU, because K is known only there.
+    """
     rows_K, positions_K = (labels_nT != NOT_CHOSEN).nonzero(as_tuple=True)
     return rows_K, positions_K
 
@@ -68,10 +110,12 @@ def places_of(labels_nT: Tensor) -> tuple[Tensor, Tensor]:
 def surprise_of_rows(
     logits_KV: Tensor, labels_nT: Tensor, places: tuple[Tensor, Tensor], texts: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """Cross-entropy, in nats, summed over the chosen positions of a row, and how many these are; in float32 at least.
+    """Return the cross-entropy summed over the chosen positions of a row, and their number, both (n
+    / texts,).
 
-    ``logits`` are those of the K chosen positions, in the order of ``places`` (:func:`places_of`). Rows of several ``texts`` behind one another, n / texts
-    each, are counted together: both results are (n / texts,).
+    In nats, in at least float32. ``logits`` belong to the K chosen positions, in the order of
+    ``places`` (:func:`places_of`). Rows of several ``texts`` behind one another, n / texts each,
+    are counted together.
     """
     logits = logits_KV if logits_KV.dtype == torch.float64 else logits_KV.float()
     each_K = cross_entropy(logits, labels_nT[places], reduction="none")
@@ -88,25 +132,35 @@ def surprise_of_copies(
     probability: float,
     states: Callable[[Features], Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """:func:`surprise_of_rows` of a masked copy of ``features``, which are those of several ``texts`` behind one another, each masked
-    on its own. ``states``: from features to the (n, T, H) of the last layer."""
+    """Return :func:`surprise_of_rows` of a masked copy of ``features``.
+
+    They hold several ``texts`` behind one another, each masked on its own. ``states`` computes the
+    (n, T, H) of the last layer from features.
+    """
     ids_nT = features["input_ids"]
     spared_nT = special_positions(ids_nT, backbone.tokenizer.all_special_ids)
-    masked_nT, labels_nT = mask_tokens(ids_nT, spared_nT, backbone.mask_id, len(backbone.tokenizer), probability)
+    masked_nT, labels_nT = mask_tokens(
+        ids_nT, spared_nT, backbone.mask_id, len(backbone.tokenizer), probability
+    )
     states_nTH, places = states({**features, "input_ids": masked_nT}), places_of(labels_nT)
     # the vocabulary is computed for the chosen positions alone
     return surprise_of_rows(lm_head(states_nTH[places]), labels_nT, places, texts)
 
 
 def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:
-    """The mean over the chosen positions of all sentences.
+    """Return the mean over the chosen positions of all sentences.
 
-    Zero, with a gradient of zero, where no position was chosen: a mean over nothing would end the training.
+    It is zero, with a gradient of zero, if no position was chosen: a mean over nothing would end
+    the training.
     """
     return sums_n.sum() / counts_n.sum().clamp_min(1)
 
 
 def with_mlm(loss: Loss, guesses: Sequence[Tensor], weight: float) -> Loss:
-    """A contrastive loss plus ``weight`` times the mean surprise of ``guesses``, (n,) sums and (n,) counts."""
+    """Add ``weight`` times the mean surprise of ``guesses``, (n,) sums and (n,) counts, to a
+    contrastive loss.
+    """
     mlm = mean_surprise(*guesses)
-    return Loss(loss.total + weight * mlm, {"info_nce": loss.total} | dict(loss.parts) | {"mlm": mlm})
+    return Loss(
+        loss.total + weight * mlm, {"info_nce": loss.total} | dict(loss.parts) | {"mlm": mlm}
+    )

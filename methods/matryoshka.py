@@ -1,8 +1,10 @@
-"""SimCSE on prefixes: Matryoshka Representation Learning (Kusupati et al., NeurIPS 2022, arXiv 2205.13147) for sentence vectors.
+"""SimCSE on prefixes: Matryoshka Representation Learning (Kusupati et al., NeurIPS 2022, arXiv
+2205.13147) for sentence vectors.
 
-SimCSE's loss of the whole vectors plus its loss of their first 512, 256, 128 and 64 coordinates (methods/prefixes.py). There is
-no head: it would be the head's output that is trained to be cut, while the encoder's is scored. ``truncated`` scores a finished
-run by its first coordinates. CoSENT, AnglE and CLAIF have the same as a variant.
+SimCSE's loss of the whole vectors plus its loss of their first 512, 256, 128 and 64 coordinates
+(methods/prefixes.py). There is no head: it would be the head's output that is trained to be cut,
+while the encoder's is scored. ``truncated`` scores a finished run by its first coordinates. CoSENT,
+AnglE and CLAIF have the same as a variant.
 """
 
 from __future__ import annotations
@@ -19,8 +21,18 @@ CODE = "sentence-transformers matryoshka_nli.py"
 
 
 class Matryoshka(SimCSE):
+    """Matryoshka SimCSE: the loss of the whole vectors plus that of their first coordinates.
+
+    Take it if shorter vectors are to be stored; ``truncated`` scores the cut ones.
+
+    Example:
+        bench run --method matryoshka --setting unsupervised --backbone bert-base-uncased
+
+    Relations: the same is a variant of CoSENT and AnglE (``+matryoshka``).
+    """
+
     name = "matryoshka"
-    summary = "SimCSE whose loss is that of the vectors and of their first 512, 256, 128 and 64 coordinates"
+    summary = "SimCSE on the vectors and on their first 512 to 64 numbers"
     paper = "Kusupati et al.: Matryoshka Representation Learning, NeurIPS 2022, arXiv 2205.13147"
     trains = "the whole encoder"
     variants = {}
@@ -29,7 +41,9 @@ class Matryoshka(SimCSE):
         "pooler": Value("avg", CODE + ":59", "SimCSE: cls"),
         "head": Value(False, CODE + ":59", "a head's output would be cut, not what is scored"),
         "matryoshka": Value(
-            "512 256 128 64", CODE + ":37", "sizes of the prefixes; those that are no shorter than a vector are left out"
+            "512 256 128 64",
+            CODE + ":37",
+            "sizes of the prefixes; those that are no shorter than a vector are left out",
         ),
     }
 

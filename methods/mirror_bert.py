@@ -1,13 +1,15 @@
 """Mirror-BERT: Fast, Effective, and Self-Supervised (Liu, Vulic, Korhonen and Collier, EMNLP 2021).
 
-Two views of a sentence, drawn anew each time: the text itself, and the text with one random span of five characters replaced by
-" [MASK] " (section 2.2, random span masking; a text under 30 characters stays as it is). Dropout makes the views differ further.
-The loss is InfoNCE (eq. 1) over the 2n views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau,
-the mean over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
+Two views of a sentence, drawn anew each time: the text itself, and the text with one random span of
+five characters replaced by " [MASK] " (section 2.2, random span masking; a text under 30 characters
+stays as it is). Dropout makes the views differ further. The loss is InfoNCE (eq. 1) over the 2n
+views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau, the mean
+over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
 
-What is scored is what is trained. Every text is padded to exactly 50 tokens and cut to them, at test too, so that a vector
-depends on no other sentence. On BERT the authors' "mean" is the mean over all 50 positions, padding included; on RoBERTa they
-take [CLS]. Their literal "[MASK]" is kept on RoBERTa, whose own mask token is another.
+What is scored is what is trained. Every text is padded to exactly 50 tokens and cut to them, at
+test too, so that a vector depends on no other sentence. On BERT the authors' "mean" is the mean
+over all 50 positions, padding included; on RoBERTa they take [CLS]. Their literal "[MASK]" is kept
+on RoBERTa, whose own mask token is another.
 """
 
 from __future__ import annotations
@@ -45,55 +47,89 @@ POOLINGS = ("mean-padded", "mean", "cls")
 
 
 class MirrorBert(TorchMethod):
+    """Mirror-BERT: contrastive learning of a text and its copy with five characters masked, in a
+    minute.
+
+    Take it for ten thousand texts and little time; vectors are means over tokens.
+
+    Example:
+        bench run --method mirror-bert --corpus target --backbone bert-base-uncased
+
+    Relations: SimCSE has dropout views alone; ConSERT cuts embeddings off.
+    """
+
     name = "mirror-bert"
     settings = ("unsupervised",)
-    summary = "two views of a text, one with five characters masked; under a minute of training"
+    summary = "two views of a text, one with five characters masked"
     paper = (
-        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming Masked Language Models into "
+        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
+        "Transforming Masked Language Models into "
         "Universal Lexical and Sentence Encoders, EMNLP 2021, arXiv 2104.08027"
     )
     trains = "the whole encoder; there is nothing else"
     trains_on = "text"
+    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.04, "mirror-bert mirror_scripts"),
-        "span": Value(5, "mirror-bert mirror_scripts", "characters; a span is redrawn at each visit of a line"),
-        "shortest": Value(30, "mirror-bert src/data_loader.py", "a shorter text, in characters, is not masked"),
+        "span": Value(
+            5, "mirror-bert mirror_scripts", "characters; a span is redrawn at each visit of a line"
+        ),
+        "shortest": Value(
+            30, "mirror-bert src/data_loader.py", "a shorter text, in characters, is not masked"
+        ),
         "pooling": Value(
             None,
             "mirror-bert mirror_scripts: mean-padded on BERT, cls on RoBERTa",
             "mean-padded counts the padding up to max_seq_length, mean does not (their mean_std)",
         ),
-        "drophead": Value(0.0, "mirror-bert mirror_scripts", "share of attention heads dropped while training"),
+        "drophead": Value(
+            0.0, "mirror-bert mirror_scripts", "share of attention heads dropped while training"
+        ),
         "faithful": Value(
             False,
             "any span of the text is masked",
-            "true: as src/data_loader.py, where the first occurrence of the drawn characters is masked, and the last span never",
+            "true: as src/data_loader.py, where the first occurrence of the drawn characters is "
+            "masked, and the last span never",
         ),
         "batch_size": Value(200, "mirror-bert mirror_scripts"),
         "learning_rate": Value(2e-5, "mirror-bert mirror_scripts"),
         "epochs": Value(1, "mirror-bert mirror_scripts"),
-        "max_steps": Value(50, "mirror-bert: one epoch of 10,000 lines", "holds on a longer corpus as well"),
+        "max_steps": Value(
+            50, "mirror-bert: one epoch of 10,000 lines", "holds on a longer corpus as well"
+        ),
         "max_seq_length": Value(50, "mirror-bert mirror_scripts", "at test too"),
         "schedule": Value("constant", "mirror-bert train.py"),
         "weight_decay": Value(0.01, "mirror-bert mirror_scripts"),
         "max_grad_norm": Value(None, "mirror-bert train.py: not clipped"),
         "drop_last": Value(True, "mirror-bert train.py"),
-        "select_on": Value("last", "mirror-bert train.py: no dev set", "the printed scores are means of 3 runs"),
+        "select_on": Value(
+            "last", "mirror-bert train.py: no dev set", "the printed scores are means of 3 runs"
+        ),
     }
     variants = {
         "masked-mean": {"pooling": "mean"},
         "drophead": {
             "dropout": 0.0,
-            "drophead": Value(None, "mirror-bert mirror_scripts/*_drophead.sh: 0.2 on BERT, 0.05 on RoBERTa"),
+            "drophead": Value(
+                None, "mirror-bert mirror_scripts/*_drophead.sh: 0.2 on BERT, 0.05 on RoBERTa"
+            ),
         },
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if recipe.pooling not in (None, *POOLINGS):
-            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}")
-        if not (recipe.drophead is None or (isinstance(recipe.drophead, int | float) and 0 <= recipe.drophead < 1)):
-            raise BenchError(f"drophead={recipe.drophead}: expected a share from 0 to below 1", "--set drophead=0.05")
+            raise BenchError(
+                f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}"
+            )
+        if not (
+            recipe.drophead is None
+            or (isinstance(recipe.drophead, int | float) and 0 <= recipe.drophead < 1)
+        ):
+            raise BenchError(
+                f"drophead={recipe.drophead}: expected a share from 0 to below 1",
+                "--set drophead=0.05",
+            )
 
     @classmethod
     def reads_first_token(cls, recipe: Recipe) -> bool:
@@ -113,9 +149,15 @@ class MirrorBert(TorchMethod):
         if self.drophead:
             DropHead(self.encoder, self.drophead)
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
         (texts,) = columns.values()
-        how = {"length": self.recipe.span, "shortest": self.recipe.shortest, "faithful": self.recipe.faithful}
+        how = {
+            "length": self.recipe.span,
+            "shortest": self.recipe.shortest,
+            "faithful": self.recipe.faithful,
+        }
         masked = [
             mask_span(text, rng_for(self.context.seed, "span", epoch, int(row)), **how)
             for text, row in zip(texts, rows, strict=True)
@@ -123,13 +165,15 @@ class MirrorBert(TorchMethod):
         return self.tokenize(texts), self.tokenize(masked)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        """Always (n, 50): longer ones are cut, shorter ones padded."""
+        """Return features that are always (n, 50): longer texts are cut, shorter ones padded."""
         features = super().assemble(ids, self.length)
         fill = {"input_ids": self.pad_id}
-        return {key: widened(tensor, self.length, fill.get(key, 0)) for key, tensor in features.items()}
+        return {
+            key: widened(tensor, self.length, fill.get(key, 0)) for key, tensor in features.items()
+        }
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """The text and its masked copy, (n, H) each."""
+        """Return the text and its masked copy, (n, H) each."""
         return self.embed(join(batch.columns, self.pad_id)).chunk(2)  # one encoder pass
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -139,10 +183,18 @@ class MirrorBert(TorchMethod):
         states_nTH = self.states(features)  # not `hidden`, whose states at padding mean nothing
         if self.pooling == "mean-padded":
             return states_nTH.mean(1)
-        return states_nTH[:, 0] if self.pooling == "cls" else masked_mean(states_nTH, features["attention_mask"])
+        return (
+            states_nTH[:, 0]
+            if self.pooling == "cls"
+            else masked_mean(states_nTH, features["attention_mask"])
+        )
 
     def portable(self) -> Portable:
         if self.pooling != "mean-padded":
-            return portable_of(self, "cls" if self.pooling == "cls" else "avg", max_tokens=self.length)
+            return portable_of(
+                self, "cls" if self.pooling == "cls" else "avg", max_tokens=self.length
+            )
         reader = ModuleFile(FOLDER / "padded.py", "Padded", {"length": self.length})
-        return replace(portable_of(self, "avg", max_tokens=self.length), pooling=None, reader=reader)
+        return replace(
+            portable_of(self, "avg", max_tokens=self.length), pooling=None, reader=reader
+        )

@@ -1,4 +1,6 @@
-"""A copy of an encoder that gradients do not reach, and a queue of vectors from earlier batches. They know no method.
+"""A copy of an encoder that gradients do not reach, and a queue of vectors from earlier batches.
+
+They know no method.
 
 Both are needed while training only: a method lists them in ``training_only``.
 """
@@ -13,9 +15,11 @@ from torch import Tensor, nn
 
 
 class FrozenCopy(nn.Module):
-    """A module as it is now: no gradient reaches it, and its dropout stays off even when the method trains.
+    """A copy of a module as it is now: no gradient reaches it, and its dropout stays off while the
+    method trains.
 
-    With ``dropout`` it follows the method into training mode, as copies do in code that forgets to hold them back.
+    With ``dropout`` it follows the method into training mode, as copies do in code that forgets to
+    hold them back.
     """
 
     def __init__(self, module: nn.Module, *, dropout: bool = False) -> None:
@@ -32,15 +36,16 @@ class FrozenCopy(nn.Module):
 
     @torch.no_grad()
     def follow(self, online: nn.Module, momentum: float) -> None:
-        """One step of the moving average: copy = momentum x copy + (1 - momentum) x online, for every parameter."""
+        """Move the copy: copy = momentum x copy + (1 - momentum) x online, for every parameter."""
         for mine, theirs in zip(self.module.parameters(), online.parameters(), strict=True):
             mine.lerp_(theirs, 1 - momentum)
 
 
 class Queue(nn.Module):
-    """The newest ``size`` vectors of D numbers, newest first. ``filled`` of them are there yet.
+    """The newest ``size`` vectors of D numbers, newest first.
 
-    ``count`` is ``filled`` as Python has it: to ask a GPU for it would be to wait.
+    ``filled`` entries are valid. ``count`` mirrors it as a Python int, to avoid a GPU
+    synchronisation.
     """
 
     rows: Tensor
@@ -49,7 +54,9 @@ class Queue(nn.Module):
     def __init__(self, size: int, width: int) -> None:
         super().__init__()
         self.register_buffer("rows", torch.zeros(size, width))
-        self.register_buffer("filled", torch.tensor(0))  # a tensor, so that it is part of the state to resume from
+        self.register_buffer(
+            "filled", torch.tensor(0)
+        )  # a tensor, so that it is part of the state to resume from
         self.count = 0
 
     def _load_from_state_dict(self, *args: Any, **named: Any) -> None:
@@ -57,12 +64,16 @@ class Queue(nn.Module):
         self.count = int(self.filled)
 
     def vectors(self) -> Tensor:
-        """(filled, D)."""
+        """Return the valid vectors, (filled, D)."""
         return self.rows[: self.count]
 
     @torch.no_grad()
     def push(self, new_nD: Tensor) -> None:
-        """The oldest make room. A new tensor each time: the loss of this step may still need the old one for its gradient."""
+        """Put new vectors in; the oldest make room.
+
+        The tensor is a new one each time, because the loss of this step may still need the old one
+        for its gradient.
+        """
         size = len(self.rows)
         self.rows = torch.cat([new_nD.detach().to(self.rows.dtype), self.rows])[:size]
         self.count = min(size, self.count + len(new_nD))

@@ -11,9 +11,10 @@ from bench.method import Features
 
 
 def on_the_left(features: Features, first_position: int) -> Features:
-    """Features that are padded on the right, padded on the left: with the same positions for the same tokens.
+    """Turn features that are padded on the right into such on the left, with the same positions.
 
-    ``first_position``: the position id of a sentence's first token (:attr:`Backbone.first_position`).
+    ``first_position``: the position id of a sentence's first token
+    (:attr:`Backbone.first_position`).
     """
     mask = features["attention_mask"]
     padding = mask.shape[1] - mask.sum(1, keepdim=True)

@@ -1,17 +1,21 @@
-"""PCL, PeerCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence Embeddings (Wu et al., EMNLP 2022).
+"""PCL, PeerCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence
+Embeddings (Wu et al., EMNLP 2022).
 
-Two networks, student u and peer q, start from one checkpoint and both train; the student alone is what remains. Of a sentence
-each reads ten texts: the sentence (anchor), the sentence again (dropout), and twice, drawn anew, its words shuffled, reversed, some
-deleted and some repeated. So an anchor has nine positives:
+Two networks, student u and peer q, start from one checkpoint and both train; the student alone is
+what remains. Of a sentence each reads ten texts: the sentence (anchor), the sentence again
+(dropout), and twice, drawn anew, its words shuffled, reversed, some deleted and some repeated. So
+an anchor has nine positives:
 
-    a(X, Y)_i = [ cos(X_i0, Y_ik) / tau for k = 1..9 | cos(X_i0, Y_j0) / tau for j != i ]          B + 8 entries
-    loss = CE(u) + CE(q)                  anchors against the second views, InfoNCE
-         + BCE(u) + BCE(q)                with logits that are the VALUES of softmax a(X, X); target 1 for the nine, 0 for others
-         + KL(softmax a(q,u) || softmax a(u,q)) + KL(softmax a(q,q) || softmax a(u,u))
+    a(X, Y)_i = [ cos(X_i0, Y_ik) / tau for k = 1..9 | cos(X_i0, Y_j0) / tau for j != i ]          B
+    + 8 entries loss = CE(u) + CE(q)                  anchors against the second views, InfoNCE +
+    BCE(u) + BCE(q)                with logits that are the VALUES of softmax a(X, X); target 1 for
+    the nine, 0 for others + KL(softmax a(q,u) || softmax a(u,q)) + KL(softmax a(q,q) || softmax
+    a(u,u))
 
-BCE and KL are means over all B (B + 8) entries, and gradients run into both networks: so the authors' code has it. The head is one
-for both, and serves training only. In that code the peer reads without an attention mask and through BERT's own pooling layer;
-here it reads as the student does, `faithful` has theirs. A step costs ten times as much as one of SimCSE: `--chunk` helps with
+BCE and KL are means over all B (B + 8) entries, and gradients run into both networks: so the
+authors' code has it. The head is one for both, and serves training only. In that code the peer
+reads without an attention mask and through BERT's own pooling layer; here it reads as the student
+does, `faithful` has theirs. A step costs ten times as much as one of SimCSE: `--chunk` helps with
 memory. What is scored is the student's CLS without the head.
 """
 
@@ -50,52 +54,85 @@ RUN = "PeerCL run_unsup_pcl.sh"
 
 
 class PCL(TorchMethod):
+    """PCL: two networks teach each other with nine altered copies of a sentence.
+
+    Take it if cost does not matter: a step costs ten times as much as one of SimCSE.
+
+    Example:
+        bench run --method pcl --setting unsupervised --backbone bert-base-uncased --chunk 16
+
+    Relations: ESimCSE has one altered copy and a momentum encoder in the place of the peer.
+    """
+
     name = "pcl"
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "two networks that teach each other with nine altered copies of a sentence: ten times SimCSE's cost"
+    summary = "two networks teach each other with ten texts a sentence"
     paper = (
-        "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence Embeddings, EMNLP 2022, "
+        "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised "
+        "Sentence Embeddings, EMNLP 2022, "
         "arXiv 2201.12093"
     )
     trains = "the whole encoder; while training also the head and the peer, a second whole encoder"
     training_only = ("head", "peer", "peer_pooler")
     texts_per_row = 20  # ten with each network
+    process_switches = ("faithful",)
     defaults = {
         "learning_rate": Value(3e-5, RUN),
-        "batch_size": Value(64, "PeerCL README.md", "256 in the run script since 2023-04-07, 16 in its first version"),
+        "batch_size": Value(
+            64,
+            "PeerCL README.md",
+            "256 in the run script since 2023-04-07, 16 in its first version",
+        ),
         "temperature": Value(0.05, RUN),
         "share": Value(0.2, "PeerCL train.py", "of the words, deleted or repeated"),
-        "faithful": Value(False, "ours", "true: the peer without attention mask, through the backbone's own pooling layer"),
+        "faithful": Value(
+            False,
+            "ours",
+            "true: the peer without attention mask, through the backbone's own pooling layer",
+        ),
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_positive(recipe, "temperature")
         if not 0 <= recipe.share < 1:
-            raise BenchError(f"share={recipe.share}: a share of the words, at least 0 and below 1", "--set share=0.2")
+            raise BenchError(
+                f"share={recipe.share}: a share of the words, at least 0 and below 1",
+                "--set share=0.2",
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.head = Head(backbone.hidden_size)
         self.peer = deepcopy(self.encoder)
-        # BERT's own pooling layer has the form of the head; RoBERTa has none, and begins with a fresh one
-        self.peer_pooler = (Head.kept_by(backbone) or Head(backbone.hidden_size)) if recipe.faithful else None
+        # BERT's own pooling layer has the form of the head; RoBERTa has none, and begins with a
+        # fresh one
+        self.peer_pooler = (
+            (Head.kept_by(backbone) or Head(backbone.hidden_size)) if recipe.faithful else None
+        )
         self.padding_counts = bool(recipe.faithful)  # the peer reads it
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        """The ten texts."""
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
+        """Make the ten texts."""
         (ids,) = columns.values()
         room = self.recipe.max_seq_length - len(self.before) - len(self.after)
         texts = [
-            ten_texts(row[:room], self.recipe.share, room, rng_for(self.context.seed, "pcl", epoch, int(number)))
+            ten_texts(
+                row[:room],
+                self.recipe.share,
+                room,
+                rng_for(self.context.seed, "pcl", epoch, int(number)),
+            )
             for row, number in zip(ids, rows, strict=True)
         ]
         return tuple(self.assemble(column) for column in zip(*texts, strict=True))
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """What student and peer make of the ten texts, (n, 10, H) each."""
+        """Return the vectors of student and peer for the ten texts, (n, 10, H) each."""
         texts = join(batch.columns, self.pad_id)  # (10 n, T): one pass of either network
         student, peer = self.head(self.embed(texts)), self.head(self.read_by_peer(texts))
         return tuple(torch.stack(z.chunk(len(batch.columns)), dim=1) for z in (student, peer))
@@ -117,21 +154,27 @@ class PCL(TorchMethod):
 
 
 def peer_losses(student_BKH: Tensor, peer_BKH: Tensor, *, temperature: float) -> dict[str, Tensor]:
-    """The six parts of PCL's loss, whose sum it is. Text 0 is the anchor, text 1 the sentence again, the others are altered.
+    """Return the six parts of PCL's loss, to be summed.
 
-    Source: PCL (Wu et al. 2022), as the authors' pcl/models.py has them.
+    Text 0 is the anchor, text 1 the sentence again, the others are altered.
+
+    Source: PCL (Wu et al. 2022), as in the authors' pcl/models.py.
     """
     u, q = student_BKH, peer_BKH
     uu, qq, uq, qu = (similarities(x, y) / temperature for x, y in ((u, u), (q, q), (u, q), (q, u)))
 
     def classes(logits: Tensor) -> Tensor:
-        """Mean binary cross-entropy of which of a list's entries are positives, from its softmax."""
+        """Return the mean binary cross-entropy of a list's entries being positives, from its
+        softmax.
+        """
         target = torch.zeros_like(logits)
         target[:, : u.shape[1] - 1] = 1
         return binary_cross_entropy_with_logits(logits.softmax(1), target)
 
     def divergence(of: Tensor, from_: Tensor) -> Tensor:
-        return kl_div(from_.log_softmax(1), of.log_softmax(1), reduction="none", log_target=True).mean()
+        return kl_div(
+            from_.log_softmax(1), of.log_softmax(1), reduction="none", log_target=True
+        ).mean()
 
     return {
         "simcse_student": info_nce(u[:, 0], u[:, 1], temperature=temperature),
@@ -144,7 +187,10 @@ def peer_losses(student_BKH: Tensor, peer_BKH: Tensor, *, temperature: float) ->
 
 
 def similarities(x_BKH: Tensor, y_BKH: Tensor) -> Tensor:
-    """(B, K - 1 + B - 1) cosines of each anchor of x: with the K - 1 other texts of y's same sentence, then with y's other anchors."""
+    """Return the cosines of each anchor of x, (B, K - 1 + B - 1).
+
+    First with the K - 1 other texts of y's same sentence, then with y's other anchors.
+    """
     with torch.autocast(x_BKH.device.type, enabled=False):
         x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BKH, y_BKH))
         unit_x, unit_y = (z / z.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM) for z in (x, y))
@@ -153,7 +199,10 @@ def similarities(x_BKH: Tensor, y_BKH: Tensor) -> Tensor:
 
 
 def ten_texts(ids: Ids, share: float, longest: int, rng: np.random.Generator) -> list[list[int]]:
-    """Anchor, the same again, and twice: shuffled, reversed, with words deleted, with words repeated (up to ``longest``)."""
+    """Return the anchor, the same again, and eight altered copies.
+
+    Twice: shuffled, reversed, with words deleted, with words repeated (up to ``longest``).
+    """
     words = [int(token) for token in ids]
     count = round(share * len(words))
     changes: tuple[Callable[[], list[int]], ...] = (
@@ -166,7 +215,7 @@ def ten_texts(ids: Ids, share: float, longest: int, rng: np.random.Generator) ->
 
 
 def deleted(words: Sequence[int], count: int, rng: np.random.Generator) -> list[int]:
-    """Without ``count`` drawn words; of several that are equal the first goes."""
+    """Leave out ``count`` drawn words; of several that are equal the first goes."""
     left = list(words)
     for i in rng.choice(len(words), size=count, replace=False):
         left.remove(words[i])
@@ -174,7 +223,7 @@ def deleted(words: Sequence[int], count: int, rng: np.random.Generator) -> list[
 
 
 def repeated(words: Sequence[int], count: int, rng: np.random.Generator) -> list[int]:
-    """With ``count`` drawn words a second time, at random places."""
+    """Put ``count`` drawn words in a second time, at random places."""
     longer = list(words)
     for i in rng.choice(len(words), size=count, replace=False) if count else ():
         longer.insert(int(rng.integers(len(longer) + 1)), words[i])

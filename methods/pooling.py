@@ -1,10 +1,11 @@
 """Poolers: (hidden states of all layers, mask) -> one vector a sentence.
 
-n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] that of layer l, states[-1] the
-last. Special tokens count in every mean. A sentence without a token, which is an empty text if the tokenizer adds none, is the zero
-vector in every pooler, as in sentence-transformers. "First-last" has two meanings in the literature, and so two names here:
-``avg_emb_last`` is the old one (the 56.70 that the papers print for BERT), ``avg_first_last`` the one of SimCSE's code since
-January 2022 (about 4 points higher).
+n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] that of
+layer l, states[-1] the last. Special tokens count in every mean. A sentence without a token, which
+is an empty text if the tokenizer adds none, is the zero vector in every pooler, as in
+sentence-transformers. "First-last" has two meanings in the literature, and so two names here:
+``avg_emb_last`` is the old one (the 56.70 that the papers print for BERT), ``avg_first_last`` the
+one of SimCSE's code since January 2022 (about 4 points higher).
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ Pooler = Callable[[Sequence[Tensor], Tensor], Tensor]
 
 
 def masked_mean(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """Mean over the tokens whose mask is 1: (n, H); 0 for a row without one."""
+    """Return the mean over the tokens with mask 1, (n, H); 0 for a row without one."""
     weights = mask_nT.unsqueeze(-1).to(states_nTH.dtype)
     return (states_nTH * weights).sum(1) / weights.sum(1).clamp_min(1)
 
 
 def first_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """(n, H): the state of each row's first token, in rows that are padded on the right; 0 for a row without a token."""
+    """Return the state of each row's first token, (n, H), in rows padded on the right; 0 for an
+    empty row.
+    """
     return states_nTH[:, 0] * mask_nT[:, :1].to(states_nTH.dtype)
 
 
 def last_token(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
-    """(n, H): the state of each row's last token, on whichever side it is padded; 0 for a row without a token."""
+    """Return the state of each row's last token, (n, H), padded on either side; 0 for an empty row.
+    """
     positions = torch.arange(1, mask_nT.shape[1] + 1, device=mask_nT.device)
     rows = torch.arange(len(mask_nT), device=mask_nT.device)
     states = states_nTH[rows, (mask_nT * positions).argmax(1)]
@@ -50,10 +54,12 @@ LAST_LAYER_ALONE = {"cls", "avg"}  # poolers that look at no other layer
 
 
 def pooled(method: TorchMethod, features: Features, pooler: str) -> Tensor:
-    """(n, H): what the named pooler makes of the states of a method's encoder."""
+    """Return the vectors, (n, H), that the named pooler makes of a method's encoder."""
     if pooler in LAST_LAYER_ALONE:
         return POOLERS[pooler]([method.hidden(features)], features["attention_mask"])
-    states = method.encoder(**features, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
+    states = method.encoder(
+        **features, output_hidden_states=True
+    ).hidden_states  # L + 1 of (n, T, H)
     return POOLERS[pooler](states, features["attention_mask"])
 
 
@@ -68,17 +74,34 @@ IN_PARTS: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def portable_of(
-    method: TorchMethod, pooler: str, *layers: Affine | ModuleFile | Head | None, max_tokens: int | None = None
+    method: TorchMethod,
+    pooler: str,
+    *layers: Affine | ModuleFile | Head | None,
+    max_tokens: int | None = None,
 ) -> Portable:
-    """A method that pools its encoder's states, in the parts of an export. ``layers`` stand behind the pooler; None is none."""
+    """Return the parts of a method that pools its encoder's states.
+
+    ``layers`` are applied to the pooled vector; None is left out.
+    """
     pooling, states = IN_PARTS[pooler]
-    behind = tuple(layer.portable() if isinstance(layer, Head) else layer for layer in layers if layer is not None)
-    limit = method.backbone.max_tokens if max_tokens is None else min(max_tokens, method.backbone.max_tokens)
+    behind = tuple(
+        layer.portable() if isinstance(layer, Head) else layer
+        for layer in layers
+        if layer is not None
+    )
+    limit = (
+        method.backbone.max_tokens
+        if max_tokens is None
+        else min(max_tokens, method.backbone.max_tokens)
+    )
     return Portable(method.encoder, method.backbone.tokenizer, limit, pooling, states, behind)
 
 
 class Head(nn.Module):
-    """Linear(H, H) + tanh on the pooled vector; weights N(0, 0.02), bias 0 (SimCSE's "MLP layer")."""
+    """A dense layer with tanh on the pooled vector: Linear(H, H), weights N(0, 0.02), bias 0.
+
+    It is SimCSE's "MLP layer".
+    """
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -88,7 +111,7 @@ class Head(nn.Module):
 
     @classmethod
     def kept_by(cls, backbone: Backbone) -> Head | None:
-        """The pooling layer, or SimCSE's head, that a checkpoint keeps; None where it keeps none."""
+        """Return the pooling layer or SimCSE's head that a checkpoint keeps, or None."""
         kept = backbone.pooling_layer()
         if kept is None:
             return None

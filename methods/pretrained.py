@@ -1,11 +1,14 @@
 """Any finished encoder, nothing trained.
 
-A sentence-transformers folder or hub name is loaded by that library and keeps its own pooling, normalisation, maximum length and
-dimension. Any other checkpoint is pooled as ``--set pooling=`` says: a pooler's name, ``last`` for the last token (a decoder's), or
-``mlp`` for the stored head on CLS (what SimCSE's supervised checkpoints are scored with; unsupervised ones are scored with ``cls``).
+A sentence-transformers folder or hub name is loaded by that library and keeps its own pooling,
+normalisation, maximum length and dimension. Any other checkpoint is pooled as ``--set pooling=``
+says: a pooler's name, ``last`` for the last token (a decoder's), or ``mlp`` for the stored head on
+CLS (what SimCSE's supervised checkpoints are scored with; unsupervised ones are scored with
+``cls``).
 
-When a model is loaded, some texts are encoded by its own library and here (:mod:`bench.methods.library_path`): if the vectors differ by
-more than rounding, the library encodes all texts, and a line and the record say so.
+When a model is loaded, some texts are encoded by its own library and here
+(:mod:`bench.methods.library_path`): if the vectors differ by more than rounding, the library
+encodes all texts, and a line and the record say so.
 """
 
 from __future__ import annotations
@@ -43,7 +46,13 @@ from bench.method import (
     read_transformer_config,
     unused_prompts,
 )
-from bench.methods.library_path import difference_of_vectors, first_other_ids, long_text, shorten, texts_to_encode
+from bench.methods.library_path import (
+    difference_of_vectors,
+    first_other_ids,
+    long_text,
+    shorten,
+    texts_to_encode,
+)
 from bench.methods.padding import on_the_left
 from bench.methods.pooling import POOLERS, last_token, masked_mean, portable_of
 
@@ -62,23 +71,43 @@ class PromptTooLong(BenchError):
 
 
 class NoTransformer(BenchError):
-    """A sentence-transformers folder that has word vectors, a router or the like in the place of a transformer."""
+    """A sentence-transformers folder that has word vectors, a router or the like in the place of a
+    transformer.
+    """
 
 
 class Pretrained(TorchMethod):
+    """A finished encoder, scored as it is: nothing is trained.
+
+    Take it to score a published model; :func:`bench.evaluate` and ``bench evaluate`` do.
+
+    Example:
+        bench evaluate sentence-transformers/all-MiniLM-L6-v2 --suite sts
+
+    Relations: ``truncated`` keeps the first numbers of each vector; ``stored-prefix`` reads
+    released PromCSE and DCPCSE checkpoints; ``cls``, ``last-avg`` and others pool an untrained
+    encoder.
+    """
+
     name = "pretrained"
     settings = ("none",)
-    summary = "a finished encoder: a sentence-transformers folder as it is, or a transformers checkpoint with --set pooling="
+    summary = "any finished encoder, as its folder says or --set pooling="
     deterministic = ("none",)
     defaults = {
-        "pooling": Value(None, "the folder's own", f"for a plain transformers checkpoint: {', '.join(sorted(POOLINGS))}"),
+        "pooling": Value(
+            None,
+            "the folder's own",
+            f"for a plain transformers checkpoint: {', '.join(sorted(POOLINGS))}",
+        ),
         "max_length": Value(None, "the model's own limit"),
     }
     optional = {
         "prompt": Value("", "the model's own, if it has one"),
         "prompts": Value("", "none: every task has the same"),
         "padding": Value(
-            "right", "as the others here", "many decoders' own code pads on the left: the same vectors, but for rounding"
+            "right",
+            "as the others here",
+            "many decoders' own code pads on the left: the same vectors, but for rounding",
         ),
         "dtype": Value("fp32", "what published scores are computed in"),
     }
@@ -86,21 +115,29 @@ class Pretrained(TorchMethod):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if recipe.pooling not in {None, *POOLINGS}:
-            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}")
+            raise BenchError(
+                f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}"
+            )
         if recipe.pooling is None and backbone is not None:
             if not (backbone / "modules.json").exists():
                 raise BenchError(
                     f"{backbone} is a plain transformers checkpoint: it does not say how to pool",
-                    "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, last (decoders), ...",
+                    "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, "
+                    "last (decoders), ...",
                 )
             check_one_vector(backbone, str(backbone))
         for key, choices in (("padding", ("left", "right")), ("dtype", DTYPES)):
             if key in recipe:
                 check_choice(recipe, key, choices)
         if recipe.pooling is None and recipe.get("padding") == "left":
-            raise BenchError("padding=left is for a plain checkpoint; this folder says itself how it pads", "leave padding out")
+            raise BenchError(
+                "padding=left is for a plain checkpoint; this folder says itself how it pads",
+                "leave padding out",
+            )
         if recipe.get("padding") == "left" and recipe.pooling not in ("last", "mean", "avg"):
-            raise BenchError(f"padding=left with pooling={recipe.pooling}", "--set pooling=last or mean")
+            raise BenchError(
+                f"padding=left with pooling={recipe.pooling}", "--set pooling=last or mean"
+            )
         if backbone is not None:
             check_max_length(recipe.max_length, read_transformer_config(backbone), str(backbone))
 
@@ -108,12 +145,21 @@ class Pretrained(TorchMethod):
     def read_backbone(cls, reference: Reference, recipe: Recipe, context: Context) -> Any:
         if recipe.pooling is None and reference.trained is not None:
             raise BenchError(
-                f"{reference.name} is a run: its encoder was trained further, and it does not say how to pool",
+                f"{reference.name} is a run: its encoder was trained further, "
+                "and it does not say how to pool",
                 f"bench evaluate {reference.name} scores the run itself; or --set pooling=",
             )
-        if recipe.pooling is None and reference.path is not None and not has_transformer(reference.path):
+        if (
+            recipe.pooling is None
+            and reference.path is not None
+            and not has_transformer(reference.path)
+        ):
             return load_without_encoder(reference, offline=context.offline)
         return super().read_backbone(reference, recipe, context)
+
+    @classmethod
+    def dtype_of_weights(cls, recipe: Recipe) -> str:
+        return str(recipe.get("dtype", "fp32"))
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         self.check(recipe, backbone.path)
@@ -122,8 +168,11 @@ class Pretrained(TorchMethod):
         self.pooling: str | None = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
         self.dtype = recipe.get("dtype", "fp32")
         self.own_prompts: dict[str, str] = {}
-        self.library = ""  # what bench's own path gives, if the model's library encodes instead; "" if bench does
-        self._cut_by_library = False  # rows of ids are transformers' own, with special tokens and cut
+        # if the model's library encodes: how bench's own path differs; "" if bench encodes
+        self.library = ""
+        self._cut_by_library = (
+            False  # rows of ids are transformers' own, with special tokens and cut
+        )
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
         else:
@@ -140,7 +189,8 @@ class Pretrained(TorchMethod):
             self._choose_path()
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
-        # float32 also where the weights are stored in half precision, unless another is asked for: what is published is computed in it
+        # float32 also where the weights are stored in half precision, unless another is asked for:
+        # what is published is computed in it
         loaded = load_sentence_transformer(backbone, DTYPES[self.dtype], self.recipe.max_length)
         self.whole, self.limit = loaded.model, loaded.limit
         self.encoder = self.whole if loaded.transformer is None else loaded.transformer
@@ -149,22 +199,27 @@ class Pretrained(TorchMethod):
         for line in loaded.notes:
             self.context.reporter.note(line)
         if self.text_prompt is None:
-            self.text_prompt = self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""
+            self.text_prompt = (
+                self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""
+            )
         if not {"prompt", "prompts"} & self.recipe.keys():
             self._mention_prompts()
 
     def _mention_prompts(self) -> None:
-        """One line about the prompts that the folder names and that are not used."""
+        """Print one line about the prompts that the folder names and that are not used."""
         self.own_prompts = unused_prompts(self.whole, self.text_prompt or "")
         if self.own_prompts:
-            named = ", ".join(f"{name} ({shorten(text)})" for name, text in self.own_prompts.items())
+            named = ", ".join(
+                f"{name} ({shorten(text)})" for name, text in self.own_prompts.items()
+            )
             self.context.reporter.note(
-                f"{self.backbone.name} names prompts that are not used: {named}; --prefix TEXT or --prompt TASK TEXT uses one"
+                f"{self.backbone.name} names prompts that are not used: {named}; "
+                "--prefix TEXT or --prompt TASK TEXT uses one"
             )
 
     @property
     def longest(self) -> int:
-        """Tokens of a text, special ones included; longer ones are cut."""
+        """The tokens of a text at most, special ones included; longer texts are cut."""
         if self.pooling is None:
             return UNLIMITED if self.limit is None else int(self.limit)
         return int(self.recipe.max_length or self.backbone.max_tokens)
@@ -181,20 +236,24 @@ class Pretrained(TorchMethod):
             self.library = self._difference()
         except PromptTooLong:
             raise
-        except (
-            Exception
-        ) as error:  # this path cannot do what the library may: a model without token ids, or without a fast tokenizer
-            self.library = f"no vectors ({' '.join(str(error).split())[:80] or type(error).__name__})"
+        except Exception as error:  # this path cannot do what the library may: a model without token ids, or without a fast tokenizer
+            self.library = (
+                f"no vectors ({' '.join(str(error).split())[:80] or type(error).__name__})"
+            )
         if self.library and self.pooling is not None and not self._cut_by_library:
             self._take_library_ids()
         if self.library:
             self._check_library()
             self.context.reporter.note(
-                f"{self.backbone.name} is encoded by {self._library_name} itself, which is slower: bench's own path gives {self.library}"
+                f"{self.backbone.name} is encoded by {self._library_name} itself, "
+                f"which is slower: bench's own path gives {self.library}"
             )
 
     def _take_library_ids(self) -> None:
-        """For a plain checkpoint: the ids of transformers' own call of the tokenizer, and then all as before, if that suffices."""
+        """Use the ids of transformers' own call of the tokenizer, for a plain checkpoint.
+
+        All else stays as it is; if the vectors still differ, nothing changes.
+        """
         reason, ends = self.library, (self.before, self.after)
         self._cut_by_library, self.before, self.after = True, [], []
         try:
@@ -204,36 +263,41 @@ class Pretrained(TorchMethod):
         if self.library:
             self._cut_by_library, (self.before, self.after) = False, ends
             return
-        self.backbone.note = f"tokenised and cut by transformers' own tokenizer, bench's own way gives {reason}"
+        self.backbone.note = (
+            f"tokenised and cut by transformers' own tokenizer, bench's own way gives {reason}"
+        )
 
     @property
     def _library_name(self) -> str:
         return "transformers" if self.pooling is not None else "sentence-transformers"
 
     def _check_prompts(self) -> None:
-        """Raises PromptTooLong if a prompt leaves no room for a sentence."""
+        """Raise PromptTooLong if a prompt leaves no room for a sentence."""
         for prompt in self._prompts():
             ids = super().token_ids([prompt.replace(PLACE, "")])[0]
             room = self.longest - len(self.before) - len(self.after)
             if len(ids) >= room:
                 raise PromptTooLong(
-                    f"the prompt {shorten(prompt)} has {len(ids)} tokens, and {self.backbone.name} takes {room}: nothing of a sentence is read",
-                    "give a shorter one, or a larger --set max_length= if the model has the positions",
+                    f"the prompt {shorten(prompt)} has {len(ids)} tokens, "
+                    f"and {self.backbone.name} takes {room}: nothing of a sentence is read",
+                    "give a shorter one, or a larger --set max_length= if the model has the "
+                    "positions",
                 )
 
     def _check_library(self) -> None:
-        """Raises BenchError if the library cannot encode either."""
+        """Raise BenchError if the library cannot encode either."""
         try:
             self.dimension = self._by_library(texts_to_encode()).shape[1]
         except Exception as error:  # the library raises what it likes
             line = " ".join(str(error).split())[:200]
             raise BenchError(
                 f"{self.backbone.name} cannot be encoded by its own library: {line}",
-                "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md",
+                "load it in Python and score the object: bench.evaluate(model, ...), "
+                "docs/evaluate.md",
             ) from error
 
     def _difference(self) -> str:
-        """What bench's own path gives other than the library; "" if nothing."""
+        """Describe the difference of bench's own path from the library's; "" if there is none."""
         for prompt in self._prompts():
             before, self.text_prompt = self.text_prompt, prompt
             try:
@@ -245,12 +309,15 @@ class Pretrained(TorchMethod):
         return ""
 
     def _prompts(self) -> list[str]:
+        """Return the method's prompt and those of tasks, each once."""
         by_task = json.loads(self.recipe.get("prompts") or "{}")
         return list(dict.fromkeys([self.text_prompt or "", *by_task.values()]))
 
     def _difference_with_prompt(self) -> str:
         texts = texts_to_encode()
-        if PLACE in (self.text_prompt or ""):  # of a text that is too long, bench cuts the sentence and the library the template
+        if PLACE in (
+            self.text_prompt or ""
+        ):  # of a text that is too long, bench cuts the sentence and the library the template
             texts = [text for text in texts if len(self._own_ids(text)) < self.longest]
             all_texts = list(texts)
         else:
@@ -272,13 +339,15 @@ class Pretrained(TorchMethod):
         return self._ids_by_transformers([text])[0]
 
     def _ids_by_transformers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The rows of a plain checkpoint's tokenizer, special tokens included, cut as it cuts."""
+        """Return the rows of a plain checkpoint's tokenizer, special tokens included, cut as it
+        cuts.
+        """
         given = prompted(self.text_prompt, texts)
         if not given:
             return []
-        ids: list[list[int]] = self.backbone.tokenizer(given, truncation=True, max_length=self.longest, verbose=False)[
-            "input_ids"
-        ]
+        ids: list[list[int]] = self.backbone.tokenizer(
+            given, truncation=True, max_length=self.longest, verbose=False
+        )["input_ids"]
         return ids
 
     # the library's path
@@ -291,7 +360,8 @@ class Pretrained(TorchMethod):
         for start in range(0, len(distinct), BLOCK):
             if self.context.should_stop():
                 raise Interrupted(
-                    f"stopped after encoding {start} of {len(distinct)} sentences; the same command encodes them again"
+                    f"stopped after encoding {start} of {len(distinct)} sentences; "
+                    "the same command encodes them again"
                 )
             block = distinct[start : start + BLOCK]
             with torch.inference_mode():
@@ -302,7 +372,7 @@ class Pretrained(TorchMethod):
         return vectors[[row_of[sentence] for sentence in sentences]]
 
     def _by_library(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32, as the model's own library encodes."""
+        """Encode texts as the model's own library does, (n, d) float32."""
         if self.pooling is None:
             return self._by_sentence_transformers(texts)
         rows = [self._embedded(self._features([self._library_ids(text)])) for text in texts]
@@ -319,12 +389,17 @@ class Pretrained(TorchMethod):
             encoded = encode([given[row] for row in words], batch_size=LIBRARY_BATCH, **options)
             vectors |= zip(words, encoded, strict=True)
         if blank:  # beside a word: alone, a text without a token makes a batch without a column
-            encoded = encode([*[given[row] for row in blank], "a"], batch_size=len(blank) + 1, **options)
+            encoded = encode(
+                [*[given[row] for row in blank], "a"], batch_size=len(blank) + 1, **options
+            )
             vectors |= zip(blank, encoded[:-1], strict=True)
         return np.stack([np.asarray(vectors[row], dtype=np.float32) for row in range(len(given))])
 
     def _prompt_for_library(self, texts: list[str]) -> tuple[list[str], str]:
-        """What sentence-transformers gets: the texts, and the prompt that it puts before them; a template is filled first."""
+        """Return the texts and the prompt for sentence-transformers, which puts it before them.
+
+        A template is filled first.
+        """
         if self.text_prompt and PLACE in self.text_prompt:
             return prompted(self.text_prompt, texts), ""
         return texts, self.text_prompt or ""
@@ -332,7 +407,7 @@ class Pretrained(TorchMethod):
     # bench's own path
 
     def _by_bench(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32, in one batch."""
+        """Encode texts in one batch by bench's own path, (n, d) float32."""
         return self._embedded(self.assemble(self.token_ids(texts)))
 
     def _embedded(self, features: Features) -> np.ndarray:
@@ -341,7 +416,7 @@ class Pretrained(TorchMethod):
         return vectors.float().cpu().numpy()
 
     def _features(self, ids: Sequence[Ids]) -> Features:
-        """Features of whole rows, special tokens included."""
+        """Turn whole rows, special tokens included, into features."""
         before, after = self.before, self.after
         self.before, self.after = [], []
         try:
@@ -350,22 +425,30 @@ class Pretrained(TorchMethod):
             self.before, self.after = before, after
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """With the prompt around every sentence. Of a sentence that is too long its own end is cut, not what the template says after it."""
+        """Return the ids of each sentence with the prompt around it.
+
+        A sentence that is too long loses its own end, not the part of the template behind it.
+        """
         if self._cut_by_library:
             return self._ids_by_transformers(sentences)
         ids = super().token_ids(prompted(self.text_prompt, sentences))
         if self.text_prompt and not self.text_prompt.endswith(PLACE) and PLACE in self.text_prompt:
             room = self.longest - len(self.before) - len(self.after)
-            ids = [self._cut(sentence, room) if len(row) > room else row for sentence, row in zip(sentences, ids, strict=True)]
+            ids = [
+                self._cut(sentence, room) if len(row) > room else row
+                for sentence, row in zip(sentences, ids, strict=True)
+            ]
         return ids
 
     def _cut(self, sentence: str, room: int) -> list[int]:
-        """The ids of the prompt around as much of the sentence's beginning as fits."""
+        """Return the ids of the prompt around as much of the sentence's beginning as fits."""
         words = super().token_ids([sentence])[0]
         kept, row = len(words), super().token_ids(prompted(self.text_prompt, [sentence]))[0]
         while len(row) > room and kept:
             kept = max(0, kept - (len(row) - room))
-            row = super().token_ids(prompted(self.text_prompt, [self.backbone.tokenizer.decode(words[:kept])]))[0]
+            row = super().token_ids(
+                prompted(self.text_prompt, [self.backbone.tokenizer.decode(words[:kept])])
+            )[0]
         return row
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
@@ -383,13 +466,19 @@ class Pretrained(TorchMethod):
         vectors = self._pooled(features)
         if self.pooling is None:
             return vectors
-        is_text = features["attention_mask"].any(1, keepdim=True)  # a text without a token has the zero vector
+        is_text = features["attention_mask"].any(
+            1, keepdim=True
+        )  # a text without a token has the zero vector
         return torch.where(is_text, vectors, torch.zeros_like(vectors))
 
     def _pooled(self, features: Features) -> Tensor:
         if self.pooling is None:
             before = self.text_prompt if self.text_prompt and PLACE not in self.text_prompt else ""
-            prompt = {"prompt_length": len(self.before) + len(super().token_ids([before])[0])} if before else {}
+            prompt = (
+                {"prompt_length": len(self.before) + len(super().token_ids([before])[0])}
+                if before
+                else {}
+            )
             embedded: Tensor = self.whole({**features, **prompt})["sentence_embedding"]
             return embedded[:, : self.whole.truncate_dim]
         if self.pooling == "mlp":
@@ -397,14 +486,18 @@ class Pretrained(TorchMethod):
             return head
         if self.pooling in ("last", "avg"):
             last, mask = self.encoder(**features).last_hidden_state, features["attention_mask"]
-            return last_token(last, mask) if self.pooling == "last" else masked_mean(last.float(), mask)
+            return (
+                last_token(last, mask)
+                if self.pooling == "last"
+                else masked_mean(last.float(), mask)
+            )
         states = self.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[self.pooling](states, features["attention_mask"])
 
     # what is said of it
 
     def about(self) -> dict[str, Any]:
-        """What the record says of it."""
+        """Describe the encoder for the record."""
         parts = [type(part).__name__ for part in self.whole] if self.pooling is None else []
         pooling = {"avg": "mean"}.get(self.pooling or "", self.pooling)
         if "Pooling" in parts:
@@ -432,27 +525,38 @@ class Pretrained(TorchMethod):
     def portable(self) -> Portable:
         if "prompt" in self.recipe or "prompts" in self.recipe or self.pooling == "last":
             what = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
-            raise BenchError(f"this run {what}, which an export does not carry yet", "bench encode gives its vectors")
+            raise BenchError(
+                f"this run {what}, which an export does not carry yet",
+                "bench encode gives its vectors",
+            )
         if self.pooling is None:
-            return Portable(tokenizer=self.backbone.tokenizer, max_tokens=self.limit, write=self.write)
+            return Portable(
+                tokenizer=self.backbone.tokenizer, max_tokens=self.limit, write=self.write
+            )
         if self.pooling != "mlp":
             return portable_of(self, self.pooling, max_tokens=self.recipe.max_length)
         dense = self.encoder.pooler.dense
-        return portable_of(self, "cls", Affine(dense.weight, dense.bias, tanh=True), max_tokens=self.recipe.max_length)
+        return portable_of(
+            self,
+            "cls",
+            Affine(dense.weight, dense.bias, tanh=True),
+            max_tokens=self.recipe.max_length,
+        )
 
     def write(self, folder: Path) -> None:
-        """The sentence-transformers model as it is, in float32 and with this maximum length."""
+        """Write the sentence-transformers model as it is, in float32 and with this maximum length.
+        """
         self.whole.save(str(folder), create_model_card=False)
 
 
 def _unpadded(features: Any) -> list[int]:
-    """The token ids of a single text."""
+    """Return the token ids of a single text."""
     ids, mask = features["input_ids"][0], features["attention_mask"][0]
     return [int(token) for token in ids[mask.bool()]]
 
 
 def _with_a_column(features: Features, pad_id: int) -> Features:
-    """Features with at least one column, which is padding if no text has a token."""
+    """Return features with at least one column, which is padding if no text has a token."""
     ids = features["input_ids"]
     if ids.shape[1]:
         return features
@@ -463,11 +567,20 @@ def _with_a_column(features: Features, pad_id: int) -> Features:
 
 
 def _with_pooling_layer(backbone: Backbone) -> Any:
-    """The encoder with the pooling layer of its checkpoint; BenchError where the checkpoint has none."""
+    """Return the encoder with the pooling layer of its checkpoint.
+
+    Raises BenchError if it has none.
+    """
     from transformers import AutoModel
 
-    folder = backbone.encoder.name_or_path  # in a sentence-transformers folder the transformer may lie deeper
+    folder = (
+        backbone.encoder.name_or_path
+    )  # in a sentence-transformers folder the transformer may lie deeper
     encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    if getattr(encoder, "pooler", None) is None or any("pooler" in name for name in info["missing_keys"]):
-        raise BenchError(f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls")
+    if getattr(encoder, "pooler", None) is None or any(
+        "pooler" in name for name in info["missing_keys"]
+    ):
+        raise BenchError(
+            f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls"
+        )
     return encoder.eval()

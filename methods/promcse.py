@@ -1,22 +1,25 @@
-"""PromCSE: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and Energy-based Learning
-(Jiang, Zhang and Wang, Findings of EMNLP 2022).
+"""PromCSE: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and
+Energy-based Learning (Jiang, Zhang and Wang, Findings of EMNLP 2022).
 
 The pretrained encoder is frozen; what learns is a prompt and the head over CLS. Three parts:
 
-* the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots of their own keys and values;
-* InfoNCE with cosines and temperature tau, as SimCSE: two dropout views of a sentence (dropout of the frozen encoder and of
-  the prompt), or NLI triplets whose contradictions join the negatives;
-* with `eh` (triplets only), eq. 11 and 12: an energy-based hinge loss. The nearest wrong candidate (positives of others, all hard
-  negatives) is to be farther than the own positive by a margin:
-  L = InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^)).
+* the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots of their own keys
+  and values;
+* InfoNCE with cosines and temperature tau, as SimCSE: two dropout views of a sentence (dropout of
+  the frozen encoder and of the prompt), or NLI triplets whose contradictions join the negatives;
+* with `eh` (triplets only), eq. 11 and 12: an energy-based hinge loss. The nearest wrong candidate
+  (positives of others, all hard negatives) is to be farther than the own positive by a margin: L =
+  InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^)).
 
-With `mlm`, which the authors' README has for unsupervised RoBERTa, L also has a weight times the loss of guessing masked tokens
-behind the very same prompt; the weight falls while training (see dcpcse, whose paper says it).
+With `mlm`, which the authors' README has for unsupervised RoBERTa, L also has a weight times the
+loss of guessing masked tokens behind the very same prompt; the weight falls while training (see
+dcpcse, whose paper says it).
 
-What is scored is CLS of the last layer: without the head where training was unsupervised, with it where it was supervised.
+What is scored is CLS of the last layer: without the head where training was unsupervised, with it
+where it was supervised.
 
-Ablations of table 3 in our reading, for the authors' code has none: `layer-shared` (one pair of keys and values for all
-layers), `input-layer` (P vectors before the word embeddings).
+Ablations of table 3 in our reading, for the authors' code has none: `layer-shared` (one pair of
+keys and values for all layers), `input-layer` (P vectors before the word embeddings).
 """
 
 from __future__ import annotations
@@ -27,16 +30,54 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    EncoderShape,
+    Features,
+    Ids,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    TrainingCost,
+    Value,
+    join,
+)
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import info_nce
-from bench.methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
+from bench.methods.masking import (
+    check_guessing,
+    cost_with_guessing,
+    decayed_weight,
+    surprise_of_copies,
+    with_mlm,
+)
 from bench.methods.pooling import Head
-from bench.methods.prefix import DeepPrefix, behind_one_draw, check_prompt, prompt_for
+from bench.methods.prefix import (
+    DeepPrefix,
+    behind_one_draw,
+    check_prompt,
+    cost_with_prefix,
+    prompt_for,
+)
 
 
 class PromCSE(TorchMethod):
+    """PromCSE: contrastive learning of a deep prompt and a head; the encoder is frozen.
+
+    Take it if one encoder is to serve several tasks, or memory for gradients is short: 1 % of the
+    weights train.
+
+    Example:
+        bench run --method promcse+eh --setting supervised --backbone roberta-large
+
+    Relations: DCPCSE is its first version; SimCSE trains the whole encoder with the same loss;
+    ``eh`` is also a variant of SimCSE.
+    """
+
     name = "promcse"
     settings = ("unsupervised", "supervised")
     several_negatives = True
@@ -48,44 +89,70 @@ class PromCSE(TorchMethod):
         "input-layer": {"prompt": "input-layer"},
     }
     by_dropout = ("unsupervised",)
-    summary = "contrastive learning of a deep prompt for a frozen encoder; variant eh adds an energy-based hinge loss"
+    summary = "deep prompt of a frozen encoder; eh adds an energy hinge"
     paper = (
-        "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and Energy-based "
+        "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
+        "Contrastive Learning and Energy-based "
         "Learning, Findings of EMNLP 2022, arXiv 2203.06875"
     )
-    trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen, its dropout stays on"
+    trains = (
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
+        "the encoder is frozen, its dropout stays on"
+    )
+    encoder_is_frozen = True
     training_only = ("lm_head",)
     prompt: Any  # DeepPrefix or InputPrompt
+    process_switches = ("faithful",)
     defaults = {
         "prompt": Value(
             "deep",
             "PromCSE promcse/models.py",
-            "the paper's eq. 1 puts trainable vectors in the place of hidden states, which the layer projects; the authors' "
+            "the paper's eq. 1 puts trainable vectors in the place of hidden states, "
+            "which the layer projects; the authors' "
             "code, and this, makes keys and values themselves the parameters",
         ),
         "prompt_length": Value(
             16,
             "PromCSE run_unsup_example.sh, table 6",
-            "the sentence starts at position P, as in the authors' code (the paper does not say); with 512 positions 512 - P "
+            "the sentence starts at position P, as in the authors' code (the paper does not "
+            "say); with 512 positions 512 - P "
             "tokens are left to it",
         ),
-        "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
+        "prefix_dropout": Value(
+            None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"
+        ),
         "temperature": Value(0.05, "PromCSE run_unsup_example.sh; paper appendix A"),
         "head_at_test": Value(
             False,
-            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
-            "the state of CLS; the averaging poolers of the authors' code fail on the prompt's mask",
+            "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say "
+            "true",
+            "the state of CLS; the averaging poolers of the authors' code fail on the prompt's "
+            "mask",
         ),
-        "hard_negative_weight": Value(0.0, "PromCSE train.py default", "added to the anchor's own contradiction; not part of eh"),
+        "hard_negative_weight": Value(
+            0.0,
+            "PromCSE train.py default",
+            "added to the anchor's own contradiction; not part of eh",
+        ),
         "eh": Value(False, "PromCSE section 3.3; the rows + EH have it"),
-        "eh_margin": Value(0.2, "PromCSE appendix A; run_sup_example.sh", "table 4: the best of 0 to 0.4 on SimCSE"),
+        "eh_margin": Value(
+            0.2, "PromCSE appendix A; run_sup_example.sh", "table 4: the best of 0 to 0.4 on SimCSE"
+        ),
         "eh_weight": Value(10.0, "PromCSE section 3.3, eq. 12; train.py default"),
         "mlm": Value(False, "PromCSE README (do_mlm): unsupervised RoBERTa with, all else without"),
-        "mlm_weight": Value(0.1, "PromCSE train.py default; DCPCSE section 2.2", "before the first update"),
+        "mlm_weight": Value(
+            0.1, "PromCSE train.py default; DCPCSE section 2.2", "before the first update"
+        ),
         "mlm_decay_rate": Value(0.95, "PromCSE promcse/trainers.py; DCPCSE section 2.2"),
-        "mlm_decay_steps": Value(100, "PromCSE promcse/trainers.py; DCPCSE section 2.2", "updates; no staircase"),
+        "mlm_decay_steps": Value(
+            100, "PromCSE promcse/trainers.py; DCPCSE section 2.2", "updates; no staircase"
+        ),
         "mlm_probability": Value(0.15, "PromCSE train.py; DCPCSE section 2.2"),
-        "freeze_lm_head": Value(False, "PromCSE promcse/models.py: made after the freeze", "true keeps it as it was pretrained"),
+        "freeze_lm_head": Value(
+            False,
+            "PromCSE promcse/models.py: made after the freeze",
+            "true keeps it as it was pretrained",
+        ),
         "faithful": Value(
             False,
             "exact gradient over several processes",
@@ -99,7 +166,8 @@ class PromCSE(TorchMethod):
         check_guessing(recipe, backbone)
         if recipe.mlm and recipe.prompt == "input-layer":
             raise BenchError(
-                "mlm reads masked copies behind keys and values, which the input-layer prompt has none of",
+                "mlm reads masked copies behind keys and values, "
+                "which the input-layer prompt has none of",
                 "--set mlm=false, or a deep or layer-shared prompt",
             )
 
@@ -107,10 +175,20 @@ class PromCSE(TorchMethod):
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
 
+    @classmethod
+    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
+        cost = super().training_cost(recipe, shape, columns)
+        cost = cost_with_prefix(cost, shape, recipe.prompt_length)
+        if recipe.mlm:
+            return cost_with_guessing(cost, shape, head_trains=not recipe.freeze_lm_head)
+        return cost
+
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.encoder.requires_grad_(False)
-        self.prompt = prompt_for(backbone, recipe.prompt, recipe.prompt_length, recipe.prefix_dropout)
+        self.prompt = prompt_for(
+            backbone, recipe.prompt, recipe.prompt_length, recipe.prefix_dropout
+        )
         self.head = Head(backbone.hidden_size)
         if recipe.mlm:
             self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
@@ -122,25 +200,39 @@ class PromCSE(TorchMethod):
         return self.prompt.states(self.encoder, features)  # (n, T, H), the prompt not among them
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
+        counts of its guesses.
+        """
         # one column: the same features twice, each row under dropout masks of its own
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         features = join(texts, self.pad_id)  # (texts * n, T) in one encoder pass
         if not self.recipe.mlm:
             z: Tensor = self.head(self.hidden(features)[:, 0])
             return z.chunk(len(texts))
-        assert isinstance(self.prompt, DeepPrefix)  # check: no other kind can be read twice behind one draw
+        assert isinstance(
+            self.prompt, DeepPrefix
+        )  # check: no other kind can be read twice behind one draw
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.head(behind(features)[:, 0])
         share = self.recipe.mlm_probability
-        return *z.chunk(len(texts)), *surprise_of_copies(features, len(texts), self.backbone, self.lm_head, share, behind)
+        return *z.chunk(len(texts)), *surprise_of_copies(
+            features, len(texts), self.backbone, self.lm_head, share, behind
+        )
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z = across_ranks(vectors, self.recipe.faithful)
-        contrast = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight)
+        contrast = info_nce(
+            *z,
+            temperature=self.recipe.temperature,
+            hard_negative_weight=self.recipe.hard_negative_weight,
+        )
         loss = with_hinge(contrast, z, self.recipe) if self.recipe.eh else Loss(contrast)
-        return with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step)) if self.recipe.mlm else loss
+        return (
+            with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step))
+            if self.recipe.mlm
+            else loss
+        )
 
     def embed(self, features: Features) -> Tensor:
         cls = self.hidden(features)[:, 0]  # (n, H)

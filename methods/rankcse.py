@@ -1,18 +1,23 @@
-"""RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank (Liu et al., ACL 2023, arXiv 2305.16726).
+"""RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank (Liu et al., ACL
+2023, arXiv 2305.16726).
 
-SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), beside frozen teachers whose cosines T rank the sentences of the batch:
+SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), beside frozen teachers whose cosines T rank
+the sentences of the batch:
 
-    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)       P_i = softmax_j S[i, j] / tau, Q_i = softmax_j S[j, i] / tau
+    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)       P_i = softmax_j S[i, j] /
+    tau, Q_i = softmax_j S[j, i] / tau
 
-    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j                without the sentence itself
-    ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k) / tau2 ]    pi: from T's highest to its lowest
+    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j                without
+    the sentence itself ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k)
+    / tau2 ]    pi: from T's highest to its lowest
 
-T is weight_1 times the cosines of the first teacher plus the rest of 1 times those of the second. What is scored is CLS
-without the head.
+T is weight_1 times the cosines of the first teacher plus the rest of 1 times those of the second.
+What is scored is CLS without the head.
 
-The authors published no code. The equations are as recalled from the paper; the details are those of a community repository
-whose author is none of them (variant ``community`` for what it does otherwise). Its "Jensen-Shannon" term has no middle
-distribution left, so that it flattens the lists instead of making them agree.
+The authors published no code. The equations are as recalled from the paper; the details are those
+of a community repository whose author is none of them (variant ``community`` for what it does
+otherwise). Its "Jensen-Shannon" term has no middle distribution left, so that it flattens the lists
+instead of making them agree.
 """
 
 from __future__ import annotations
@@ -42,15 +47,27 @@ from bench.methods.pooling import Head, portable_of
 from bench.methods.teachers import Teacher, judged
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
-NO_MIDDLE = 1e-7  # what the community code's clamp makes of the logarithm of the middle distribution
+NO_MIDDLE = (
+    1e-7  # what the community code's clamp makes of the logarithm of the middle distribution
+)
 
 
 class RankCSE(TorchMethod):
+    """RankCSE: SimCSE that also ranks the sentences of a batch as frozen, finished models do.
+
+    Take it to distil one or two finished models of the same vocabulary.
+
+    Example:
+        bench run --method rankcse --set teacher_1=princeton-nlp/unsup-simcse-bert-base-uncased
+
+    Relations: DCLR uses a teacher to drop negatives only.
+    """
+
     name = "rankcse"
     settings = ("unsupervised",)
     first_token = True
     by_dropout = ("unsupervised",)
-    summary = "SimCSE that also ranks the sentences of a batch as frozen, finished models do"
+    summary = "SimCSE that ranks a batch as finished models do"
     paper = "Liu, Liu, Wang, Wang, Wu, Li, Guo: RankCSE, ACL 2023, arXiv 2305.16726"
     trains = "the whole encoder, and while training the head; the teachers are frozen"
     training_only = ("head",)
@@ -66,24 +83,37 @@ class RankCSE(TorchMethod):
             COMMUNITY + ":28: voidism/diffcse-bert-base-uncased-sts",
         ),
         "teacher_2": Value(
-            None, "none: teacher_1 alone", COMMUNITY + ":29: princeton-nlp/unsup-simcse-bert-large-uncased, of 2/3"
+            None,
+            "none: teacher_1 alone",
+            COMMUNITY + ":29: princeton-nlp/unsup-simcse-bert-large-uncased, of 2/3",
         ),
         "weight_1": Value(
-            1 / 3, "RankCSE (community) train.py:115", "of teacher_1 where there are two; " + COMMUNITY + ":31: 0.33"
+            1 / 3,
+            "RankCSE (community) train.py:115",
+            "of teacher_1 where there are two; " + COMMUNITY + ":31: 0.33",
         ),
         "ranking": Value("listmle", COMMUNITY, "listnet or listmle"),
         "temperature": Value(0.05, COMMUNITY + ":24", "of the contrast and the consistency"),
         "list_temperature": Value(0.05, COMMUNITY + ":34", "tau2, of the student's list"),
         "teacher_temperature": Value(
-            0.025, "half of list_temperature, recalled of the paper", "tau3, read by listnet; community: 0.05"
+            0.025,
+            "half of list_temperature, recalled of the paper",
+            "tau3, read by listnet; community: 0.05",
         ),
-        "beta": Value(1.0, COMMUNITY + ":32", "weight of the consistency; the community code never multiplies by it"),
+        "beta": Value(
+            1.0,
+            COMMUNITY + ":32",
+            "weight of the consistency; the community code never multiplies by it",
+        ),
         "gamma": Value(1.0, COMMUNITY + ":33", "weight of the ranking; listnet: 0.1"),
-        "consistency": Value("js", "RankCSE paper: Jensen-Shannon", "community: minus the mean entropy of both lists"),
+        "consistency": Value(
+            "js", "RankCSE paper: Jensen-Shannon", "community: minus the mean entropy of both lists"
+        ),
         "listmle_eps": Value(
             0.0,
             "RankCSE paper: none",
-            "community: 1e-7 of the best sentence, so that cosines more than 0.81 below it do not count",
+            "community: 1e-7 of the best sentence, so that cosines more than 0.81 below it do "
+            "not count",
         ),
     }
 
@@ -94,29 +124,43 @@ class RankCSE(TorchMethod):
         for key in ("temperature", "list_temperature", "teacher_temperature"):
             check_positive(recipe, key)
         if recipe.teacher_1 is None:
-            raise BenchError("rankcse needs a finished model", "--set teacher_1=RUNS/simcse-..., a folder or a hub name")
+            raise BenchError(
+                "rankcse needs a finished model",
+                "--set teacher_1=RUNS/simcse-..., a folder or a hub name",
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.head = Head(backbone.hidden_size)
         names = [name for name in (recipe.teacher_1, recipe.teacher_2) if name is not None]
         self.weights = (recipe.weight_1, 1 - recipe.weight_1) if len(names) == 2 else (1.0,)
-        self.teachers = nn.ModuleList(Teacher(name, backbone, offline=self.context.offline) for name in names)
+        self.teachers = nn.ModuleList(
+            Teacher(name, backbone, offline=self.context.offline) for name in names
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """z1 and z2, (n, H) each, and the vector of each teacher, (n, its H)."""
+        """Return z1 and z2, (n, H) each, and the vector of each teacher, (n, its H)."""
         # the same features twice in one encoder pass, each row under dropout masks of its own
         z1, z2 = self.head(self.embed(join(batch.columns * 2, self.pad_id))).chunk(2)
         return z1, z2, *(teacher(batch.columns[0]) for teacher in self.teachers)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *taught = views
-        recipe, cosines_BB, teacher_BB = self.recipe, cosine_matrix(z1, z2), judged(taught, self.weights)
-        contrast = cross_entropy(cosines_BB / recipe.temperature, torch.arange(len(z1), device=z1.device))
+        recipe, cosines_BB, teacher_BB = (
+            self.recipe,
+            cosine_matrix(z1, z2),
+            judged(taught, self.weights),
+        )
+        contrast = cross_entropy(
+            cosines_BB / recipe.temperature, torch.arange(len(z1), device=z1.device)
+        )
         agree = jensen_shannon if recipe.consistency == "js" else minus_entropy
         consistency = agree(cosines_BB / recipe.temperature)
         if recipe.ranking == "listnet":
-            lists = others(cosines_BB) / recipe.list_temperature, others(teacher_BB) / recipe.teacher_temperature
+            lists = (
+                others(cosines_BB) / recipe.list_temperature,
+                others(teacher_BB) / recipe.teacher_temperature,
+            )
             ranking = list_net(*lists)
         else:
             ranking = list_mle(cosines_BB / recipe.list_temperature, teacher_BB, recipe.listmle_eps)
@@ -131,7 +175,9 @@ class RankCSE(TorchMethod):
 
 
 def jensen_shannon(logits_BB: Tensor) -> Tensor:
-    """Of each row's softmax and that of the same column: mean over the rows, in nats."""
+    """Return the divergence of each row's softmax and that of the same column: mean over the rows,
+    in nats.
+    """
     log_p, log_q = logits_BB.log_softmax(1), logits_BB.T.log_softmax(1)
     p, q = log_p.exp(), log_q.exp()
     log_middle = torch.logaddexp(log_p, log_q) - torch.log(torch.tensor(2.0, dtype=log_p.dtype))
@@ -139,31 +185,38 @@ def jensen_shannon(logits_BB: Tensor) -> Tensor:
 
 
 def minus_entropy(logits_BB: Tensor) -> Tensor:
-    """The community code's term in the place of :func:`jensen_shannon`: minus the mean entropy of rows and columns."""
+    """Return minus the mean entropy of rows and columns.
+
+    It is the community code's term in the place of :func:`jensen_shannon`.
+    """
     logs = torch.stack([logits_BB.log_softmax(1), logits_BB.T.log_softmax(1)])
     return (logs.exp() * (logs - NO_MIDDLE)).sum(-1).mean()
 
 
 def others(lists_BB: Tensor) -> Tensor:
-    """(B, B - 1): each row without its own column."""
+    """Return each row without its own column, (B, B - 1)."""
     B = len(lists_BB)
     return lists_BB.flatten()[1:].view(B - 1, B + 1)[:, :-1].reshape(B, B - 1)
 
 
 def list_net(logits_BL: Tensor, teacher_BL: Tensor) -> Tensor:
-    """Cross-entropy of two softmaxes over the same list: mean over the lists, in nats."""
+    """Return the cross-entropy of two softmaxes over the same list: mean over the lists, in nats.
+    """
     return -(teacher_BL.softmax(1) * logits_BL.log_softmax(1)).sum(1).mean()
 
 
 def list_mle(logits_BL: Tensor, teacher_BL: Tensor, eps: float = 0.0) -> Tensor:
-    """Surprise of the teacher's order when items are drawn one after the other: mean over the lists, in nats.
+    """Return the surprise of the teacher's order if items are drawn one after the other.
 
-    Items that the teacher finds equal keep their order. ``eps``: relative to the list's best item, added to every sum.
+    The mean is over the lists, in nats. Items that the teacher finds equal keep their order.
+    ``eps``: relative to the list's best item, added to every sum.
     """
     order = teacher_BL.argsort(dim=1, descending=True, stable=True)
     logits = logits_BL.gather(1, order)
     logits = logits - logits.max(dim=1, keepdim=True).values
     left_BL = logits.flip(1).logcumsumexp(1).flip(1)  # log of the sum of what is not drawn yet
     if eps:
-        left_BL = torch.logaddexp(left_BL, torch.tensor(eps, dtype=logits.dtype, device=logits.device).log())
+        left_BL = torch.logaddexp(
+            left_BL, torch.tensor(eps, dtype=logits.dtype, device=logits.device).log()
+        )
     return (left_BL - logits).sum(1).mean()

@@ -1,11 +1,14 @@
-"""SBERT: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks (Reimers and Gurevych, EMNLP 2019).
+"""SBERT: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks (Reimers and Gurevych,
+EMNLP 2019).
 
 The classification objective of section 3, on premise and hypothesis with their NLI label:
 
-    u, v = mean over the tokens of the last layer, one shared encoder        o = softmax( W (u, v, |u - v|) )
+    u, v = mean over the tokens of the last layer, one shared encoder        o = softmax( W (u, v,
+    |u - v|) )
 
-with W of shape (3, 3H) and cross-entropy over entailment, neutral, contradiction. W is thrown away; u is scored, by its
-cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a run of this as their backbone.
+with W of shape (3, 3H) and cross-entropy over entailment, neutral, contradiction. W is thrown away;
+u is scored, by its cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a
+run of this as their backbone.
 """
 
 from __future__ import annotations
@@ -14,7 +17,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw, join
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    adamw,
+    join,
+)
 from bench.methods.pooling import masked_mean, portable_of
 
 LABELS = 3
@@ -23,22 +37,45 @@ FIT = "sentence-transformers 2019-08 to 2021-02, defaults of fit() in SentenceTr
 
 
 class SBERT(TorchMethod):
+    """SBERT: a shared encoder with mean pooling, trained to classify NLI pairs from (u, v, |u -
+    v|).
+
+    Take it as the supervised baseline before contrastive learning.
+
+    Example:
+        bench run --method sbert --setting supervised --corpus nli.csv --backbone bert-base-uncased
+
+    Relations: supervised SimCSE uses the same data as triplets; InferSent is its predecessor with
+    an LSTM.
+    """
+
     name = "sbert"
     settings = ("supervised",)
-    summary = "NLI classification from (u, v, |u - v|) with a shared encoder and mean pooling"
-    paper = "Reimers, Gurevych: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks, EMNLP 2019, arXiv 1908.10084"
+    summary = "NLI classification from (u, v, |u - v|), mean pooling"
+    paper = (
+        "Reimers, Gurevych: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks, "
+        "EMNLP 2019, arXiv 1908.10084"
+    )
     trains = "the whole encoder, and while training the classifier Linear(3H, 3)"
     training_only = ("classifier",)
     defaults = {
         "batch_size": Value(16, CODE + "; paper section 3.1"),
         "learning_rate": Value(2e-5, CODE + "; paper section 3.1"),
-        "epochs": Value(1, CODE + "; paper section 3.1", "all 942k pairs of SNLI and MNLI; today's example takes 10k rows"),
+        "epochs": Value(
+            1,
+            CODE + "; paper section 3.1",
+            "all 942k pairs of SNLI and MNLI; today's example takes 10k rows",
+        ),
         "warmup_ratio": Value(0.1, CODE + "; paper section 3.1"),
-        "max_seq_length": Value(128, "sentence-transformers' default for BERT when the tables were made"),
+        "max_seq_length": Value(
+            128, "sentence-transformers' default for BERT when the tables were made"
+        ),
         "weight_decay": Value(0.01, FIT, "the paper says Adam and no decay"),
         "adam_eps": Value(1e-6, FIT, "of AdamW"),
         "bias_correction": Value(
-            False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it, and the library today"
+            False,
+            FIT + ": correct_bias=False",
+            "of AdamW; true: as Adam's paper has it, and the library today",
         ),
         "eval_steps": Value(1000, CODE, "STS-B dev; the best is kept"),
     }
@@ -52,7 +89,7 @@ class SBERT(TorchMethod):
         self.classifier = nn.Linear(3 * backbone.hidden_size, LABELS)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """u and v, (n, H) each, and the labels (n,)."""
+        """Return u and v, (n, H) each, and the labels (n,)."""
         premise, hypothesis, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
         u, v = self.embed(join([premise, hypothesis], self.pad_id)).chunk(2)  # in one encoder pass
         return u, v, labels_n
@@ -72,5 +109,5 @@ class SBERT(TorchMethod):
 
 
 def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:
-    """(n, 3H): (u, v, |u - v|), the best of the paper's table 6."""
+    """Return (n, 3H): (u, v, |u - v|), the best of the paper's table 6."""
     return torch.cat([u_nH, v_nH, (u_nH - v_nH).abs()], dim=1)

@@ -1,13 +1,16 @@
-"""SG-OPT: Self-Guided Contrastive Learning for BERT Sentence Representations (Kim, Yoo and Lee, ACL 2021).
+"""SG-OPT: Self-Guided Contrastive Learning for BERT Sentence Representations (Kim, Yoo and Lee, ACL
+2021).
 
-Two copies of BERT, one of which stays as it was. The trained one gives CLS of the last layer, c_i. The frozen one gives the mean
-over tokens of every layer k = 0 .. L, h_ik: L + 1 positives, so that a sentence is its own guide and nothing is augmented. Both
-go through one head f, H - 4096 - GELU - 4096 - GELU. The loss is the paper's L^opt3 (section 3.3), for every item i and layer k
+Two copies of BERT, one of which stays as it was. The trained one gives CLS of the last layer, c_i.
+The frozen one gives the mean over tokens of every layer k = 0 .. L, h_ik: L + 1 positives, so that
+a sentence is its own guide and nothing is augmented. Both go through one head f, H - 4096 - GELU -
+4096 - GELU. The loss is the paper's L^opt3 (section 3.3), for every item i and layer k
 
-    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) ),   e^(a, b) = exp(cos(f(a), f(b)) / tau)
+    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) ),   e^(a, b)
+    = exp(cos(f(a), f(b)) / tau)
 
-averaged, plus lambda times the squared distance of BERT's parameters from their start (eq. 2). The embedding layer is frozen.
-What is scored is CLS of the trained copy, without the head.
+averaged, plus lambda times the squared distance of BERT's parameters from their start (eq. 2). The
+embedding layer is frozen. What is scored is CLS of the trained copy, without the head.
 """
 
 from __future__ import annotations
@@ -15,16 +18,28 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw
+from bench.method import (
+    Backbone,
+    Batch,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    adamw,
+)
 from bench.methods.losses import cosine_matrix
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import masked_mean, portable_of
 
 
 def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Tensor:
-    """Surprise of each of an item's K layers, against all layers of all other items: mean over items and layers, in nats.
+    """Return the surprise of each of an item's K layers, against all layers of all other items.
 
-    0 where there is no other item.  Source: Kim et al. 2021, section 3.3, the last of its objectives.
+    The mean is over items and layers, in nats; 0 if there is no other item.
+
+    Source: Kim et al. 2021, section 3.3, the last of its objectives.
     """
     B, K, _ = layers_BKD.shape
     logits_BBK = cosine_matrix(cls_BD, layers_BKD.flatten(0, 1)).view(B, B, K) / temperature
@@ -32,32 +47,57 @@ def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Te
         return logits_BBK.sum() * 0.0
     own_BK = logits_BBK.diagonal().T
     same_BB1 = torch.eye(B, dtype=torch.bool, device=logits_BBK.device).unsqueeze(-1)
-    foreign_B1 = logits_BBK.masked_fill(same_BB1, float("-inf")).flatten(1).logsumexp(1, keepdim=True)
+    foreign_B1 = (
+        logits_BBK.masked_fill(same_BB1, float("-inf")).flatten(1).logsumexp(1, keepdim=True)
+    )
     return (torch.logaddexp(own_BK, foreign_B1) - own_BK).mean()
 
 
 def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
-    """Sum over all parameters of the squared change since ``start``, in float32 at least."""
+    """Return the squared change since ``start``, summed over all parameters, in at least float32.
+    """
     pairs = zip(module.parameters(), start.parameters(), strict=True)
-    return torch.stack([(now - then).square().sum() for now, then in pairs if now.requires_grad]).sum()
+    return torch.stack(
+        [(now - then).square().sum() for now, then in pairs if now.requires_grad]
+    ).sum()
 
 
 class SGOpt(TorchMethod):
+    """SG-OPT: CLS is pulled towards the layers of a frozen copy of the same encoder; nothing is
+    augmented.
+
+    Take it as a baseline without augmentation; it needs the memory of two encoders.
+
+    Example:
+        bench run --method sg-opt --setting unsupervised --backbone bert-base-uncased
+
+    Relations: CT trains both copies; IS-BERT contrasts with token states.
+    """
+
     name = "sg-opt"
     settings = ("unsupervised",)
     first_token = True
-    summary = "CLS is pulled towards the layers of a frozen copy of the same encoder; nothing is augmented"
-    paper = "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL 2021, arXiv 2106.07345"
+    summary = "CLS is pulled towards the layers of a frozen copy"
+    paper = (
+        "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, "
+        "ACL 2021, arXiv 2106.07345"
+    )
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"
-    training_only = ("head",)  # the copy is in neither state: it is the backbone, which build() has again
+    training_only = (
+        "head",
+    )  # the copy is in neither state: it is the backbone, which build() has again
+    process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.01, "SG-BERT training.py (--T)"),
         "head_width": Value(4096, "SG-BERT loss.py"),
-        "distance_weight": Value(0.1, "SG-BERT training.py (--lamb)", "of the squared distance from the start"),
+        "distance_weight": Value(
+            0.1, "SG-BERT training.py (--lamb)", "of the squared distance from the start"
+        ),
         "faithful": Value(
             False,
             "ours: the frozen copy without dropout",
-            "true as the authors' code runs: its train() switches dropout on in the frozen copy too",
+            "true as the authors' code runs: its train() switches dropout on in the frozen copy "
+            "too",
         ),
         "beta2": Value(0.9, "SG-BERT training.py: betas (0.9, 0.9)"),
         "batch_size": Value(16, "SG-BERT training.py"),
@@ -69,7 +109,8 @@ class SGOpt(TorchMethod):
         "patience": Value(
             10,
             "SG-BERT training.py (--es)",
-            "there: after ten scores in all that are lower than the one before; here: ten in a row without a new best",
+            "there: after ten scores in all that are lower than the one before; here: "
+            "ten in a row without a new best",
         ),
     }
 
@@ -77,23 +118,33 @@ class SGOpt(TorchMethod):
         super().build(backbone, recipe)
         self.start = FrozenCopy(self.encoder, dropout=recipe.faithful)
         self.encoder.embeddings.requires_grad_(False)
-        layers = nn.Linear(backbone.hidden_size, recipe.head_width), nn.Linear(recipe.head_width, recipe.head_width)
+        layers = (
+            nn.Linear(backbone.hidden_size, recipe.head_width),
+            nn.Linear(recipe.head_width, recipe.head_width),
+        )
         for layer in layers:
             nn.init.normal_(layer.weight, std=0.02)
             nn.init.zeros_(layer.bias)
         self.head = nn.Sequential(layers[0], nn.GELU(), layers[1], nn.GELU())
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
+        """Return f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
         (sentences,) = batch.columns
-        layers = self.start(**sentences, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
-        positives_nKH = torch.stack([masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1)
+        layers = self.start(
+            **sentences, output_hidden_states=True
+        ).hidden_states  # L + 1 of (n, T, H)
+        positives_nKH = torch.stack(
+            [masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1
+        )
         return self.head(self.embed(sentences)), self.head(positives_nKH)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         contrast = self_guided(*views, temperature=self.recipe.temperature)
         distance = squared_distance(self.encoder, self.start.module)
-        return Loss(contrast + self.recipe.distance_weight * distance, {"contrast": contrast, "distance": distance})
+        return Loss(
+            contrast + self.recipe.distance_weight * distance,
+            {"contrast": contrast, "distance": distance},
+        )
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

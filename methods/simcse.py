@@ -1,18 +1,21 @@
 """SimCSE: Simple Contrastive Learning of Sentence Embeddings (Gao, Yao and Chen, EMNLP 2021).
 
-h = head(CLS of the last layer) while training. Two settings share one loss, InfoNCE with cosines and temperature tau:
+h = head(CLS of the last layer) while training. Two settings share one loss, InfoNCE with cosines
+and temperature tau:
 
-* unsupervised, eq. 4: a sentence is encoded twice; the two dropout masks are the whole augmentation, h_i^z and h_i^z' the
-  positive pair, the other sentences of the batch the negatives;
-* supervised, eq. 5: premise, entailment and contradiction; the contradictions of the whole batch join the negatives. Eq. 8's
-  factor alpha on the anchor's own contradiction is exp(hard_negative_weight).
+* unsupervised, eq. 4: a sentence is encoded twice; the two dropout masks are the whole
+  augmentation, h_i^z and h_i^z' the positive pair, the other sentences of the batch the negatives;
+* supervised, eq. 5: premise, entailment and contradiction; the contradictions of the whole batch
+  join the negatives. Eq. 8's factor alpha on the anchor's own contradiction is
+  exp(hard_negative_weight).
 
-What is scored is CLS without the head in the unsupervised setting ("MLP only during training", section 6.3) and with it in
-the supervised one. Confusing the two is the most frequent error in reproductions: the recipe says which (`head_at_test`).
+What is scored is CLS without the head in the unsupervised setting ("MLP only during training",
+section 6.3) and with it in the supervised one. Confusing the two is the most frequent error in
+reproductions: the recipe says which (`head_at_test`).
 
-Table 1 puts an edit of the text in dropout's place beside it: the second view is the sentence without some of its words (`edit`).
-Variant `mlm` adds lambda times the masked language modelling of a masked copy of the same views (section 3.2). Variant `eh` is
-another paper's (methods/energy.py).
+Table 1 puts an edit of the text in dropout's place beside it: the second view is the sentence
+without some of its words (`edit`). Variant `mlm` adds lambda times the masked language modelling of
+a masked copy of the same views (section 3.2). Variant `eh` is another paper's (methods/energy.py).
 """
 
 from __future__ import annotations
@@ -28,12 +31,14 @@ from bench.method import (
     Backbone,
     Batch,
     BenchError,
+    EncoderShape,
     Features,
     Ids,
     Loss,
     Portable,
     Recipe,
     TorchMethod,
+    TrainingCost,
     Value,
     check_choice,
     check_positive,
@@ -44,19 +49,33 @@ from bench.methods.augment import cropped, inside_words, without_words, words_of
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import SIMILARITIES, info_nce
-from bench.methods.masking import check_guessing, surprise_of_copies, with_mlm
+from bench.methods.masking import check_guessing, cost_with_guessing, surprise_of_copies, with_mlm
 from bench.methods.pooling import POOLERS, Head, pooled, portable_of
 
 EDITS = ("crop", "deletion", "one-word")
 
 
 class SimCSE(TorchMethod):
+    """SimCSE: contrastive learning of two dropout views of a sentence, or of NLI triplets.
+
+    Take it first: it is the baseline of nearly every paper here, simple, fast and hard to beat.
+
+    Example:
+        bench run --method simcse --setting unsupervised --backbone bert-base-uncased
+
+    Relations: Focal-InfoNCE changes its loss, ESimCSE its views, DCLR its negatives; PromCSE trains
+    a prompt in the place of the encoder; Matryoshka adds shorter vectors.
+    """
+
     name = "simcse"
     settings = ("unsupervised", "supervised")
     several_negatives = True
     by_dropout = ("unsupervised",)
-    summary = "contrastive learning: two dropout views of a sentence, or NLI pairs with hard negatives"
-    paper = "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821"
+    summary = "two dropout views, or NLI pairs with hard negatives"
+    paper = (
+        "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, "
+        "EMNLP 2021, arXiv 2104.08821"
+    )
     trains = "the whole encoder and the head; with mlm the LM head too"
     training_only = ("lm_head",)
     variants = {
@@ -66,31 +85,63 @@ class SimCSE(TorchMethod):
         "fixed-dropout": {"fixed_dropout": True},
         "dot-product": {"similarity": "dot", "temperature": 1.0},
     }
+    process_switches = ("faithful",)
     defaults = {
-        "temperature": Value(0.05, "SimCSE run_unsup_example.sh and run_sup_example.sh; paper section 3"),
-        "similarity": Value("cosine", "SimCSE simcse/models.py", "the ablation 'dot' goes without a temperature: 1"),
-        "pooler": Value("cls", "SimCSE run_unsup_example.sh", f"{', '.join(POOLERS)}; none but cls has a head"),
-        "head": Value(True, "SimCSE simcse/models.py", "a new one: BERT's own pooling layer is not used"),
-        "head_at_test": Value(False, "unsupervised: SimCSE --mlp_only_train; recipes of the supervised setting say true"),
+        "temperature": Value(
+            0.05, "SimCSE run_unsup_example.sh and run_sup_example.sh; paper section 3"
+        ),
+        "similarity": Value(
+            "cosine", "SimCSE simcse/models.py", "the ablation 'dot' goes without a temperature: 1"
+        ),
+        "pooler": Value(
+            "cls", "SimCSE run_unsup_example.sh", f"{', '.join(POOLERS)}; none but cls has a head"
+        ),
+        "head": Value(
+            True, "SimCSE simcse/models.py", "a new one: BERT's own pooling layer is not used"
+        ),
+        "head_at_test": Value(
+            False,
+            "unsupervised: SimCSE --mlp_only_train; recipes of the supervised setting say true",
+        ),
         "fixed_dropout": Value(
-            False, "SimCSE paper, dropout ablation: 'Fixed 0.1'", "true: both views under the same dropout masks"
+            False,
+            "SimCSE paper, dropout ablation: 'Fixed 0.1'",
+            "true: both views under the same dropout masks",
         ),
         "edit": Value(
-            None, "SimCSE paper, table 1", f"the second view without some words: {', '.join(EDITS)}; drawn anew in each epoch"
+            None,
+            "SimCSE paper, table 1",
+            f"the second view without some words: {', '.join(EDITS)}; drawn anew in each epoch",
         ),
-        "edit_share": Value(0.1, "SimCSE paper, table 1: 10 to 30 %", "of the words, left out by crop and deletion"),
+        "edit_share": Value(
+            0.1, "SimCSE paper, table 1: 10 to 30 %", "of the words, left out by crop and deletion"
+        ),
         "hard_negatives": Value(
-            True, "SimCSE section 4, eq. 5", "false: triplets without their contradictions, 'Hard neg N/A' of table 7"
+            True,
+            "SimCSE section 4, eq. 5",
+            "false: triplets without their contradictions, 'Hard neg N/A' of table 7",
         ),
-        "hard_negative_weight": Value(0.0, "SimCSE simcse/models.py", "the paper's alpha is exp of this"),
-        "eh": Value(False, "PromCSE table 1: the rows '+ EH'", "the authors have no code for it without a prompt"),
-        "eh_margin": Value(0.2, "PromCSE table 4, run_sup_example.sh", "0 to 0.4 give 81.4 to 81.9 on BERT-base"),
+        "hard_negative_weight": Value(
+            0.0, "SimCSE simcse/models.py", "the paper's alpha is exp of this"
+        ),
+        "eh": Value(
+            False,
+            "PromCSE table 1: the rows '+ EH'",
+            "the authors have no code for it without a prompt",
+        ),
+        "eh_margin": Value(
+            0.2, "PromCSE table 4, run_sup_example.sh", "0 to 0.4 give 81.4 to 81.9 on BERT-base"
+        ),
         "eh_weight": Value(10.0, "PromCSE train.py and section 3.3, eq. 12"),
-        "mlm": Value(False, "SimCSE --do_mlm", "raises transfer scores and lowers STS, says the paper"),
+        "mlm": Value(
+            False, "SimCSE --do_mlm", "raises transfer scores and lowers STS, says the paper"
+        ),
         "mlm_weight": Value(0.1, "SimCSE train.py; paper: lambda"),
         "mlm_probability": Value(0.15, "SimCSE train.py"),
         "faithful": Value(
-            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+            False,
+            "an exact gradient over several processes",
+            "true: the authors' gather, gradient divided by their number",
         ),
     }
 
@@ -102,14 +153,19 @@ class SimCSE(TorchMethod):
         if recipe.edit is not None:
             check_choice(recipe, "edit", EDITS)
         if not 0 < recipe.edit_share < 1:
-            raise BenchError(f"edit_share={recipe.edit_share}: expected a share above 0 and below 1", "--set edit_share=0.1")
+            raise BenchError(
+                f"edit_share={recipe.edit_share}: expected a share above 0 and below 1",
+                "--set edit_share=0.1",
+            )
         check_guessing(recipe, backbone)
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         for key in ("fixed_dropout", "edit"):
             if recipe[key] and setting == "supervised":
-                raise BenchError(f"{key} is about two views of one sentence", "--setting unsupervised")
+                raise BenchError(
+                    f"{key} is about two views of one sentence", "--setting unsupervised"
+                )
         if recipe.fixed_dropout and recipe.edit:
             raise BenchError(
                 "fixed_dropout is about two views of the same words, and edit makes other words",
@@ -117,9 +173,17 @@ class SimCSE(TorchMethod):
             )
         if recipe.eh and not recipe.hard_negatives:
             raise BenchError(
-                "the hinge is about hard negatives, and hard_negatives=false leaves them out", "--set hard_negatives=true"
+                "the hinge is about hard negatives, and hard_negatives=false leaves them out",
+                "--set hard_negatives=true",
             )
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
+
+    @classmethod
+    def training_cost(cls, recipe: Recipe, shape: EncoderShape, columns: int) -> TrainingCost:
+        cost = super().training_cost(recipe, shape, columns)
+        if recipe.mlm:
+            return cost_with_guessing(cost, shape, head_trains=True)
+        return cost
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -128,13 +192,20 @@ class SimCSE(TorchMethod):
             self.lm_head = backbone.mlm_head()
         self.inside = inside_words(backbone.tokenizer) if recipe.edit else frozenset[int]()
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        """The sentence, and with `edit` the sentence without some of its words; or the columns of pairs and triplets."""
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
+        """Return the sentence, and with `edit` the sentence without some of its words.
+
+        Pairs and triplets keep their columns.
+        """
         if not self.recipe.edit:
             kept = columns if self.recipe.hard_negatives else dict(list(columns.items())[:2])
             return super().collate(kept, rows, epoch)
         (ids,) = columns.values()
-        cut = [row[: self.recipe.max_seq_length - len(self.before) - len(self.after)] for row in ids]
+        cut = [
+            row[: self.recipe.max_seq_length - len(self.before) - len(self.after)] for row in ids
+        ]
         edited = [
             self.edited(row, rng_for(self.context.seed, "edit", epoch, int(number)))
             for row, number in zip(cut, rows, strict=True)
@@ -147,10 +218,14 @@ class SimCSE(TorchMethod):
             return ids
         if self.recipe.edit == "crop":
             return cropped(words, share, rng)
-        return without_words(words, 1 if self.recipe.edit == "one-word" else round(share * len(words)), rng)
+        return without_words(
+            words, 1 if self.recipe.edit == "one-word" else round(share * len(words)), rng
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        """Return anchor, positive[, hard negatives], (n, H) each; with mlm also the (n,) sums and
+        counts of its guesses.
+        """
         # one column: the same features twice, each row under dropout masks of its own
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
         z = self.encode_views(texts)
@@ -169,21 +244,27 @@ class SimCSE(TorchMethod):
         return with_mlm(loss, guesses, recipe.mlm_weight) if recipe.mlm else loss
 
     def encode_views(self, texts: tuple[Features, ...]) -> tuple[Tensor, ...]:
-        """The vectors that the loss compares, (n, H) for each text."""
+        """Return the vectors that the loss compares, (n, H) for each text."""
         if self.recipe.fixed_dropout:  # the same sentence under the same masks is the same vector
             return (self.vectors(texts[0], with_head=True),) * 2
-        return self.vectors(join(texts, self.pad_id), with_head=True).chunk(len(texts))  # in one encoder pass
+        return self.vectors(join(texts, self.pad_id), with_head=True).chunk(
+            len(texts)
+        )  # in one encoder pass
 
     def guess(self, texts: tuple[Features, ...]) -> tuple[Tensor, Tensor]:
-        """The MLM surprise of masked copies and how many tokens were guessed, both (n,)."""
+        """Return the MLM surprise of masked copies and the number of guessed tokens, both (n,)."""
         share = self.recipe.mlm_probability
-        return surprise_of_copies(join(texts, self.pad_id), len(texts), self.backbone, self.lm_head, share, self.hidden)
+        return surprise_of_copies(
+            join(texts, self.pad_id), len(texts), self.backbone, self.lm_head, share, self.hidden
+        )
 
     def embed(self, features: Features) -> Tensor:
         return self.vectors(features, with_head=self.recipe.head_at_test)
 
     def portable(self) -> Portable:
-        return portable_of(self, self.recipe.pooler, self.head if self.recipe.head_at_test else None)
+        return portable_of(
+            self, self.recipe.pooler, self.head if self.recipe.head_at_test else None
+        )
 
     def vectors(self, features: Features, with_head: bool) -> Tensor:
         found: Any = pooled(self, features, self.recipe.pooler)  # (n, H)

@@ -1,10 +1,13 @@
-"""A finished encoder behind the prefix that its own checkpoint holds, nothing trained: PromCSE's and DCPCSE's models as their
-authors released them (class BertForCL or RobertaForCL of their repository).
+"""A finished encoder behind the prefix that its own checkpoint holds, nothing trained: PromCSE's
+and DCPCSE's models as their authors released them (class BertForCL or RobertaForCL of their
+repository).
 
-Such a checkpoint has three parts: the encoder; ``prefix_encoder.embedding.weight``, a (P, 2LH) table whose row p holds, layer
-by layer, H numbers of a key and H of a value, as :class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS,
-``mlp.dense``. What is scored is CLS of the last layer: without the head where training was unsupervised, with it where it was
-supervised (PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has to.
+Such a checkpoint has three parts: the encoder; ``prefix_encoder.embedding.weight``, a (P, 2LH)
+table whose row p holds, layer by layer, H numbers of a key and H of a value, as
+:class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS, ``mlp.dense``. What is
+scored is CLS of the last layer: without the head where training was unsupervised, with it where it
+was supervised (PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has
+to.
 
 P positions, L layers, H hidden size.
 """
@@ -17,7 +20,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, BenchError, Features, Ids, Portable, Recipe, TorchMethod, Value, check_choice
+from bench.method import (
+    Backbone,
+    BenchError,
+    Features,
+    Ids,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+)
 from bench.methods.pooling import Head
 from bench.methods.prefix import check_prompt, prompt_for
 
@@ -25,16 +38,28 @@ PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
 
 
 class StoredPrefix(TorchMethod):
+    """A released PromCSE or DCPCSE checkpoint, encoded behind its own prefix.
+
+    Take it to score a checkpoint of these papers' authors; ``--set pooling=mlp`` adds the stored
+    head.
+
+    Example:
+        bench evaluate YuxinJiang/sup-promcse-roberta-large --suite sts
+
+    Relations: PromCSE and DCPCSE train such checkpoints.
+    """
+
     name = "stored-prefix"
     settings = ("none",)
-    summary = "a released PromCSE or DCPCSE checkpoint behind its own prefix; --set pooling=mlp scores it with its head"
+    summary = "a released PromCSE or DCPCSE checkpoint with its prefix"
     deterministic = ("none",)
     reads = (PREFIX,)
     defaults = {
         "pooling": Value(
             None,
             "PromCSE README (pooler_type)",
-            "cls: trained without supervision; mlp, the stored head on it: with. The checkpoint does not say",
+            "cls: trained without supervision; mlp, the stored head on it: with. "
+            "The checkpoint does not say",
         ),
     }
 
@@ -54,8 +79,15 @@ class StoredPrefix(TorchMethod):
         stored = backbone.stored(PREFIX)
         if set(stored) != {TABLE}:
             more = min(set(stored) - {TABLE}, default="")
-            what = f"passes its prefix through a network ({PREFIX}{more})" if more else f"has no {PREFIX}{TABLE}"
-            raise BenchError(f"{backbone.name} {what}", "take a checkpoint of PromCSE: bench references checkpoints")
+            what = (
+                f"passes its prefix through a network ({PREFIX}{more})"
+                if more
+                else f"has no {PREFIX}{TABLE}"
+            )
+            raise BenchError(
+                f"{backbone.name} {what}",
+                "take a checkpoint of PromCSE: bench references checkpoints",
+            )
         self.prompt = prompt_for(backbone, "deep", len(stored[TABLE]))
         copy_into(self.prompt.table, stored[TABLE], f"{backbone.name}: {PREFIX}{TABLE}")
         self.head = stored_head(backbone) if recipe.pooling == "mlp" else None
@@ -72,20 +104,23 @@ class StoredPrefix(TorchMethod):
 
 
 def stored_head(backbone: Backbone) -> Head:
-    """The head over CLS that a checkpoint holds. Raises BenchError where it holds none."""
+    """Return the head over CLS that a checkpoint holds. Raises BenchError if it holds none."""
     stored, head = backbone.stored(HEAD), Head(backbone.hidden_size)
     for name, parameter in head.named_parameters():
         if name not in stored:
-            raise BenchError(f"{backbone.name} has no {HEAD}{name}, which pooling=mlp needs", "--set pooling=cls")
+            raise BenchError(
+                f"{backbone.name} has no {HEAD}{name}, which pooling=mlp needs", "--set pooling=cls"
+            )
         copy_into(parameter, stored[name], f"{backbone.name}: {HEAD}{name}")
     return head
 
 
 def copy_into(parameter: Tensor, stored: Tensor, name: str) -> None:
-    """Raises BenchError for another shape."""
+    """Copy a stored tensor into a parameter. Raises BenchError for another shape."""
     if parameter.shape != stored.shape:
         raise BenchError(
-            f"{name} has the shape {tuple(stored.shape)}; its encoder needs {tuple(parameter.shape)}",
+            f"{name} has the shape {tuple(stored.shape)}; its encoder needs "
+            f"{tuple(parameter.shape)}",
             "take the config.json that belongs to these weights",
         )
     with torch.no_grad():

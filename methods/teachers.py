@@ -1,4 +1,5 @@
-"""Frozen teachers: finished encoders that judge how similar sentences are while another one is trained. They know no method.
+"""Frozen teachers: finished encoders that judge how similar sentences are while another one is
+trained. They know no method.
 
 No gradient reaches a teacher, its dropout is off, and no checkpoint holds it: the recipe names it.
 """
@@ -16,19 +17,26 @@ from bench.methods.momentum import FrozenCopy
 
 
 class Teacher(nn.Module):
-    """CLS of the last layer of a model that a hub name, a folder or a run names. Its width may be another than the student's.
+    """A frozen, finished model that gives the CLS of its last layer.
 
-    Raises BenchError where its vocabulary is not the student's, whose token ids it reads.
+    A hub name, a folder or a run names it. Its width may differ from the student's. Raises
+    BenchError if its vocabulary is not the student's, because it reads the student's token ids.
     """
 
-    def __init__(self, name: str, student: Backbone, *, offline: bool = False, dropout: bool = False) -> None:
+    def __init__(
+        self, name: str, student: Backbone, *, offline: bool = False, dropout: bool = False
+    ) -> None:
         super().__init__()
         model = load_backbone(name, offline=offline)
         if model.tokenizer.get_vocab() != student.tokenizer.get_vocab():
-            raise BenchError(f"{model.name} and {student.name} have different vocabularies", "take a teacher of the same family")
+            raise BenchError(
+                f"{model.name} and {student.name} have different vocabularies",
+                "take a teacher of the same family",
+            )
         if not model.reads_ahead:
             raise BenchError(
-                f"{model.name} is causal: its first token, by which a teacher judges, sees none of the others",
+                f"{model.name} is causal: its first token, by which a teacher judges, "
+                "sees none of the others",
                 "take a teacher that reads both ways",
             )
         self.encoder = FrozenCopy(model.encoder, dropout=dropout)
@@ -39,6 +47,10 @@ class Teacher(nn.Module):
 
 
 def judged(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    """(B, B) the weighted sum of several teachers' cosines, (B, H of each) of the same sentences."""
-    cosines = [weight * cosine_matrix(one, one) for one, weight in zip(vectors, weights, strict=True)]
+    """Return the weighted sum, (B, B), of several teachers' cosines, from (B, H of each) of the
+    same sentences.
+    """
+    cosines = [
+        weight * cosine_matrix(one, one) for one, weight in zip(vectors, weights, strict=True)
+    ]
     return torch.stack(cosines).sum(0)

@@ -1,17 +1,21 @@
-"""Templates: a text around a sentence, with one mask token whose last state stands for the sentence.
+"""Templates: a text around a sentence, with one mask token whose last state stands for the
+sentence.
 
-A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each learned vector that stands
-directly before the mask: ``This sentence of "{s}" means{m}.``  With BERT's WordPiece and on RoBERTa it is tokenised in three
-pieces, as the authors have it (what stands before the sentence, the sentence, what stands after it), and the ids are joined; with
-every other vocabulary the sentence is filled in and the text tokenised once (methods/filled.py). Either way the sentence is cut and
-never the template, and the template's own mask is known by its place, whatever the sentence itself contains.
+A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each
+learned vector that stands directly before the mask: ``This sentence of "{s}" means{m}.``  With
+BERT's WordPiece and on RoBERTa it is tokenised in three pieces, as the authors have it (what stands
+before the sentence, the sentence, what stands after it), and the ids are joined; with every other
+vocabulary the sentence is filled in and the text tokenised once (methods/filled.py). Either way the
+sentence is cut and never the template, and the template's own mask is known by its place, whatever
+the sentence itself contains.
 
 What is a template's bias (its [MASK] state without a sentence), two answers:
 
-* PromptBERT: the template with nothing in it, what follows the gap at the positions that it has behind a sentence of l
-  tokens: :func:`empty` and :func:`gaps`;
-* ConPVP: the same sequence, of which only the template's tokens can be attended to. They never see the others, so that a
-  pass over them alone, at their own positions, gives the same states: :func:`only`.
+* PromptBERT: the template with nothing in it, what follows the gap at the positions that it has
+  behind a sentence of l tokens: :func:`empty` and :func:`gaps`;
+* ConPVP: the same sequence, of which only the template's tokens can be attended to. They never see
+  the others, so that a pass over them alone, at their own positions, gives the same states:
+  :func:`only`.
 
 Shapes: n rows, T tokens (padded), H hidden size.
 """
@@ -25,31 +29,60 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, constant, pad
-from bench.methods.filled import MASK, PACKED, SENTENCE, SLOT, FilledRow, Filling, fill, keeps_pieces, template_row
+from bench.method import (
+    Backbone,
+    BenchError,
+    Features,
+    Ids,
+    ModuleFile,
+    Portable,
+    TorchMethod,
+    constant,
+    pad,
+)
+from bench.methods.filled import (
+    MASK,
+    PACKED,
+    SENTENCE,
+    SLOT,
+    FilledRow,
+    Filling,
+    fill,
+    keeps_pieces,
+    template_row,
+)
 from bench.methods.pooling import Head
 from bench.methods.travels import FOLDER
 
 
 def check_text(text: object) -> tuple[str, str]:
-    """What stands before and after the sentence. Raises BenchError for a text that is no template."""
+    """Split a template text into the parts before and after the sentence.
+
+    Raises BenchError if it is no template.
+    """
     parts = str(text).split(SENTENCE)
     if len(parts) != 2 or str(text).count(MASK) != 1:
-        hint = f'write {SENTENCE} for the sentence and {MASK} for the mask token, once each: This sentence of "{{s}}" means{{m}}.'
+        hint = (
+            f"write {SENTENCE} for the sentence and {MASK} for the mask token, once each: "
+            f'This sentence of "{{s}}" means{{m}}.'
+        )
         raise BenchError(f"no template: {text}", hint)
     return parts[0], parts[1]
 
 
 def blank_before(text: str) -> str:
-    """The blank that a template has before its sentence, or nothing. A byte-level vocabulary makes it part of the first word
-    where the filled template is tokenised in one go."""
+    """Return the blank that a template has before its sentence, or nothing.
+
+    A byte-level vocabulary makes it part of the first word if the filled template is tokenised in
+    one go.
+    """
     before, _ = check_text(text)
     return " " if before.endswith(" ") else ""
 
 
 @dataclass(frozen=True)
 class Template:
-    """A template's ids for one tokenizer."""
+    """The ids of a template for one tokenizer."""
 
     before: tuple[int, ...]  # [CLS] and what stands before the sentence
     after: tuple[int, ...]  # what stands after it, and [SEP]
@@ -63,9 +96,12 @@ class Template:
 
     @classmethod
     def of(cls, text: str, backbone: Backbone, *, keep_blank: bool = True) -> Template:
-        """Tokenise a template. Raises BenchError where ``text`` is none, or leaves the sentence no room.
+        """Tokenise a template.
 
-        ``keep_blank``: a blank at the end of the first piece stays, and is a token of its own in a byte-level vocabulary.
+        Raises BenchError if ``text`` is none, or leaves the sentence no room.
+
+        ``keep_blank``: a blank at the end of the first piece stays, and is a token of its own in a
+        byte-level vocabulary.
         """
         check_text(text)
         if not keeps_pieces(backbone):
@@ -73,7 +109,9 @@ class Template:
             check_template(text, made, backbone)
             return made
         first, last = (
-            piece.replace(MASK, backbone.tokenizer.mask_token or "").replace(SLOT, backbone.tokenizer.pad_token or "")
+            piece.replace(MASK, backbone.tokenizer.mask_token or "").replace(
+                SLOT, backbone.tokenizer.pad_token or ""
+            )
             for piece in check_text(text)
         )
         mask_id, opening, closing = backbone.mask_id, *backbone.special_tokens()
@@ -86,7 +124,9 @@ class Template:
 
     @classmethod
     def filled(cls, text: str, backbone: Backbone) -> Template:
-        """A template whose text is filled and tokenised once; of several masks the last one stands for the sentence."""
+        """Return a template that is filled with the text and tokenised once; its last mask gives
+        the vector.
+        """
         _ = backbone.mask_id  # or there is none, which it says
         filling = Filling.of(text, backbone)
         row = template_row(filling, backbone)
@@ -100,23 +140,30 @@ class Template:
 
 
 def check_template(text: str, template: Template, backbone: Backbone) -> None:
-    """Raises BenchError for a template with other mask tokens than its own, or that leaves the sentence no room."""
+    """Raise BenchError for a template with other mask tokens than its own, or no room for a
+    sentence.
+    """
     whole = template.before + template.after
     masks = whole.count(backbone.mask_id)
     if masks != 1 or len(whole) >= backbone.max_tokens:
         raise BenchError(
             f"the template {text} has {masks} mask tokens and {len(whole)} tokens in all",
-            f"{MASK} alone stands for the mask token, and {backbone.name} takes {backbone.max_tokens} tokens",
+            f"{MASK} alone stands for the mask token, and {backbone.name} takes "
+            f"{backbone.max_tokens} tokens",
         )
 
 
 def template_ids(
     template: Template, texts: Sequence[str], backbone: Backbone, *, whole_template: bool = False
 ) -> list[list[int]]:
-    """What :func:`wrap` reads of each text: its ids, or the packed row of the filled template."""
+    """Return the input of :func:`wrap` for each text: its ids, or the packed row of the filled
+    template.
+    """
     if template.filling is None:
         return backbone.ids(texts)
-    rows = filled_rows(texts, [template] * len(texts), backbone, None, whole_template=whole_template)
+    rows = filled_rows(
+        texts, [template] * len(texts), backbone, None, whole_template=whole_template
+    )
     return [row.packed() for row in rows]
 
 
@@ -128,23 +175,34 @@ def wrap(
     *,
     whole_template: bool = False,
 ) -> Features:
-    """Sentence i in ``templates[i]``; sentences are cut to ``longest`` tokens, and to what the backbone takes.
+    """Put sentence i into ``templates[i]``, cut to ``longest`` tokens and to the limit of the
+    backbone.
 
-    ``ids``: those of the sentences, for templates in pieces; for filled templates the sentences themselves, or what
-    :func:`template_ids` gives. ``whole_template``: a filled sentence that shares a token with the template is joined in pieces.
+    ``ids``: those of the sentences, for templates in pieces; for filled templates the sentences
+    themselves, or the results of :func:`template_ids`. ``whole_template``: a filled sentence that
+    shares a token with the template is joined in pieces.
 
-    Beside input_ids and attention_mask: mask_position (n,), where the template's mask stands; and (n, T): position_ids (a pad
-    token inside the text would mislead RoBERTa's own), sentence_mask, prompt_mask (1 on the template's tokens, 0 on [CLS],
-    sentence, [SEP] and padding) and slot (k where the k-th learned vector stands, counted from 1, else 0). For what would else be
-    asked of a GPU: template_tokens, those of the longest template; gaps, how many lengths the sentences have; and gap (n,), which
-    of these, in ascending order, a row has.
+    Besides input_ids and attention_mask, the features have
+
+    * mask_position (n,), the position of the template's mask;
+    * position_ids (n, T), because a padding token inside the text would mislead RoBERTa's own;
+    * sentence_mask (n, T); prompt_mask (n, T), 1 on the template's tokens, 0 on [CLS], sentence,
+      [SEP], padding;
+    * slot (n, T), k at the k-th learned vector, counted from 1, else 0;
+    * numbers that would else be asked of a GPU: template_tokens, those of the longest template;
+      gaps, how many lengths the sentences have; gap (n,), which of these, in ascending order, a row
+      has.
     """
     if templates and templates[0].filling is not None:
         return wrap_filled(ids, templates, backbone, longest, whole_template=whole_template)
     rooms = [backbone.max_tokens - len(template) for template in templates]
-    cut = [row[: room if longest is None else min(longest, room)] for row, room in zip(ids, rooms, strict=True)]
+    cut = [
+        row[: room if longest is None else min(longest, room)]
+        for row, room in zip(ids, rooms, strict=True)
+    ]
     features = pad(
-        [[*t.before, *row, *t.after] for row, t in zip(cut, templates, strict=True)], int(backbone.tokenizer.pad_token_id or 0)
+        [[*t.before, *row, *t.after] for row, t in zip(cut, templates, strict=True)],
+        int(backbone.tokenizer.pad_token_id or 0),
     )
 
     def column(values: list[int]) -> Tensor:
@@ -153,11 +211,16 @@ def wrap(
     place = torch.arange(features["input_ids"].shape[1])  # (T,)
     start, length = column([len(t.before) for t in templates]), column([len(row) for row in cut])
     lengths_K, gap = length.squeeze(1).unique(return_inverse=True)
-    opening, closing = column([t.specials[0] for t in templates]), column([t.specials[1] for t in templates])
+    opening, closing = (
+        column([t.specials[0] for t in templates]),
+        column([t.specials[1] for t in templates]),
+    )
     mask, slots = column([t.mask for t in templates]), column([t.slots for t in templates])
     mask = mask + length * (mask >= start)
     sentence = (place >= start) & (place < start + length)
-    inside = (place >= opening) & (place < features["attention_mask"].sum(1, keepdim=True) - closing)
+    inside = (place >= opening) & (
+        place < features["attention_mask"].sum(1, keepdim=True) - closing
+    )
     in_slot = (place >= mask - slots) & (place < mask)
     return {
         **features,
@@ -180,7 +243,7 @@ def wrap_filled(
     *,
     whole_template: bool,
 ) -> Features:
-    """:func:`wrap` for templates whose text is filled and tokenised once."""
+    """Do as :func:`wrap` for templates that are filled with the text and tokenised once."""
     rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape
@@ -216,7 +279,7 @@ def filled_rows(
     *,
     whole_template: bool,
 ) -> list[FilledRow]:
-    """The rows of texts, of packed rows, or of plain ids, which are read back as text."""
+    """Return the rows of texts, of packed rows, or of plain ids, which are read back as text."""
     rows: dict[int, FilledRow] = {}
     texts: dict[int, str] = {}
     for number, cell in enumerate(cells):
@@ -234,8 +297,11 @@ def filled_rows(
 
 
 def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) -> FilledRow:
-    """The row if every token of its template stands in it; else the sentence between the template's tokens, which learned vectors
-    replace one by one."""
+    """Return the row if every token of its template is in it.
+
+    If not, the sentence is put between the template's tokens, which learned vectors replace one by
+    one.
+    """
     before, after = list(template.before), list(template.after)
     if row.ids[: row.start] == before and row.ids[row.stop :] == after:
         return row
@@ -245,23 +311,31 @@ def unmelted(row: FilledRow, text: str, template: Template, backbone: Backbone) 
 
 
 def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
-    """(n, H): the state of each row's own mask token."""
-    return states_nTH[torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]]
+    """Return the state of each row's own mask token, (n, H)."""
+    return states_nTH[
+        torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]
+    ]
 
 
 def only(features: Features, kept_nT: Tensor, width: int) -> Features:
-    """The tokens where ``kept_nT`` is 1, moved together; each keeps the position id that it had. The mask must be kept.
+    """Return the tokens with ``kept_nT`` 1, moved together; each keeps its position id.
 
-    ``width`` is how many a row has at most.
+    The mask must be kept. ``width``: how many a row has at most.
     """
-    order = kept_nT.argsort(dim=1, descending=True, stable=True)[:, :width]  # (n, width): the kept ones first, in their order
-    moved = {key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()}
+    order = kept_nT.argsort(dim=1, descending=True, stable=True)[
+        :, :width
+    ]  # (n, width): the kept ones first, in their order
+    moved = {
+        key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()
+    }
     place = kept_nT.cumsum(1).gather(1, features["mask_position"].unsqueeze(1)) - 1
     return {**moved, "attention_mask": kept_nT.gather(1, order), "mask_position": place.squeeze(1)}
 
 
 def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
-    """The distinct lengths (K,) of the sentences in a template, and which of them each row (n,) has."""
+    """Return the distinct lengths of the sentences in a template, (K,), and which of them each row
+    has, (n,).
+    """
     lengths_n, gap_n = features["attention_mask"].sum(1) - len(template), features["gap"]
     if template.filling is not None:  # a sentence may share its only token with the template
         lengths_n = lengths_n.clamp_min(0)
@@ -269,14 +343,19 @@ def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
 
 
 def empty(template: Template, lengths_K: Tensor, first_position: int) -> Features:
-    """The template with nothing in it, one row for each length: what follows the gap is shifted by that many positions."""
+    """Return the template with nothing in it, one row for each length.
+
+    Everything behind the gap is shifted by that many positions.
+    """
     ids = constant(template.before + template.after, lengths_K.device)
     place = torch.arange(len(template), device=lengths_K.device)
     rows = len(lengths_K)
     return {
         "input_ids": ids.expand(rows, -1).contiguous(),
         "attention_mask": torch.ones_like(ids).expand(rows, -1).contiguous(),
-        "position_ids": first_position + place + lengths_K.unsqueeze(1) * (place >= len(template.before)),
+        "position_ids": first_position
+        + place
+        + lengths_K.unsqueeze(1) * (place >= len(template.before)),
         "mask_position": torch.full((rows,), template.mask, device=lengths_K.device),
     }
 
@@ -295,21 +374,28 @@ def portable_template(
     bias: Tensor | None = None,
     head: Head | None = None,
 ) -> Portable:
-    """A method that scores its template's mask, in the parts of an export.
+    """Return the parts of a method that scores its template's mask.
 
-    ``vectors`` (k, H) stand in the place of the tokens ``vectors_at``, counted in before + after. ``blank`` and ``stop`` are put
-    around each text, ``stop`` not behind one of ``endings`` (``trimmed``: white space there does not count). ``transform`` is
-    the MLM head's dense layer and layer norm over the state; ``bias`` (longest sentence + 1, H) is subtracted behind it, by the
-    sentence's number of tokens.
+    ``vectors`` (k, H) replace the tokens ``vectors_at``, counted in before + after. ``blank`` and
+    ``stop`` are put around each text, ``stop`` not behind one of ``endings`` (``trimmed``: white
+    space there does not count). ``transform`` is the MLM head's dense layer and layer norm over the
+    state; ``bias`` (longest sentence + 1, H) is subtracted from its result, by the sentence's
+    number of tokens.
     """
     backbone = method.backbone
     own: dict[str, Tensor | None] = {"vectors": vectors, "bias": bias}
     config, how = backbone.encoder.config, None
     if transform is not None:
-        dense, norm = (next(m for m in transform.modules() if isinstance(m, kind)) for kind in (nn.Linear, nn.LayerNorm))
+        dense, norm = (
+            next(m for m in transform.modules() if isinstance(m, kind))
+            for kind in (nn.Linear, nn.LayerNorm)
+        )
         own |= {"transform.weight": dense.weight, "transform.bias": dense.bias}
         own |= {"transform.norm.weight": norm.weight, "transform.norm.bias": norm.bias}
-        how = {"activation": getattr(config, "hidden_act", None) or config.activation, "eps": norm.eps}
+        how = {
+            "activation": getattr(config, "hidden_act", None) or config.activation,
+            "eps": norm.eps,
+        }
     filling = None
     if template.filling is not None:
         filling = {
@@ -334,4 +420,6 @@ def portable_template(
     tensors = {name: tensor for name, tensor in own.items() if tensor is not None}
     reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)
     layers = () if head is None else (head.portable(),)
-    return Portable(method.encoder, backbone.tokenizer, backbone.max_tokens, None, layers=layers, reader=reader)
+    return Portable(
+        method.encoder, backbone.tokenizer, backbone.max_tokens, None, layers=layers, reader=reader
+    )

@@ -1,7 +1,8 @@
-"""The first coordinates of a finished encoder's vectors, nothing trained: what a shorter vector is worth.
+"""The first coordinates of a finished encoder's vectors, nothing trained: what a shorter vector is
+worth.
 
-Everything else is as in ``pretrained``. It says how much of a model survives the cut, whether it was trained for that
-(Matryoshka) or not: one row for each size.
+Everything else is as in ``pretrained``. It says how much of a model survives the cut, whether it
+was trained for that (Matryoshka) or not: one row for each size.
 """
 
 from __future__ import annotations
@@ -16,16 +17,31 @@ from bench.methods.pretrained import Pretrained
 
 
 class Truncated(Pretrained):
+    """A finished encoder whose vectors are cut to their first numbers.
+
+    Take it to see how short a vector may be.
+
+    Example:
+        bench run --method truncated+256 --backbone nomic-ai/nomic-embed-text-v1.5
+
+    Relations: Matryoshka trains for it; ``pretrained`` scores the whole vectors.
+    """
+
     name = "truncated"
     summary = "the first coordinates of a finished encoder's vectors: --set size="
     variants = {f"first-{size}": {"size": size} for size in (512, 256, 128, 64)}
-    defaults = {**Pretrained.defaults, "size": Value(None, "to be given", "how many coordinates are kept")}
+    defaults = {
+        **Pretrained.defaults,
+        "size": Value(None, "to be given", "how many coordinates are kept"),
+    }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         super().check(recipe, backbone)
         if not isinstance(recipe.size, int) or recipe.size < 1:
-            raise BenchError(f"truncated needs a number of coordinates, not size={recipe.size}", "--set size=64")
+            raise BenchError(
+                f"truncated needs a number of coordinates, not size={recipe.size}", "--set size=64"
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -39,4 +55,7 @@ class Truncated(Pretrained):
         return super().encode(sentences)[:, : self.recipe.size]
 
     def portable(self) -> Portable:
-        raise BenchError("an export has the whole vectors", "export the run itself, and cut its vectors where they are read")
+        raise BenchError(
+            "an export has the whole vectors",
+            "export the run itself, and cut its vectors where they are read",
+        )

@@ -1,18 +1,21 @@
-"""TSDAE: Transformer-based Sequential Denoising Auto-Encoder (Wang, Reimers and Gurevych, Findings of EMNLP 2021).
+"""TSDAE: Transformer-based Sequential Denoising Auto-Encoder (Wang, Reimers and Gurevych, Findings
+of EMNLP 2021).
 
 A sentence is damaged, encoded into one vector, and has to be rebuilt from that vector alone:
 
-    x~ = x with each word deleted with probability `deletion`; one at least stays
-    s = CLS of the encoder's last layer for x~                                  no head
-    loss = - sum over t of log p(x_t+1 | x_1..x_t, s) / number of tokens        one mean over the tokens of the batch, [SEP] too
+    x~ = x with each word deleted with probability `deletion`; one at least stays s = CLS of the
+    encoder's last layer for x~                                  no head loss = - sum over t of log
+    p(x_t+1 | x_1..x_t, s) / number of tokens        one mean over the tokens of the batch, [SEP]
+    too
 
-The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens only, and each layer gets a
-cross-attention behind it. This one attends to ONE vector, so that its softmax is 1 whatever query and key are: they never get
-a gradient and are left out. What remains is output(value(s)) at every position, then Add + LayerNorm. The words are guessed by
-the pretrained MLM head, whose matrix is that of the word embeddings.
+The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens
+only, and each layer gets a cross-attention behind it. This one attends to ONE vector, so that its
+softmax is 1 whatever query and key are: they never get a gradient and are left out. What remains is
+output(value(s)) at every position, then Add + LayerNorm. The words are guessed by the pretrained
+MLM head, whose matrix is that of the word embeddings.
 
-Words are runs of letters and digits, and single other signs, where the authors take NLTK's: they differ in contractions. What is
-scored is CLS.
+Words are runs of letters and digits, and single other signs, where the authors take NLTK's: they
+differ in contractions. What is scored is CLS.
 """
 
 from __future__ import annotations
@@ -49,55 +52,88 @@ SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/tr
 
 
 class TSDAE(TorchMethod):
+    """TSDAE: a decoder has to write a sentence from the vector of a damaged copy.
+
+    Take it for domain text without pairs; it costs about twice SimCSE.
+
+    Example:
+        bench run --method tsdae --corpus target --backbone bert-base-uncased
+
+    Relations: InfoCSE guesses masked words from the vector, next to SimCSE's loss.
+    """
+
     name = "tsdae"
     settings = ("unsupervised",)
     first_token = True
-    summary = "a damaged sentence's vector is all that a decoder has to write the whole sentence"
+    summary = "a decoder writes the sentence from a damaged one's vector"
     paper = (
-        "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising Auto-Encoder for Unsupervised Sentence "
+        "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising "
+        "Auto-Encoder for Unsupervised Sentence "
         "Embedding Learning, Findings of EMNLP 2021, arXiv 2104.06979"
     )
-    trains = "the whole encoder, which is the decoder too; while training also cross-attentions and the LM head"
+    trains = (
+        "the whole encoder, which is the decoder too; while training also cross-attentions "
+        "and the LM head"
+    )
     trains_on = "text"
     training_only = ("cross", "lm_head", "lm_bias")
     variants = {"deletion-40": {"deletion": 0.4}}
+    process_switches = ("faithful",)
     defaults = {
         "deletion": Value(
-            0.6, "TSDAE section 4; DenoisingAutoEncoderDataset", "share of the words that go; ST's scripts since 2025: 0.4"
+            0.6,
+            "TSDAE section 4; DenoisingAutoEncoderDataset",
+            "share of the words that go; ST's scripts since 2025: 0.4",
         ),
         "batch_size": Value(8, SCRIPT),
         "max_seq_length": Value(75, SCRIPT),
         "warmup_steps": Value(100, SCRIPT),
-        "faithful": Value(False, "ours", "true: the dropout of a softmax that is always 1, of each head and position"),
+        "faithful": Value(
+            False,
+            "ours",
+            "true: the dropout of a softmax that is always 1, of each head and position",
+        ),
     }
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if not 0 <= recipe.deletion < 1:
-            raise BenchError(f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1", "--set deletion=0.6")
+            raise BenchError(
+                f"deletion={recipe.deletion}: a share of the words, at least 0 and below 1",
+                "--set deletion=0.6",
+            )
         check_layers(backbone, "tsdae's decoder")
         check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.cross = nn.ModuleList(CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder))
+        self.cross = nn.ModuleList(
+            CrossAttention(self.encoder.config, recipe.faithful) for _ in layers_of(self.encoder)
+        )
         head: Any = backbone.mlm_head()
         self.lm_bias = nn.Parameter(head.decoder.bias.detach().clone())
         head.decoder, head.bias = nn.Identity(), None  # the matrix is that of the word embeddings
         self.lm_head = head
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        """The damaged sentences, and the whole ones."""
+    def collate(
+        self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
+    ) -> tuple[Features, ...]:
+        """Return the damaged sentences, and the whole ones."""
         (texts,) = columns.values()
         damaged = [
-            without(text, self.recipe.deletion, rng_for(self.context.seed, "deletion", epoch, int(row)))
+            without(
+                text, self.recipe.deletion, rng_for(self.context.seed, "deletion", epoch, int(row))
+            )
             for text, row in zip(texts, rows, strict=True)
         ]
         length = self.recipe.max_seq_length
-        return self.assemble(self.backbone.ids(damaged), length), self.assemble(self.backbone.ids(texts), length)
+        return self.assemble(self.backbone.ids(damaged), length), self.assemble(
+            self.backbone.ids(texts), length
+        )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """(n,) sums over a sentence's tokens of their surprise, and (n,) how many these are."""
+        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts.
+        """
         damaged, whole = batch.columns
         ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
         next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)
@@ -109,7 +145,10 @@ class TSDAE(TorchMethod):
         return Loss(mean_surprise(*views))
 
     def decode(self, ids_nT: Tensor, vectors_nH: Tensor) -> Tensor:
-        """(n, T, H): what the decoder knows behind each token, from it, those before it and the sentence's vector."""
+        """Return the decoder's states behind each token, (n, T, H).
+
+        They are computed from that token, those before it and the sentence's vector.
+        """
         T = ids_nT.shape[1]
         states_nTH = embedded(self.encoder, ids_nT)
         # padding is on the right, where nothing that counts looks
@@ -120,8 +159,10 @@ class TSDAE(TorchMethod):
         return states_nTH
 
     def logits(self, states_KH: Tensor) -> Tensor:
-        """(K, V)."""
-        return linear(self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias)
+        """Return the logits over the vocabulary, (K, V)."""
+        return linear(
+            self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias
+        )
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
@@ -131,7 +172,10 @@ class TSDAE(TorchMethod):
 
 
 class CrossAttention(nn.Module):
-    """Attention to one vector: output(value(s)) at every position, Add, LayerNorm. Weights N(0, 0.02), biases 0."""
+    """Attention to one vector: output(value(s)) at every position, Add, LayerNorm.
+
+    Weights start as N(0, 0.02), biases as 0.
+    """
 
     def __init__(self, config: Any, faithful: bool = False) -> None:
         super().__init__()
@@ -148,14 +192,16 @@ class CrossAttention(nn.Module):
     def forward(self, states_nTH: Tensor, vectors_nH: Tensor) -> Tensor:
         value = self.value(vectors_nH).unsqueeze(1).expand_as(states_nTH)
         if self.training and self.of_softmax > 0:
-            softmax_nTA = dropout(value.new_ones(*states_nTH.shape[:2], self.heads), self.of_softmax)
+            softmax_nTA = dropout(
+                value.new_ones(*states_nTH.shape[:2], self.heads), self.of_softmax
+            )
             value = (value.unflatten(-1, (self.heads, -1)) * softmax_nTA.unsqueeze(-1)).flatten(-2)
             return self.norm(states_nTH + self.dropout(self.output(value)))  # type: ignore[no-any-return]
         return self.norm(states_nTH + self.dropout(self.output(value[:, :1]).expand_as(states_nTH)))  # type: ignore[no-any-return]
 
 
 def without(text: str, share: float, rng: np.random.Generator) -> str:
-    """The words of a text, joined by blanks, each left out with probability ``share``; one at least stays."""
+    """Leave out each word of a text with probability ``share``; at least one stays."""
     words = re.findall(r"\w+|[^\w\s]", text)
     if not words:
         return text

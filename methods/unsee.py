@@ -1,16 +1,20 @@
-"""UNSEE: Unsupervised Non-contrastive Sentence Embeddings (Cagatan, EACL 2024): does contrast matter at all?
+"""UNSEE: Unsupervised Non-contrastive Sentence Embeddings (Cagatan, EACL 2024): does contrast
+matter at all?
 
-No sentence is a negative of another one. Two dropout views x1, x2 of the encoder, and t1, t2 of a target, which is a copy of the
-encoder that follows it, theta_t = m theta_t + (1 - m) theta, and gets no gradient; p is a predictor, for training only:
+No sentence is a negative of another one. Two dropout views x1, x2 of the encoder, and t1, t2 of a
+target, which is a copy of the encoder that follows it, theta_t = m theta_t + (1 - m) theta, and
+gets no gradient; p is a predictor, for training only:
 
-    loss = D(p(x1), t2) + D(p(x2), t1)
-    vicreg  D = 25 mse(p, t) + 25 (hinge(p) + hinge(t)) / 2 + cov(p) + cov(t)     hinge = mean over features of relu(1 - deviation),
-            cov = sum of the squared covariances of different features / H        so that vectors do not collapse
-    barlow  D = sum over d of (c_dd - 1)^2 + 0.0051 sum of the other c^2           c = BN(p)^T BN(t) / B, one BN for both
+    loss = D(p(x1), t2) + D(p(x2), t1) vicreg  D = 25 mse(p, t) + 25 (hinge(p) + hinge(t)) / 2 +
+    cov(p) + cov(t)     hinge = mean over features of relu(1 - deviation), cov = sum of the squared
+    covariances of different features / H        so that vectors do not collapse barlow  D = sum
+    over d of (c_dd - 1)^2 + 0.0051 sum of the other c^2           c = BN(p)^T BN(t) / B, one BN for
+    both
 
-(Bardes et al. 2022; Zbontar et al. 2021). Vectors are means over the last layer's tokens. The predictor has four blocks of
-Linear(H, 10H), BatchNorm, ReLU, Linear(10H, 10H), ReLU, Linear(10H, H): 283 million weights at base size, more than BERT. The
-target's dropout is on. It moves at the beginning of a step, which is what theirs does at the end of the one before.
+(Bardes et al. 2022; Zbontar et al. 2021). Vectors are means over the last layer's tokens. The
+predictor has four blocks of Linear(H, 10H), BatchNorm, ReLU, Linear(10H, 10H), ReLU, Linear(10H,
+H): 283 million weights at base size, more than BERT. The target's dropout is on. It moves at the
+beginning of a step, which is what theirs does at the end of the one before.
 """
 
 from __future__ import annotations
@@ -42,13 +46,29 @@ LOSSES = ("vicreg", "barlow")
 
 
 class UNSEE(TorchMethod):
+    """UNSEE: two dropout views are to be alike and their features uncorrelated, without any negatives.
+
+    Take it to study learning without negatives (VICReg, variant ``barlow`` for Barlow Twins).
+
+    Example:
+        bench run --method unsee --setting unsupervised --backbone bert-base-uncased
+
+    Relations: SimCSE has the same views with negatives.
+    """
+
     name = "unsee"
     settings = ("unsupervised",)
     by_dropout = ("unsupervised",)
     least_rows = 2  # for the statistics of a batch
-    summary = "two dropout views are to be alike and their features unlike, without any negatives"
-    paper = "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, arXiv 2401.15316"
-    trains = "the whole encoder; while training also the predictor; the target follows without a gradient"
+    summary = "alike views, unlike features, and no negatives"
+    paper = (
+        "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, "
+        "arXiv 2401.15316"
+    )
+    trains = (
+        "the whole encoder; while training also the predictor; "
+        "the target follows without a gradient"
+    )
     training_only = ("target", "predictor", "scale")
     variants = {"barlow": {"loss": "barlow"}}
     defaults = {
@@ -57,7 +77,9 @@ class UNSEE(TorchMethod):
         "batch_size": Value(32, CODE),
         "max_seq_length": Value(64, CODE),
         "warmup_ratio": Value(0.1, CODE),
-        "weight_decay": Value(0.01, "SentenceTransformer.fit default", "none on biases and layer norms"),
+        "weight_decay": Value(
+            0.01, "SentenceTransformer.fit default", "none on biases and layer norms"
+        ),
         "momentum": Value(0.999, CODE),
         "mse_weight": Value(25.0, "UNSEE VICRegLoss.py", "vicreg"),
         "std_weight": Value(25.0, "UNSEE VICRegLoss.py", "vicreg"),
@@ -70,7 +92,9 @@ class UNSEE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "loss", LOSSES)
         if not 0 <= recipe.momentum <= 1:
-            raise BenchError(f"momentum={recipe.momentum}: at least 0 and at most 1", "--set momentum=0.999")
+            raise BenchError(
+                f"momentum={recipe.momentum}: at least 0 and at most 1", "--set momentum=0.999"
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -83,9 +107,13 @@ class UNSEE(TorchMethod):
         self.target.follow(self.encoder, self.recipe.momentum)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """x1, x2, t1, t2, (n, H) each."""
-        texts = join(batch.columns * 2, self.pad_id)  # each row under dropout masks of its own, one pass of either encoder
-        target = self.target(input_ids=texts["input_ids"], attention_mask=texts["attention_mask"]).last_hidden_state
+        """Return x1, x2, t1, t2, (n, H) each."""
+        texts = join(
+            batch.columns * 2, self.pad_id
+        )  # each row under dropout masks of its own, one pass of either encoder
+        target = self.target(
+            input_ids=texts["input_ids"], attention_mask=texts["attention_mask"]
+        ).last_hidden_state
         return *self.embed(texts).chunk(2), *masked_mean(target, texts["attention_mask"]).chunk(2)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
@@ -97,7 +125,11 @@ class UNSEE(TorchMethod):
         recipe = self.recipe
         if self.scale is not None:
             return barlow(self.scale(p_BH), self.scale(t_BH), off_weight=recipe.off_weight)
-        weights = {"mse_weight": recipe.mse_weight, "std_weight": recipe.std_weight, "cov_weight": recipe.cov_weight}
+        weights = {
+            "mse_weight": recipe.mse_weight,
+            "std_weight": recipe.std_weight,
+            "cov_weight": recipe.cov_weight,
+        }
         return vicreg(p_BH, t_BH, **weights)
 
     def embed(self, features: Features) -> Tensor:
@@ -108,38 +140,56 @@ class UNSEE(TorchMethod):
 
 
 def block(H: int) -> nn.Sequential:
-    """H -> 10 H -> 10 H -> H."""
+    """Return H -> 10 H -> 10 H -> H."""
     wide = 10 * H
     return nn.Sequential(
-        nn.Linear(H, wide), nn.BatchNorm1d(wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, H)
+        nn.Linear(H, wide),
+        nn.BatchNorm1d(wide),
+        nn.ReLU(),
+        nn.Linear(wide, wide),
+        nn.ReLU(),
+        nn.Linear(wide, H),
     )
 
 
-def vicreg(x_BH: Tensor, y_BH: Tensor, *, mse_weight: float = 25, std_weight: float = 25, cov_weight: float = 1) -> Tensor:
-    """Mean squared difference, and what keeps the vectors from collapsing: features that vary, and not together.
+def vicreg(
+    x_BH: Tensor,
+    y_BH: Tensor,
+    *,
+    mse_weight: float = 25,
+    std_weight: float = 25,
+    cov_weight: float = 1,
+) -> Tensor:
+    """Return the mean squared difference, plus terms that keep the vectors from collapsing.
+
+    Features are to vary, and not together.
 
     Source: VICReg (Bardes et al. 2022), vicreg_loss of UNSEE's code.
     """
     with torch.autocast(x_BH.device.type, enabled=False):
         x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BH, y_BH))
         deviation = (_hinge(x) + _hinge(y)) / 2
-        return mse_weight * mse_loss(x, y) + std_weight * deviation + cov_weight * (_covariance(x) + _covariance(y))
+        return (
+            mse_weight * mse_loss(x, y)
+            + std_weight * deviation
+            + cov_weight * (_covariance(x) + _covariance(y))
+        )
 
 
 def _hinge(z_BH: Tensor) -> Tensor:
-    """The mean over the features of what their standard deviation lacks to 1."""
+    """Return how much the features' standard deviations lack to 1: mean over the features."""
     return relu(1 - (z_BH.var(0) + 1e-4).sqrt()).mean()
 
 
 def _covariance(z_BH: Tensor) -> Tensor:
-    """The sum of the squared covariances of different features, divided by H."""
+    """Return the sum of the squared covariances of different features, divided by H."""
     centred = z_BH - z_BH.mean(0)
     covariance_HH = centred.T @ centred / (len(z_BH) - 1)
     return (covariance_HH.square().sum() - covariance_HH.diagonal().square().sum()) / z_BH.shape[1]
 
 
 def barlow(x_BH: Tensor, y_BH: Tensor, *, off_weight: float) -> Tensor:
-    """How far the correlations of the features of two standardised views are from the unit matrix.
+    """Return how far the correlations of two standardised views' features are from the unit matrix.
 
     Source: Barlow Twins (Zbontar et al. 2021), barlow_loss of UNSEE's code.
     """

@@ -1,12 +1,15 @@
-"""BERT-whitening: Whitening Sentence Representations for Better Semantics and Faster Retrieval (Su et al. 2021).
+"""BERT-whitening: Whitening Sentence Representations for Better Semantics and Faster Retrieval (Su
+et al. 2021).
 
-A cosine presumes coordinates that are uncorrelated and of one scale. BERT's are neither, so they are made so, with nothing
-trained: one pass over unlabelled sentences gives the mean mu and the covariance of their pooled vectors x (1, H), and
+A cosine presumes coordinates that are uncorrelated and of one scale. BERT's are neither, so they
+are made so, with nothing trained: one pass over unlabelled sentences gives the mean mu and the
+covariance of their pooled vectors x (1, H), and
 
-    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), for which W^T C W = 1
-    y = (x - mu) W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most variance
+    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), for which W^T C W = 1 y = (x - mu)
+    W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most variance
 
-y is scored, by its cosines; the signs of U's columns are free and change none of them. The encoder is as it comes.
+y is scored, by its cosines; the signs of U's columns are free and change none of them. The encoder
+is as it comes.
 """
 
 from __future__ import annotations
@@ -37,10 +40,23 @@ from bench.method import (
 )
 from bench.methods.pooling import POOLERS, pooled, portable_of
 
-CHUNK, BATCH = 4096, 64  # rows that are sorted by length together; rows of one pass through the encoder
+CHUNK, BATCH = (
+    4096,
+    64,
+)  # rows that are sorted by length together; rows of one pass through the encoder
 
 
 class Whitening(TorchMethod):
+    """Whitening: pooled vectors of a frozen encoder are made uncorrelated and of one scale, in one pass.
+
+    Take it as the cheapest improvement of an untrained encoder.
+
+    Example:
+        bench run --method whitening --corpus target --backbone bert-base-uncased
+
+    Relations: flow is the nonlinear case.
+    """
+
     mu: Tensor  # (H,)
     W: Tensor  # (H, k)
 
@@ -48,21 +64,37 @@ class Whitening(TorchMethod):
     settings = ("none",)
     fitted = "pass"
     deterministic = ("none",)
-    summary = "pooled vectors made uncorrelated and of one scale by the mean and covariance of unlabelled text"
-    paper = "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and Faster Retrieval, arXiv 2103.15316"
-    trains = "nothing by gradient; the mean (H) and the kernel (H, components) are computed, the encoder is frozen"
+    summary = "pooled vectors made uncorrelated and of one scale"
+    paper = (
+        "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and "
+        "Faster Retrieval, arXiv 2103.15316"
+    )
+    trains = (
+        "nothing by gradient; the mean (H) and the kernel (H, components) are computed, "
+        "the encoder is frozen"
+    )
+    encoder_is_frozen = True
     defaults = {
         "pooling": Value(
             "avg_first_last",
             "BERT-whitening eng/utils.py: outputs of layer 1 and the last",
-            "SimCSE's own whitening script (66.28) is unpublished; its first-last was avg_emb_last at that time",
+            "SimCSE's own whitening script (66.28) is unpublished; "
+            "its first-last was avg_emb_last at that time",
         ),
-        "components": Value(None, "all of them: SimCSE's tables", "BERT-whitening also prints 256 (base) and 384 (large)"),
+        "components": Value(
+            None,
+            "all of them: SimCSE's tables",
+            "BERT-whitening also prints 256 (base) and 384 (large)",
+        ),
         "max_seq_length": Value(
-            64, "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those that are scored"
+            64,
+            "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those "
+            "that are scored",
         ),
         "corpus_column": Value(
-            "all", "SimCSE appendix C: both columns of SNLI and MNLI", "target text (--corpus target) is the paper's other option"
+            "all",
+            "SimCSE appendix C: both columns of SNLI and MNLI",
+            "target text (--corpus target) is the paper's other option",
         ),
     }
 
@@ -70,7 +102,9 @@ class Whitening(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "pooling", sorted(POOLERS))
         if recipe.components is not None and int(recipe.components) < 1:
-            raise BenchError(f"components={recipe.components}: at least 1", "--set components=none keeps all")
+            raise BenchError(
+                f"components={recipe.components}: at least 1", "--set components=none keeps all"
+            )
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -78,10 +112,15 @@ class Whitening(TorchMethod):
         H = backbone.hidden_size
         k = H if recipe.components is None else int(recipe.components)
         if k > H:
-            raise BenchError(f"components={k}: {backbone.name} has {H} dimensions", f"--set components={H}, or none for all")
+            raise BenchError(
+                f"components={k}: {backbone.name} has {H} dimensions",
+                f"--set components={H}, or none for all",
+            )
         self.encoder.requires_grad_(False)
         self.register_buffer("mu", torch.zeros(H))
-        self.register_buffer("W", torch.eye(H)[:, :k].contiguous())  # until it is fitted: the pooled vector itself
+        self.register_buffer(
+            "W", torch.eye(H)[:, :k].contiguous()
+        )  # until it is fitted: the pooled vector itself
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return super().assemble(ids, max_length or self.recipe.max_seq_length)
@@ -94,12 +133,21 @@ class Whitening(TorchMethod):
         return whitened
 
     def portable(self) -> Portable:
-        """Two affine maps, x - mu and its product with W: in one, W mu would be taken from W x, large numbers from large ones."""
+        """Return two affine maps, x - mu and its product with W.
+
+        In one map, W mu would be taken from W x: large numbers from large ones.
+        """
         centred = Affine(torch.eye(len(self.mu)), -self.mu)
-        return portable_of(self, self.recipe.pooling, centred, Affine(self.W.T), max_tokens=self.recipe.max_seq_length)
+        return portable_of(
+            self,
+            self.recipe.pooling,
+            centred,
+            Affine(self.W.T),
+            max_tokens=self.recipe.max_seq_length,
+        )
 
     def fit(self, corpus: Any, context: Context) -> TrainReport:
-        """One pass over the corpus, in evaluation mode, float32 vectors and float64 sums."""
+        """Pass once over the corpus, in evaluation mode, with float32 vectors and float64 sums."""
         began = time.perf_counter()
         self.to(context.device).eval()
         context.reporter.phase("fit", len(corpus))
@@ -112,7 +160,14 @@ class Whitening(TorchMethod):
         self.W.copy_(torch.from_numpy(W))
         self.save(context.folder / "checkpoint")
         seconds = time.perf_counter() - began
-        return TrainReport(steps=0, best_step=0, dev_score=None, train_seconds=seconds, dev_seconds=0.0, sentences=len(corpus))
+        return TrainReport(
+            steps=0,
+            best_step=0,
+            dev_score=None,
+            train_seconds=seconds,
+            dev_seconds=0.0,
+            sentences=len(corpus),
+        )
 
     def _vectors(self, corpus: Any, context: Context) -> Iterator[np.ndarray]:
         for start in range(0, len(corpus), CHUNK):
@@ -120,20 +175,29 @@ class Whitening(TorchMethod):
             rows = sorted(rows, key=len)
             for i in range(0, len(rows), BATCH):
                 if context.should_stop():
-                    raise Interrupted("stopped while whitening was fitted; the same command begins that again")
-                features = {key: value.to(context.device) for key, value in self.assemble(rows[i : i + BATCH]).items()}
+                    raise Interrupted(
+                        "stopped while whitening was fitted; the same command begins that again"
+                    )
+                features = {
+                    key: value.to(context.device)
+                    for key, value in self.assemble(rows[i : i + BATCH]).items()
+                }
                 with torch.inference_mode():
                     yield self.pooled(features).double().cpu().numpy()
 
 
 class Moments:
-    """Mean (H) and covariance (H, H) of rows that come in blocks, float64, without large sums that cancel.
+    """The mean (H) and covariance (H, H) of rows that come in blocks, in float64, without large sums that cancel.
 
     Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a further block.
     """
 
     def __init__(self, dimensions: int) -> None:
-        self.count, self.mean, self.scatter = 0, np.zeros(dimensions), np.zeros((dimensions, dimensions))
+        self.count, self.mean, self.scatter = (
+            0,
+            np.zeros(dimensions),
+            np.zeros((dimensions, dimensions)),
+        )
 
     def add(self, rows_nH: np.ndarray) -> None:
         n, total = len(rows_nH), self.count + len(rows_nH)
@@ -148,21 +212,29 @@ class Moments:
 
 
 def kernel(moments: Moments, components: int) -> np.ndarray:
-    """W (H, components) such that the whitened rows have covariance 1. Raises BenchError where the text is too little for it."""
+    """Return W, (H, components), such that the whitened rows have covariance 1.
+
+    Raises BenchError if the corpus is too small for it.
+    """
     H = len(moments.mean)
     if moments.count <= components:
         raise BenchError(
-            f"whitening to {components} dimensions needs more than {components} sentences, the corpus has {moments.count}",
+            f"whitening to {components} dimensions needs more than {components} sentences, "
+            f"the corpus has {moments.count}",
             "give a larger --corpus, or --set components= a smaller number",
         )
     s, U = np.linalg.eigh(moments.covariance())  # ascending
     s, U = s[::-1], U[:, ::-1]
-    # below it is the rounding of float32 vectors; one layer of a fresh LayerNorm, whose outputs sum to 0, has such a direction
+    # below it is the rounding of float32 vectors; one layer of a fresh LayerNorm, whose outputs sum
+    # to 0, has such a direction
     rank = int((s > s[0] * (H * np.finfo(np.float32).eps) ** 2).sum())
     if rank < components:
         raise BenchError(
-            f"the corpus's vectors vary in {rank} directions only, whitening to {components} divides by 0",
-            f"give a larger --corpus, or --set components={rank}" if rank else "give a corpus of different sentences",
+            f"the corpus's vectors vary in {rank} directions only, "
+            f"whitening to {components} divides by 0",
+            f"give a larger --corpus, or --set components={rank}"
+            if rank
+            else "give a corpus of different sentences",
         )
     whitening: np.ndarray = U[:, :components] / np.sqrt(s[:components])
     return whitening

@@ -14,7 +14,8 @@ from torch import nn
 
 from bench.backbones import resolve
 from bench.method import Context, Method, Recipe, Value, seed_for
-from bench.method.torch_method import Batch, Loss, TorchMethod
+from bench.method.batch import Batch, Loss
+from bench.method.torch_method import TorchMethod
 from bench.run.plan import learns
 from bench.run.recipes import TRAINING, merge
 

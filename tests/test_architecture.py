@@ -113,6 +113,67 @@ def test_methods_know_the_contract_and_each_others_parts_only() -> None:
         assert strange == set(), name
 
 
+def keys_of_methods() -> set[str]:
+    """Recipe keys that methods define and the harness does not."""
+    from bench.external.external import ExternalModel
+    from bench.run.plugins import discover
+    from bench.run.recipes import ON_REQUEST, TRAINING
+
+    registry = discover()
+    keys = set()
+    for name in registry:
+        keys |= {*registry[name].cls.defaults, *registry[name].cls.optional}
+    return keys - {*TRAINING, *ON_REQUEST, *ExternalModel.optional}
+
+
+def is_recipe(node: ast.AST) -> bool:
+    return ast.unparse(node).split(".")[-1] == "recipe"
+
+
+def keys_read(tree: ast.AST) -> set[str]:
+    """Recipe keys that a file reads: recipe.get("key"), recipe["key"], recipe.key, "key" in recipe."""
+    found: set[ast.AST | str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_recipe(node.value):
+            found.add(node.attr)
+        elif isinstance(node, ast.Subscript) and is_recipe(node.value):
+            found.add(node.slice)
+        elif isinstance(node, ast.Compare) and is_recipe(node.comparators[0]):
+            found.add(node.left)
+        elif (
+            isinstance(node, ast.Call)
+            and node.args
+            and ast.unparse(node.func).endswith("recipe.get")
+        ):
+            found.add(node.args[0])
+    keys = {one.value if isinstance(one, ast.Constant) else one for one in found}
+    return {key for key in keys if isinstance(key, str)}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = run.recipe.get('mlm')",
+        "x = recipe['mlm']",
+        "x = self.recipe.mlm",
+        "if 'mlm' in run.recipe: pass",
+    ],
+)
+def test_every_way_to_read_a_recipe_key_is_seen(code: str) -> None:
+    assert "mlm" in keys_read(ast.parse(code))
+
+
+def test_bench_reads_no_recipe_key_of_a_method() -> None:
+    """Time, memory and identity ask the class: ``training_cost``, ``depends_on_processes``, ..."""
+    keys = keys_of_methods()
+    assert {"mlm", "prompt_length", "freeze_lm_head", "faithful", "temperature"} <= keys
+    read = {}
+    for name, path in of_bench().items():
+        if hits := keys_read(ast.parse(path.read_text(encoding="utf-8"))) & keys:
+            read[name] = hits
+    assert read == {}
+
+
 ROOMS = (
     "base",
     "references",
@@ -210,6 +271,31 @@ def test_no_two_files_import_each_other() -> None:
     assert left == {}
 
 
+def rooms_in_paths(tree: ast.AST) -> set[str]:
+    """Rooms that a file reaches from its own place or by ``importlib.resources``, as it would a folder."""
+    named: set[str] = set()
+    for node in ast.walk(tree):
+        text = ast.unparse(node) if isinstance(node, ast.BinOp | ast.Call) else ""
+        if "__file__" in text or "files(" in text:
+            found = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+            named |= {str(one).removeprefix("bench.").split(".")[0] for one in found}
+    return named & set(ROOMS)
+
+
+def test_files_of_a_room_above_are_not_read() -> None:
+    assert rooms_in_paths(ast.parse("Path(__file__).parents[1] / 'verify' / 'given.json'")) == {
+        "verify"
+    }
+    up = {
+        f"{name} -> {other}"
+        for name, path in of_bench().items()
+        if room(name) in ROOMS
+        for other in rooms_in_paths(ast.parse(path.read_text(encoding="utf-8")))
+        if ROOMS.index(other) > ROOMS.index(room(name))
+    }
+    assert up == set()
+
+
 @pytest.mark.parametrize("package", LIGHT)
 def test_light_parts_import_nothing_heavy(package: str) -> None:
     files = {name: path for name, path in files_of(package).items() if name not in OTHERS_FILES}
@@ -251,6 +337,11 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
 
 TORCH_ONLY = (
     "bench.backbones.model",
+    "bench.method.batch",
+    "bench.method.building",
+    "bench.method.features",
+    "bench.method.optimizer",
+    "bench.method.passes",
     "bench.method.ranks",
     "bench.method.torch_method",
     "bench.training",

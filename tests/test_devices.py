@@ -9,7 +9,7 @@ import torch
 
 from bench.base.devices import choose_device, choose_precision
 from bench.base.errors import BenchError
-from bench.method.torch_method import float32_products
+from bench.method.passes import float32_products
 
 
 @pytest.fixture

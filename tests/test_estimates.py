@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from models import built
 
 from bench.backbones import Reference
 from bench.data.corpora import Corpus
+from bench.method import EncoderShape, TorchMethod, TrainingCost
 from bench.run.estimates import (
     STEP_SECONDS,
     disk_bytes,
     encoding_seconds,
     estimate,
     known_steps,
+    shape_of,
     training_seconds,
-    weights_of,
 )
 from bench.run.plan import AbsentCorpus, PlannedRun
 from bench.run.plugins import discover
@@ -37,9 +40,9 @@ def run_of(method: str = "simcse", rows: int = 1_000_000, **values: str) -> Plan
 
 
 def seconds(run: PlannedRun, speed: float, rows: int, steps: int, chunk: int | None = None) -> Any:
-    weights = weights_of(run)
-    assert weights is not None
-    return training_seconds(run, weights, rows, steps, speed, chunk)
+    shape = shape_of(run)
+    assert shape is not None
+    return training_seconds(run, shape, rows, steps, speed, chunk)
 
 
 def test_the_time_of_unsupervised_simcse_by_hand() -> None:
@@ -48,9 +51,9 @@ def test_the_time_of_unsupervised_simcse_by_hand() -> None:
     assert seconds(run, 1e14, 1_000_000, 15_625) == pytest.approx(6 * LAYERS * tokens / 1e14)
     chunked = seconds(run, 1e14, 1_000_000, 15_625, chunk=16)
     assert chunked == pytest.approx(8 * LAYERS * tokens / 1e14)
-    weights = weights_of(run)
-    assert weights is not None
-    assert encoding_seconds(run, weights, 3_000, 1e14) == pytest.approx(
+    shape = shape_of(run)
+    assert shape is not None
+    assert encoding_seconds(run, shape, 3_000, 1e14) == pytest.approx(
         2 * LAYERS * 3_000 * 25.6 / 1e14
     )
 
@@ -61,6 +64,59 @@ def test_a_frozen_encoder_takes_four_operations_and_masked_copies_a_second_pass(
     assert frozen == pytest.approx(4 * LAYERS * tokens / 1e14)
     copies = seconds(run_of("promcse", mlm="true"), 1e14, 1_000_000, 15_625)
     assert copies == pytest.approx(2 * frozen)
+
+
+COSTLY = [
+    ("simcse", {}),
+    ("simcse", {"mlm": True}),
+    ("promcse", {}),
+    ("promcse", {"prompt_length": 40}),
+    ("promcse", {"mlm": True}),
+    ("dcpcse", {"mlm": True, "freeze_lm_head": True}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "values"), COSTLY)
+def test_a_method_says_how_many_weights_it_holds(
+    name: str, values: dict[str, Any], tmp_path: Path
+) -> None:
+    """Counted in the method as it is built; biases, layer norms and positions are not in the promise."""
+    cls = REGISTRY[name].cls
+    method = built(cls, "builtin", tmp_path, setting="unsupervised", **values)
+    shape = EncoderShape.from_sizes(method.encoder.config.to_dict())
+    assert shape is not None
+    cost = cls.training_cost(method.recipe, shape, 1)
+    trained = sum(p.numel() for p in method.parameters() if p.requires_grad)
+    frozen = sum(p.numel() for p in method.parameters() if not p.requires_grad)
+    assert cost.trained == pytest.approx(trained, rel=0.05)
+    assert cost.frozen == pytest.approx(frozen, rel=0.05)
+    assert cost.texts_per_row == (4 if method.recipe.mlm else 2)
+
+
+def test_a_plugin_that_freezes_its_encoder_says_so_in_a_field() -> None:
+    """Not in the text of ``trains``, which only readers read."""
+
+    class Probe(TorchMethod):
+        name, trains = "probe", "a head; the encoder is frozen"
+        settings = ("unsupervised",)
+
+    shape = EncoderShape(layers=2, hidden=8, inner=32, vocabulary=100)
+    recipe = merge(Probe, None, "", {}, trained=True)
+    assert Probe.training_cost(recipe, shape, 1).trained == shape.weights == 2 * (256 + 512) + 800
+    Probe.encoder_is_frozen = True
+    assert Probe.training_cost(recipe, shape, 3) == TrainingCost(3, trained=64, frozen=2_336)
+
+
+def test_the_number_of_processes_counts_if_the_method_says_so() -> None:
+    for name, values, depends in (
+        ("simcse", {}, False),
+        ("simcse", {"faithful": "true"}, True),
+        ("whitening", {}, False),
+    ):
+        cls = REGISTRY[name].cls
+        recipe = merge(cls, None, "", values, trained=True)
+        assert cls.depends_on_processes(recipe) == depends, (name, values)
 
 
 def test_a_card_gives_a_step_its_least_time_and_every_dev_score_its_own() -> None:

@@ -681,7 +681,9 @@ def main() -> None:
         )
     more = peak() - before
     print(
-        f"{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {more:.0f} MB more; {len(found)} wrong"
+        f"{sum(counts.values()):,} changes: "
+        f"{', '.join(f'{name} {n:,}' for name, n in counts.items())}; {more:.0f} MB more; "
+        f"{len(found)} wrong"
     )
     print("\n".join(found))
     raise SystemExit(1 if found or more > MEMORY else 0)

@@ -74,7 +74,10 @@ def plans() -> dict[str, Any]:
         for setting in (None, *cls.settings):
             for variant in ("", *cls.variants):
                 for backbone in BACKBONES if cls.own_backbone is None else BACKBONES[:1]:
-                    key = f"{name}{'+' if variant else ''}{variant}, {setting or 'no setting'}, {backbone}"
+                    key = (
+                        f"{name}{'+' if variant else ''}{variant}, {setting or 'no setting'}, "
+                        f"{backbone}"
+                    )
                     made[key] = _plan(registry, name, setting, variant, backbone)
     return made
 

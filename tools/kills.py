@@ -107,7 +107,10 @@ class Told:
             if quarters
             else "none"
         )
-        return f"{self.name:<22} {self.kills:>4} kills, {self.ends:>3} ends, {self.seconds:6.2f} s undisturbed, killed at {hit} %: {len(self.wrong)} wrong"
+        return (
+            f"{self.name:<22} {self.kills:>4} kills, {self.ends:>3} ends, "
+            f"{self.seconds:6.2f} s undisturbed, killed at {hit} %: {len(self.wrong)} wrong"
+        )
 
 
 # --- in the process that is killed ---
@@ -826,7 +829,8 @@ def killed(work: Work, place: Path, count: int, draw: random.Random) -> Told:
             told.wrong.append(f"after {told.kills} kills it hangs")
         elif process.exitcode != 0:
             told.wrong.append(
-                f"after {told.kills} kills it ended with {process.exitcode}: {log.read_text()[-600:]}"
+                f"after {told.kills} kills it ended with {process.exitcode}: "
+                f"{log.read_text()[-600:]}"
             )
         elif (found := contents(folder)) != whole:
             names = [

@@ -184,7 +184,8 @@ def _checked(path: Path, sha256: str) -> list[str]:
     lines = list(read_lines(path, digest.update))
     if digest.hexdigest() != sha256:
         raise BenchError(
-            f"{path}: its content has the sha256 {digest.hexdigest()}; the data was made of {sha256}"
+            f"{path}: its content has the sha256 {digest.hexdigest()}; "
+            f"the data was made of {sha256}"
         )
     return lines
 
@@ -208,7 +209,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         stored = compress(content)
         write_whole(asked.out / f"{name}.xz", stored)
         print(
-            f"{name}.xz: {len(content.splitlines()):,} lines, {len(stored):,} bytes, content sha256 {hashlib.sha256(content).hexdigest()}"
+            f"{name}.xz: {len(content.splitlines()):,} lines, {len(stored):,} bytes, "
+            f"content sha256 {hashlib.sha256(content).hexdigest()}"
         )
 
 

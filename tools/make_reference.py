@@ -133,7 +133,7 @@ def prose(text: str) -> str:
     text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
     text = re.sub(r"(?<!`)``(?!`)", "`", text)
     return re.sub(
-        r"(?m)(?:^ {4}.*\n?)+",
+        r"(?m)^ {4}.*\n?(?:\n*^ {4}.*\n?)*",
         lambda block: f"```python\n{textwrap.dedent(block[0]).rstrip()}\n```\n",
         text,
     )
@@ -154,7 +154,10 @@ def signature(name: str, found: Any) -> str:
 
 
 def fields(cls: type) -> Iterator[tuple[str, str, str]]:
-    """Name, type and meaning of the annotated attributes: the string or the comment behind each."""
+    """Yield name, type and meaning of the annotated attributes.
+
+    The meaning is the string below an attribute, or the comment above or behind it.
+    """
     try:
         lines = inspect.getsource(cls).splitlines()
     except (OSError, TypeError):
@@ -169,7 +172,7 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
             or this.target.id.startswith("_")
         ):
             continue
-        said = ""
+        said = comment_above(rows, this.lineno)
         if (
             isinstance(after, ast.Expr)
             and isinstance(after.value, ast.Constant)
@@ -181,9 +184,18 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
         yield this.target.id, ast.unparse(this.annotation).strip("'\""), said
 
 
+def comment_above(rows: list[str], line: int) -> str:
+    """Return the comment right above a line (counted from 1), as one line; "" if there is none."""
+    first = line - 1
+    while first > 0 and rows[first - 1].lstrip().startswith("# "):
+        first -= 1
+    return " ".join(row.strip().removeprefix("# ") for row in rows[first : line - 1])
+
+
 def public_names() -> str:
     parts = [
-        f"# Python\n\n{MADE}\nWhat may change when: [what may change when](../architecture.md#what-may-change-when).\n"
+        f"# Python\n\n{MADE}\nWhat may change when: [what may change "
+        "when](../architecture.md#what-may-change-when).\n"
     ]
     for place, names in MODULES.items():
         module = importlib.import_module(place)
@@ -249,14 +261,16 @@ def _bases(cls: type) -> str:
 
 def schemas() -> str:
     parts = [
-        f"# Schemas\n\n{MADE}\nJSON Schema, draft 2020-12, in the package. A field that is not listed is an error. Older runs are read as well.\n"
+        f"# Schemas\n\n{MADE}\nJSON Schema, draft 2020-12, in the package. "
+        "A field that is not listed is an error. Older runs are read as well.\n"
     ]
     for title, path in SCHEMAS.items():
         schema = json.loads((ROOT / path).read_text(encoding="utf-8"))
         link = f"../../{path}"
         name = schema.get("$id") or schema.get("properties", {}).get("schema", {}).get("const", "")
         parts.append(
-            f"## {title}\n\n[`{name}`]({link}). {prose(schema.get('description') or schema.get('$comment') or '')}\n"
+            f"## {title}\n\n[`{name}`]({link}). "
+            f"{prose(schema.get('description') or schema.get('$comment') or '')}\n"
         )
         parts.append(properties(schema))
         for one, found in schema.get("$defs", {}).items():
@@ -271,7 +285,8 @@ def properties(schema: dict[str, Any]) -> str:
     for name, one in schema["properties"].items():
         said = one.get("description") or one.get("$comment") or ""
         rows.append(
-            f"| `{name}` | {cell(kind(one))} | {'' if name in required else 'may be absent. '}{cell(said)} |\n"
+            f"| `{name}` | {cell(kind(one))} | "
+            f"{'' if name in required else 'may be absent. '}{cell(said)} |\n"
         )
     return "| field | is | |\n|---|---|---|\n" + "".join(rows)
 
@@ -304,7 +319,8 @@ def printed() -> str:
         for part in contents()
     )
     return (
-        f"# Every printed table and figure\n\n{MADE}\nHow to run one again: [reproduce a paper](../reproduce.md).\n\n"
+        f"# Every printed table and figure\n\n{MADE}\nHow to run one again: "
+        "[reproduce a paper](../reproduce.md).\n\n"
         "| paper | part | shows | again | command, or why not |\n|---|---|---|---|---|\n"
         + rows
         + "\n"

@@ -357,7 +357,8 @@ def main(argv: list[str] | None = None) -> None:
             score = held_out_score(model, ids, offsets, a.device, a.precision)
             if not math.isfinite(score["loss"]):
                 raise SystemExit(
-                    f"error: the held-out loss is {score['loss']} at step {step + 1}: lower --learning-rate"
+                    f"error: the held-out loss is {score['loss']} at step {step + 1}: "
+                    "lower --learning-rate"
                 )
             sha = save_weights(model, a.out)
             card = {
@@ -379,7 +380,8 @@ def main(argv: list[str] | None = None) -> None:
                 "weights_sha256": sha,
                 "parameters": sum(p.numel() for p in model.parameters()),
                 "seconds": round(seconds),
-                "hardware": f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, device {a.device}",
+                "hardware": f"{platform.processor() or platform.machine()}, "
+                f"{torch.get_num_threads()} threads, device {a.device}",
                 "torch": torch.__version__,
                 "date": time.strftime("%Y-%m-%d"),
             }

@@ -193,7 +193,8 @@ def main() -> None:
         )
         wrong = grown(found)
         print(
-            f"{told(found[-1])}\n{options.runs} in {time.monotonic() - began:.0f} s; grown: {', '.join(wrong) or 'nothing'}"
+            f"{told(found[-1])}\n{options.runs} in {time.monotonic() - began:.0f} s; grown: "
+            f"{', '.join(wrong) or 'nothing'}"
         )
     raise SystemExit(1 if wrong else 0)
 

@@ -35,7 +35,7 @@ from bench.cli.options import print_grid, print_json, say, warn, width
 from bench.data.fetching import check_network, offline_now
 from bench.data.sets import DataFolder, Later, Pending, fetched_folder
 from bench.data.sets.fetch import Fetcher
-from bench.method.contract import Value
+from bench.method.recipe import Value
 from bench.records import RunsFolder
 from bench.records.record import is_given_by_user
 from bench.run.config import Plan, RunConfig

@@ -749,10 +749,10 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
         return
     rank, code, ranks = os.environ["RANK"], 1, None
     try:
-        from bench.method.ranks import join, rank_device
+        from bench.method.ranks import meet_ranks, rank_device
 
         device = rank_device(choose_device(device))
-        ranks = join(device)
+        ranks = meet_ranks(device)
         yield device, ranks
         code = 0
     except click.exceptions.Exit as end:

@@ -31,7 +31,9 @@ from bench.base.errors import (
 from bench.base.user_code import place_of_code
 from bench.conformance import Failed, fail_if, once_each, result_of
 from bench.method import Context, Method
-from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
+from bench.method.batch import Batch, Loss, checked_loss
+from bench.method.building import build_method
+from bench.method.torch_method import TorchMethod
 from bench.run.plan import COLUMNS_OF, learns
 from bench.run.plugins import Plugin
 from bench.run.recipes import check_entries, check_overrides, choose, fits, merge, read, variants_of

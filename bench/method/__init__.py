@@ -3,11 +3,12 @@
 A method is anything that turns sentences into vectors. Two layers:
 
 * :class:`Method` needs a name and ``encode``; it may use torch or not.
-* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``views(batch)`` is what the loss needs of each row,
-  ``loss(views, batch)`` the loss of one batch, and ``embed(features)`` the vectors that are scored; training, precision, large
-  batches on small devices, checkpoints, resume and progress come with it.
+* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``views(batch)`` returns the
+  tensors that the loss needs of each row, ``loss(views, batch)`` the loss of one batch, and
+  ``embed(features)`` the vectors that are scored; training, precision, large batches on small
+  devices, checkpoints, resume and progress come with it.
 
-Importing this module does not import torch; naming ``TorchMethod`` does. What needs no torch is in :mod:`bench.method.contract`.
+Importing this module does not import torch; naming ``TorchMethod`` does.
 """
 
 from __future__ import annotations
@@ -16,27 +17,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, Interrupted
-from bench.method.contract import (
-    PLACE,
-    Affine,
-    Context,
-    Method,
-    ModuleFile,
-    Portable,
-    Recipe,
-    Reporter,
-    TrainReport,
-    Value,
-    check_choice,
-    check_positive,
-    prompted,
-    read_json,
-    rng_for,
-    seed_for,
-    task_prompt,
-    write_json,
-)
-from bench.method.contract import SilentReporter as SilentReporter
+from bench.method.context import Context, Reporter, TrainReport, rng_for, seed_for
+from bench.method.context import SilentReporter as SilentReporter
+from bench.method.contract import Method
+from bench.method.cost import EncoderShape, TrainingCost
+from bench.method.json_files import read_json, write_json
+from bench.method.portable import Affine, ModuleFile, Portable
+from bench.method.prompts import PLACE, prompted, task_prompt
+from bench.method.recipe import Recipe, Value, check_choice, check_positive
 
 if TYPE_CHECKING:
     from bench.backbones import load_backbone, load_without_encoder
@@ -53,19 +41,10 @@ if TYPE_CHECKING:
     from bench.backbones.positions import check_max_length
     from bench.backbones.refusals import check_one_vector
     from bench.backbones.sentence_transformer import load_sentence_transformer, unused_prompts
-    from bench.method.torch_method import (
-        Batch,
-        Features,
-        Ids,
-        Loss,
-        TorchMethod,
-        UncorrectedAdamW,
-        adamw,
-        constant,
-        join,
-        pad,
-        widened,
-    )
+    from bench.method.batch import Batch, Loss
+    from bench.method.features import Features, Ids, constant, join, pad, widened
+    from bench.method.optimizer import UncorrectedAdamW, adamw
+    from bench.method.torch_method import TorchMethod
 
 __all__ = [
     "PLACE",
@@ -74,6 +53,7 @@ __all__ = [
     "Batch",
     "BenchError",
     "Context",
+    "EncoderShape",
     "Features",
     "Ids",
     "Interrupted",
@@ -85,6 +65,7 @@ __all__ = [
     "Reporter",
     "TorchMethod",
     "TrainReport",
+    "TrainingCost",
     "UncorrectedAdamW",
     "Value",
     "adamw",
@@ -130,19 +111,10 @@ LAZY = {
     "bench.backbones.positions": ("check_max_length",),
     "bench.backbones.refusals": ("check_one_vector",),
     "bench.backbones.sentence_transformer": ("load_sentence_transformer", "unused_prompts"),
-    "bench.method.torch_method": (
-        "Batch",
-        "Features",
-        "Ids",
-        "Loss",
-        "TorchMethod",
-        "UncorrectedAdamW",
-        "adamw",
-        "constant",
-        "join",
-        "pad",
-        "widened",
-    ),
+    "bench.method.batch": ("Batch", "Loss"),
+    "bench.method.features": ("Features", "Ids", "constant", "join", "pad", "widened"),
+    "bench.method.optimizer": ("UncorrectedAdamW", "adamw"),
+    "bench.method.torch_method": ("TorchMethod",),
 }
 
 

@@ -1,18 +1,23 @@
-"""What is asked of a method, its backbone and its corpus before a training begins."""
+"""Checks of a method, its backbone and its corpus before a training begins."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.method.contract import Method, Recipe, total_steps
+from bench.method.budget import total_steps
+from bench.method.contract import Method
+from bench.method.recipe import Recipe
 
 ALIKE = ("A man is playing a guitar .", "A man is eating an apple .")
-"""Two sentences that begin alike: their first tokens have one state in a causal model."""
+"""Two sentences that begin alike: in a causal model, their first tokens have the same state."""
 
 
 def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal: bool) -> None:
-    """Raises BenchError if the first token stands for a sentence and the backbone is causal, so that it knows that token alone."""
+    """Raise BenchError if the first token represents the sentence and the backbone is causal.
+
+    The first token of a causal backbone sees none of the others.
+    """
     if not causal or not cls.reads_first_token(recipe):
         return
     values = cls.over_all_tokens(recipe)
@@ -20,7 +25,8 @@ def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal:
     if not hint:
         hint = "take a backbone that reads both ways, such as BERT; or simcse with --set pooler=avg"
     raise BenchError(
-        f"{cls.name} takes the state of the first token for the sentence, and {backbone} is causal: "
+        f"{cls.name} takes the state of the first token for the sentence, "
+        f"and {backbone} is causal: "
         "its first token sees none of the others",
         hint,
     )
@@ -29,29 +35,37 @@ def check_direction(cls: type[Method], recipe: Recipe, backbone: str, *, causal:
 def check_noise(
     cls: type[Method], setting: str, recipe: Recipe, backbone: str, *, dropout: float
 ) -> None:
-    """Raises BenchError if dropout should make two views of a sentence differ, and the backbone's own ``dropout`` is 0."""
+    """Raise BenchError if dropout alone makes two views of a sentence differ, and the backbone's
+    own ``dropout`` is 0.
+    """
     if dropout == 0 and setting in cls.by_dropout and recipe["dropout"] is None:
         raise BenchError(
-            f"the dropout of {backbone} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
+            f"the dropout of {backbone} is 0, and {cls.name} needs some: "
+            "it makes the two views of a sentence differ",
             "--set dropout=0.1 (or --set dropout=0, to train without it)",
         )
 
 
-def check_vectors(method: Any) -> None:
-    """Raises BenchError if a method, built on a causal backbone, gives two sentences that begin alike one and the same vector."""
+def check_beyond_first_token(method: Any) -> None:
+    """Raise BenchError if a method on a causal backbone gives two sentences that begin alike the
+    same vector.
+    """
     first, second = method.encode(list(ALIKE))
     if (first == second).all():
         raise BenchError(
-            f"{method.name} gives every sentence the vector of its first word on {method.backbone.name}, which is causal: "
-            "its first token sees none of the others",
+            f"{method.name} gives every sentence the vector of its first word "
+            f"on {method.backbone.name}, which is causal: its first token sees none of the others",
             "pool over all tokens, or take a backbone that reads both ways, such as BERT",
         )
 
 
 def check_last_batch(method: Method | type[Method], recipe: Recipe, rows: int) -> None:
-    """Raises BenchError if a training of so many rows comes to a batch that is too small for the method's loss."""
-    size, least = recipe.get("batch_size"), method.least_rows
-    if size is None:  # of a method that is fitted, not trained in batches
+    """Raise BenchError if a training of so many rows comes to a batch that is too small for the
+    method's loss.
+    """
+    size = recipe.get("batch_size")
+    least = method.least_rows
+    if size is None:  # the method is fitted, not trained in batches
         return
     last = rows % size or size
     whole = rows // size

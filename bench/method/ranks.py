@@ -1,12 +1,13 @@
-"""One training on several processes, its ranks: their numbers, and what they send each other.
+"""One training on several processes, its ranks: their numbers, and their messages to each other.
 
-The rows of a batch are divided among the ranks, see :meth:`Alone.part`, and every rank computes the loss of all of them, see
-:mod:`bench.training.gradient`. Rank 0 leads: only it scores, prints and writes, and one rank reads the clock, the signals and
-the disk where they decide something, so that all ranks do the same at the same step.
+The rows of a batch are divided among the ranks (:meth:`Alone.part`), and every rank computes the
+loss of all of them (:mod:`bench.training.gradient`). Rank 0 leads: only it scores, prints and
+writes. If the clock, a signal or the disk decides something, one rank reads it, so that all ranks
+do the same at the same step.
 
-Two groups of processes: one moves tensors (NCCL between GPUs, gloo between CPUs), one decides what to do (always gloo, on the
-CPU). The second has no timeout, since the others wait while rank 0 scores; when a rank ends, its connections close, and the
-others notice at once.
+There are two groups of processes: one moves tensors (NCCL between GPUs, gloo between CPUs), one
+makes decisions (always gloo, on the CPU). The second has no timeout, because the others wait while
+rank 0 scores. When a rank ends, its connections close, and the others notice at once.
 """
 
 from __future__ import annotations
@@ -31,48 +32,66 @@ from bench.base.launched import HINT, launched
 T = TypeVar("T")
 
 NO_TIMEOUT = timedelta(days=365)
-GPU_TIMEOUT = timedelta(minutes=10)  # of an exchange between GPUs, which begins with the last rank
-MEETING = timedelta(seconds=45)  # how long ranks that a launcher starts together may be apart
-PATIENCE = 5.0  # seconds without a word while a rank waits for the others to start
-SETTLE = timedelta(seconds=10)  # how long a rank that failed waits for the others to fail as it did
+GPU_TIMEOUT = timedelta(minutes=10)
+"""Limit of an exchange between GPUs, which begins with the last rank."""
+MEETING = timedelta(seconds=45)
+"""How long after each other ranks of one launcher may start."""
+PATIENCE = 5.0
+"""Seconds that a rank waits for the others before it prints a line."""
+SETTLE = timedelta(seconds=10)
+"""How long a rank that failed waits for the others to fail as well."""
 
 
 class Alone:
     """The only rank of a training in one process."""
 
-    rank, count, lead = 0, 1, True
-    broken = False  # the ranks no longer agree: the process has to end
-    lost = False  # because another one has ended
+    rank = 0
+    count = 1
+    # rank 0 of several
+    lead = True
+    # the ranks no longer agree: the process has to end
+    broken = False
+    # ... because another one has ended
+    lost = False
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is true on any rank; the same answer on all."""
+        """Say on all ranks if the flag is true on any."""
         return flag
 
     def share(self, value: T) -> T:
-        """Rank 0's value, on every rank."""
+        """Return rank 0's value on every rank."""
         return value
 
     def first(self, work: Callable[[], T]) -> T:
-        """What ``work`` returns on rank 0, on every rank; the others wait. If it raises a BenchError, every rank does."""
+        """Do ``work`` on rank 0 while the others wait, and return its value on every rank.
+
+        If it raises a BenchError, every rank does.
+        """
         return work()
 
     def gather(self, value: T) -> list[T]:
-        """Every rank's value, in the order of the ranks."""
+        """Return every rank's value, in the order of the ranks."""
         return [value]
 
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Replace each rank's gradients by their mean over all ranks."""
 
     def start_alike(self, module: nn.Module) -> None:
-        """Copy rank 0's parameters and buffers to every rank: on different machines the same seed may differ in the last bit."""
+        """Copy rank 0's parameters and buffers to every rank.
+
+        With the same seed, different machines may differ in the last bit.
+        """
 
     def sizes(self, rows: int) -> list[int]:
-        """How many rows of a batch each rank has: as even as possible, the first ranks have one more."""
+        """Return how many rows of a batch each rank has: as even as possible, the first ranks one
+        more.
+        """
         whole, rest = divmod(rows, self.count)
         return [whole + (rank < rest) for rank in range(self.count)]
 
     def part(self, rows: np.ndarray) -> np.ndarray:
-        """This rank's part of a batch's row numbers: the parts in the order of the ranks are the batch.
+        """Return this rank's part of a batch's row numbers; the parts in the order of the ranks are
+        the batch.
 
         A rank without rows gets the first row, to have something to compute; it does not count.
         """
@@ -87,13 +106,16 @@ ALONE = Alone()
 class Ranks(Alone):
     """One of several processes. They have met at ``store``; this one computes on ``device``.
 
-    Every method raises RunFailed, with the last message of the other rank, where one has ended.
+    Every method raises RunFailed, with the last message of the other rank, if one has ended.
     """
 
     def __init__(self, store: Any, rank: int, count: int, device: str) -> None:
-        self.rank, self.count, self.lead = rank, count, rank == 0
+        self.rank = rank
+        self.count = count
+        self.lead = rank == 0
         self.store = dist.PrefixStore("bench", store)
-        self.trainings = 0  # how many have ended
+        # trainings that have ended
+        self.trainings = 0
         nccl = device.startswith("cuda")
         dist.init_process_group(
             "nccl" if nccl else "gloo",
@@ -105,10 +127,11 @@ class Ranks(Alone):
         )
         self.control = dist.new_group(backend="gloo", timeout=NO_TIMEOUT)
 
-    # what to do
-
     def in_turn(self, work: Callable[[], T]) -> T:
-        """``work`` on rank 0, which may fetch something, then on the others. If rank 0 raises a BenchError, every rank does."""
+        """Do ``work`` on rank 0, which may fetch something, then on the others.
+
+        If rank 0 raises a BenchError, every rank does.
+        """
         done: list[T] = []
         self.first(lambda: done.append(work()) if self.lead else None)
         if self.lead:
@@ -130,7 +153,8 @@ class Ranks(Alone):
         return box[0]  # type: ignore[return-value]
 
     def first(self, work: Callable[[], T]) -> T:
-        value, error = None, None
+        value = None
+        error = None
         if self.lead:
             try:
                 value = work()
@@ -152,8 +176,10 @@ class Ranks(Alone):
         return values
 
     def largest(self, numbers: Sequence[int]) -> list[int]:
-        """The largest over the ranks, number by number. Not gathered as objects, which takes four times as long: a step calls this
-        three times."""
+        """Return the largest over the ranks, number by number.
+
+        Objects would take four times as long, and a step calls this three times.
+        """
         if not numbers:
             return []
         sent = torch.tensor(list(numbers), dtype=torch.int64)
@@ -161,12 +187,11 @@ class Ranks(Alone):
             dist.all_reduce(sent, dist.ReduceOp.MAX, group=self.control)
         return [int(number) for number in sent]
 
-    # tensors
-
     def rows_of_all(self, mine: Tensor, sizes: Sequence[int]) -> Tensor:
-        """(N, ...): the rows of all ranks in their order; ``mine`` is (n, ...) with n = ``sizes[rank]``.
+        """Return the rows of all ranks in their order, (N, ...); ``mine`` is (n, ...) with n =
+        ``sizes[rank]``.
 
-        Rows are sent as bytes, so that any kind of number can be.
+        Rows are sent as bytes, so that they may hold any kind of number.
         """
         padded = mine.new_zeros((max(sizes), *mine.shape[1:]))
         padded[: len(mine)] = mine
@@ -174,40 +199,43 @@ class Ranks(Alone):
         parts = [torch.empty_like(sent) for _ in sizes]
         with self._heard():
             dist.all_gather(parts, sent)
-        return torch.cat(
-            [
-                part.view(mine.dtype).view(padded.shape)[:n]
-                for part, n in zip(parts, sizes, strict=True)
-            ]
-        )
+        rows = []
+        for part, n in zip(parts, sizes, strict=True):
+            rows.append(part.view(mine.dtype).view(padded.shape)[:n])
+        return torch.cat(rows)
 
     def start_alike(self, module: nn.Module) -> None:
         with self._heard(), torch.no_grad():
-            for tensor in [one for one in module.state_dict().values() if one.numel()]:
+            for tensor in module.state_dict().values():
+                if not tensor.numel():
+                    continue
                 sent = tensor.contiguous().flatten()
                 dist.broadcast(sent.view(torch.uint8), src=0)
                 tensor.copy_(sent.view_as(tensor))
 
     def mean_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         used_by_any = self.largest([p.grad is not None for p in parameters])
-        # a parameter without a gradient on every rank stays without: else weight decay would change it
+        # a parameter without a gradient on every rank stays without: else weight decay would change
+        # it
         for p, used in zip(parameters, used_by_any, strict=True):
             if used and p.grad is None:
                 p.grad = torch.zeros_like(p)
         gradients = [p.grad for p in parameters if p.grad is not None]
         with self._heard():
-            for exchange in [dist.all_reduce(gradient, async_op=True) for gradient in gradients]:
+            exchanges = [dist.all_reduce(gradient, async_op=True) for gradient in gradients]
+            for exchange in exchanges:
                 exchange.wait()
         for gradient in gradients:
             gradient /= self.count
 
-    # how it ends
-
     def settle(self, error: BaseException | None) -> bool:
-        """Called once at the end of a training, whether it failed on this rank or not. Returns whether every rank has ended it.
+        """End a training, failed or not on this rank, and say if every rank has ended it.
 
-        Where one rank fails alone, such as out of memory, the others wait for it in an exchange that it never reaches. Then this
-        returns False after some seconds, ``broken`` is set, and the process has to end.
+        Called once.
+
+        If one rank fails alone, such as out of memory, the others wait for it in an exchange that
+        it never reaches. Then this returns False after some seconds, ``broken`` is set, and the
+        process has to end.
         """
         self.trainings += 1
         if self.broken:
@@ -233,7 +261,7 @@ class Ranks(Alone):
 
     @contextlib.contextmanager
     def _heard(self) -> Iterator[None]:
-        """While open, a lost connection is raised as the end of the other rank, and ``broken`` is set."""
+        """Raise a lost connection as the end of the other rank, and set ``broken``, while open."""
         try:
             yield
         except RuntimeError as error:
@@ -246,20 +274,25 @@ class Ranks(Alone):
             ) from None
 
     def _who_ended(self) -> str:
+        """Return one line about the ranks that ended, with their last messages if they left any."""
         others = [rank for rank in range(self.count) if rank != self.rank]
+        messages = []
         with contextlib.suppress(RuntimeError):
-            if messages := [
-                f"rank {rank} of {self.count} failed: {self.store.get(f'failed/{rank}').decode()}"
-                for rank in others
-                if self.store.check([f"failed/{rank}"])
-            ]:
+            for rank in others:
+                if self.store.check([f"failed/{rank}"]):
+                    message = self.store.get(f"failed/{rank}").decode()
+                    messages.append(f"rank {rank} of {self.count} failed: {message}")
+            if messages:
                 return "; ".join(messages)
         who = f"rank {others[0]}" if len(others) == 1 else "another rank"
         return f"{who} of {self.count} ended without a message (killed, or out of memory?)"
 
 
 def rank_device(device: str) -> str:
-    """The device of this rank: "cuda" is the GPU with the number of its local rank. Raises BenchError where there is none."""
+    """Return this rank's device; "cuda" becomes the GPU with its local rank's number.
+
+    Raises BenchError if there is none.
+    """
     kind, _, number = device.partition(":")
     if kind == "mps" or (kind == "cuda" and number):
         raise BenchError(
@@ -268,7 +301,8 @@ def rank_device(device: str) -> str:
         )
     if kind != "cuda":
         return device
-    local, here = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+    local = int(os.environ["LOCAL_RANK"])
+    here = torch.cuda.device_count()
     if local >= here:
         raise BenchError(
             f"this machine has {here} GPUs, and this process needs GPU {local}",
@@ -277,10 +311,11 @@ def rank_device(device: str) -> str:
     return f"cuda:{local}"
 
 
-def join(device: str) -> Ranks:
-    """Meet the other ranks as torchrun's environment says, waiting 45 seconds for all of them. ``device`` is this rank's.
+def meet_ranks(device: str) -> Ranks:
+    """Meet the other ranks as torchrun's environment says, within 45 seconds.
 
-    After some seconds a line says what is waited for. Raises BenchError if they do not come.
+    ``device``: this rank's. After some seconds a line names the ranks that are missing. Raises
+    BenchError if they do not come.
     """
     if device.startswith("cuda"):
         torch.cuda.set_device(device)
@@ -288,8 +323,8 @@ def join(device: str) -> Ranks:
     assert process is not None
     others = "1 other process" if process.count == 2 else f"{process.count - 1} other processes"
     line = (
-        f"process {process.rank} of {process.count} (RANK, WORLD_SIZE) waits for {others} at {process.place}, "
-        f"at most {MEETING.total_seconds():.0f} s"
+        f"process {process.rank} of {process.count} (RANK, WORLD_SIZE) waits for {others} "
+        f"at {process.place}, at most {MEETING.total_seconds():.0f} s"
     )
     notice = threading.Timer(PATIENCE, lambda: print(line, file=sys.stderr, flush=True))
     notice.daemon = True
@@ -301,7 +336,8 @@ def join(device: str) -> Ranks:
     except (RuntimeError, ValueError, OSError) as error:  # torch's DistError is a RuntimeError
         why = " ".join(str(error).split())[:120]
         raise BenchError(
-            f"process {process.rank} of {process.count} waited in vain for {others} at {process.place}: {why}",
+            f"process {process.rank} of {process.count} waited in vain for {others} "
+            f"at {process.place}: {why}",
             HINT,
         ) from None
     finally:

@@ -506,12 +506,12 @@ def dev_words(record: RunRecord) -> str:
 
 @functools.cache
 def known_sets() -> dict[str, Any]:
-    """``given.json``, which ``python tools/make_given.py DATA`` writes. Its "dev_pairs": for a selection set, names of sts sets
-    separated by blanks -> pairs that exactly those sets test.
+    """Return ``given.json``, which ``python tools/make_given.py DATA`` writes.
 
-    Read by its path: the package that it lies in takes numpy to import.
+    Its "dev_pairs": for a selection set, names of sts sets separated by blanks -> pairs that exactly
+    those sets test.
     """
-    return dict(json.loads((Path(__file__).parents[1] / "verify" / "given.json").read_bytes()))
+    return dict(json.loads(Path(__file__).with_name("given.json").read_bytes()))
 
 
 # --- reading one record's file, from a run's folder or from a version of the leaderboards; it may be damaged or forged ---

@@ -22,7 +22,9 @@ from bench.base.errors import BenchError
 from bench.base.launched import launched
 from bench.base.paths import recorded_path
 from bench.base.text import size as printed_size
-from bench.method.contract import STEPS, Recipe, budget_of, total_steps
+from bench.method.budget import STEPS, budget_of, total_steps
+from bench.method.cost import EncoderShape, TrainingCost
+from bench.method.recipe import Recipe
 from bench.records import RunsFolder
 from bench.run.config import RunConfig, Target, series
 from bench.run.plan import PlannedRun
@@ -122,6 +124,7 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None
 FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one
 # encoded for each dev score
 DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_250}
+OTHER_DEV_SENTENCES = 3_000
 # Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
 # at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
 VALUE, VALUE_AND_MOMENTS, GRADIENT = 4, 12, 4  # of a frozen or a trained parameter, in float32
@@ -135,7 +138,6 @@ STORED = {
 ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
 """Bytes of a trained parameter on the disk, at most, while it trains: two best checkpoints, two states to resume from, and one that is
 being written. One checkpoint stays."""
-FROZEN = "the encoder is frozen"  # in ``Method.trains``
 PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
 USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or used by other processes
 
@@ -208,7 +210,7 @@ def matrix_speed(precision: str, device: str) -> float:
     between them; a CPU's stop after half a second, since some compute bf16 and fp16 a hundred times slower than float32."""
     import torch
 
-    from bench.method.torch_method import float32_products
+    from bench.method.passes import float32_products
 
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
     queued = device.startswith("cuda")
@@ -247,36 +249,15 @@ class Estimate:
     memory_bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class Weights:
-    """How many numbers a method holds, by what training does with them."""
-
-    layers: int  # of the encoder's layers: each is multiplied with every token
-    trained: int
-    frozen: int
+def shape_of(run: PlannedRun) -> EncoderShape | None:
+    """Return the shape of a run's encoder, or None if its sizes are not known."""
+    return EncoderShape.from_sizes(run.backbone.sizes())
 
 
-def weights_of(run: PlannedRun) -> Weights | None:
-    """From the shape of the backbone; None if that is not known.
-
-    A method whose ``trains`` says that the encoder is frozen trains a prompt and a head. With ``mlm`` it holds an LM head, whose decoder is
-    as large as the word embeddings.
-    """
-    sizes, recipe = run.backbone.sizes(), run.recipe
-    hidden, depth = sizes.get("hidden_size", 0), sizes.get("num_hidden_layers", 0)
-    if not hidden or not depth:
-        return None
-    vocabulary = hidden * sizes.get("vocab_size", 0)
-    layers = depth * (4 * hidden**2 + 2 * hidden * sizes.get("intermediate_size", 4 * hidden))
-    trained, frozen = layers + vocabulary, 0
-    if FROZEN in run.plugin.cls.trains:
-        trained, frozen = 2 * depth * hidden * recipe.get("prompt_length", 0) + hidden**2, trained
-    head = vocabulary + hidden**2 if recipe.get("mlm") else 0
-    return (
-        Weights(layers, trained, frozen + head)
-        if recipe.get("freeze_lm_head")
-        else Weights(layers, trained + head, frozen)
-    )
+def cost_of(run: PlannedRun, shape: EncoderShape) -> TrainingCost:
+    """Return what the method of a run says its training costs."""
+    columns = len(run.corpus.columns) if run.corpus else 1
+    return run.plugin.cls.training_cost(run.recipe, shape, columns)
 
 
 def estimate(
@@ -291,40 +272,30 @@ def estimate(
     """
     if run.corpus is None:
         return Estimate("nothing is trained")
-    recipe, rows, weights = run.recipe, len(run.corpus) or None, weights_of(run)
+    rows = len(run.corpus) or None
+    shape = shape_of(run)
     speed, basis = speed_of(device, run.precision)
     if run.plugin.cls.fitted == "pass":
-        if weights is None or rows is None:
+        if shape is None or rows is None:
             return Estimate(basis)
-        return Estimate(basis, seconds=encoding_seconds(run, weights, rows * _views(run), speed))
-    steps, budget = known_steps(recipe, rows), budget_of(recipe)
-    seconds, measured = (
-        None,
-        earlier.get((run.method, run.setting, recorded_path(run.backbone.name))),
-    )
+        sentences = rows * cost_of(run, shape).texts_per_row
+        return Estimate(basis, seconds=encoding_seconds(run, shape, sentences, speed))
+    steps = known_steps(run.recipe, rows)
+    budget = budget_of(run.recipe)
+    measured = earlier.get((run.method, run.setting, recorded_path(run.backbone.name)))
+    seconds = None
     if budget is not None and budget.timed:
         seconds = budget.amount
     elif steps and measured:
-        seconds = trained_rows(recipe, rows, steps) / measured
+        seconds = trained_rows(run.recipe, rows, steps) / measured
         basis = "time from the speed of an earlier run"
-    elif steps and weights:
-        seconds = max(
-            training_seconds(run, weights, rows, steps, speed, chunk),
-            0.0 if device == "cpu" else steps * STEP_SECONDS,
-        )
-        if recipe.select_on != "last":
-            seconds += encoding_seconds(
-                run,
-                weights,
-                steps / recipe.eval_steps * DEV_SENTENCES.get(recipe.select_on, 3_000),
-                speed,
-            )
-    return Estimate(
-        basis,
-        steps,
-        seconds,
-        memory_bytes=memory_of(run, weights, device, chunk) if weights else None,
-    )
+    elif steps and shape:
+        seconds = training_seconds(run, shape, rows, steps, speed, chunk)
+        if device != "cpu":
+            seconds = max(seconds, steps * STEP_SECONDS)
+        seconds += dev_seconds(run, shape, steps, speed)
+    memory = None if shape is None else memory_of(run, shape, device, chunk)
+    return Estimate(basis, steps, seconds, memory)
 
 
 def known_steps(recipe: Recipe, rows: int | None) -> int | None:
@@ -347,60 +318,77 @@ def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
 
 def training_seconds(
     run: PlannedRun,
-    weights: Weights,
+    shape: EncoderShape,
     rows: int | None,
     steps: int,
     speed: float,
     chunk: int | None = None,
 ) -> float:
-    """For ``steps`` without dev scores; ``speed``: floating point operations per second. For each parameter of a layer and each token,
-    forward and backward take 2 operations each, the gradient of a trained parameter 2 more, and ``chunk`` a second forward pass."""
-    operations = 4 if FROZEN in run.plugin.cls.trains else 6
+    """Return the seconds of so many steps, without dev scores.
+
+    For each weight of a layer and each token, forward and backward take 2 operations each, the gradient
+    of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``: floating point
+    operations per second.
+    """
+    operations = 4 if run.plugin.cls.encoder_is_frozen else 6
     if chunk is not None and chunk < run.recipe.batch_size:
         operations += 2
-    sentences = trained_rows(run.recipe, rows, steps) * _views(run)
-    return operations / 2 * encoding_seconds(run, weights, sentences, speed)
+    sentences = trained_rows(run.recipe, rows, steps) * cost_of(run, shape).texts_per_row
+    return operations / 2 * encoding_seconds(run, shape, sentences, speed)
 
 
-def encoding_seconds(run: PlannedRun, weights: Weights, sentences: float, speed: float) -> float:
-    """One forward pass over sentences of average length: 2 operations for each parameter of a layer and each token."""
-    return 2 * weights.layers * sentences * FILLED * float(run.recipe.max_seq_length) / speed
+def dev_seconds(run: PlannedRun, shape: EncoderShape, steps: int, speed: float) -> float:
+    """Return the seconds of all dev scores of so many steps."""
+    recipe = run.recipe
+    if recipe.select_on == "last":
+        return 0.0
+    sentences = DEV_SENTENCES.get(recipe.select_on, OTHER_DEV_SENTENCES)
+    return encoding_seconds(run, shape, steps / recipe.eval_steps * sentences, speed)
 
 
-def memory_of(run: PlannedRun, weights: Weights, device: str, chunk: int | None = None) -> int:
-    """Bytes, at most, while a method trains.
+def encoding_seconds(run: PlannedRun, shape: EncoderShape, sentences: float, speed: float) -> float:
+    """Return the seconds of one forward pass over sentences of average length.
 
-    ``chunk``: the rows of a batch that are held at once; while later ones are computed, the gradients of earlier ones are held, too.
+    It takes 2 operations for each weight of a layer and each token.
     """
-    sizes, rows = run.backbone.sizes(), run.recipe.batch_size
-    hidden, half = sizes["hidden_size"], run.precision in ("bf16", "fp16")
-    frozen = FROZEN in run.plugin.cls.trains
-    of_hidden, of_inner = STORED["frozen" if frozen else "trained", "half" if half else "full"]
-    tokens = min(rows, chunk or rows) * _views(run) * run.recipe.max_seq_length
-    forward = (
-        tokens
-        * sizes["num_hidden_layers"]
-        * (of_hidden * hidden + of_inner * sizes.get("intermediate_size", 4 * hidden))
-    )
+    tokens = sentences * FILLED * float(run.recipe.max_seq_length)
+    return 2 * shape.layer_weights * tokens / speed
+
+
+def memory_of(run: PlannedRun, shape: EncoderShape, device: str, chunk: int | None = None) -> int:
+    """Return the bytes, at most, that a method takes while it trains.
+
+    ``chunk``: the rows of a batch that are held at once. While later ones are computed, the gradients of
+    earlier ones are held, too.
+    """
+    rows = run.recipe.batch_size
+    half = run.precision in ("bf16", "fp16")
+    frozen = run.plugin.cls.encoder_is_frozen
+    cost = cost_of(run, shape)
+    per_hidden, per_inner = STORED["frozen" if frozen else "trained", "half" if half else "full"]
+    tokens = min(rows, chunk or rows) * cost.texts_per_row * run.recipe.max_seq_length
+    forward = tokens * shape.layers * (per_hidden * shape.hidden + per_inner * shape.inner)
     if half:  # autocast's copies of the weights: of trained ones once, of frozen ones in each pass
-        forward += 2 * weights.layers * (2 if frozen and run.recipe.get("mlm") else 1)
-    gradients = GRADIENT * weights.trained
-    return int(
-        VALUE_AND_MOMENTS * weights.trained
-        + VALUE * weights.frozen
-        + (forward + gradients if chunk and chunk < rows else max(forward, gradients))
-        + PROCESS["cuda" if device.startswith("cuda") else "cpu"]
-    )
+        forward += 2 * shape.layer_weights * (cost.passes if frozen else 1)
+    gradients = GRADIENT * cost.trained
+    peak = max(forward, gradients)
+    if chunk and chunk < rows:
+        peak = forward + gradients
+    weights = VALUE_AND_MOMENTS * cost.trained + VALUE * cost.frozen
+    return int(weights + peak + PROCESS["cuda" if device.startswith("cuda") else "cpu"])
 
 
 def disk_bytes(runs: Sequence[PlannedRun]) -> int:
-    """The most disk space that training these runs one after the other takes; 0 for those whose shape is not known."""
-    trained = [
-        weights.trained
-        for run in runs
-        if run.corpus is not None and run.plugin.cls.fitted != "pass"
-        if (weights := weights_of(run))
-    ]
+    """Return the most disk space that training these runs one after the other takes.
+
+    A run whose encoder's sizes are not known counts as 0.
+    """
+    trained = []
+    for run in runs:
+        shape = shape_of(run)
+        if run.corpus is None or run.plugin.cls.fitted == "pass" or shape is None:
+            continue
+        trained.append(cost_of(run, shape).trained)
     return VALUE * sum(trained) + (ON_DISK - VALUE) * max(trained, default=0)
 
 
@@ -415,7 +403,8 @@ def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if (free := shutil.disk_usage(existing).free) < needed:
         raise BenchError(
-            f"training takes up to {printed_size(needed)} in {store.path}, whose disk has {printed_size(free)} free",
+            f"training takes up to {printed_size(needed)} in {store.path}, "
+            f"whose disk has {printed_size(free)} free",
             "free disk space, or --runs FOLDER on another disk",
         )
 
@@ -427,23 +416,18 @@ def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
 
 
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
-    """The largest power of two for --chunk on a device; None if not even one row fits, or the method's batch cannot be split."""
-    weights = weights_of(run)
-    if weights is None or not run.plugin.cls.is_split():
+    """Return the largest power of two for ``--chunk`` with which a run fits on a device.
+
+    None: not even one row fits, the method's batch cannot be split, or the encoder's sizes are not known.
+    """
+    shape = shape_of(run)
+    if shape is None or not run.plugin.cls.is_split():
         return None
-    room, size = USABLE * memory_here(device), 2 ** (int(run.recipe.batch_size).bit_length() - 1)
-    while size and memory_of(run, weights, device, size) > room:
-        size //= 2
-    return size or None
-
-
-def _views(run: PlannedRun) -> int:
-    """Sentences that a step encodes for each row: as many as the method says, else two views of one or the columns of a wider corpus; with
-    ``mlm`` also a masked copy of each."""
-    if run.plugin.cls.texts_per_row is not None:
-        return run.plugin.cls.texts_per_row
-    columns = max(2, len(run.corpus.columns)) if run.corpus else 2
-    return columns * 2 if run.recipe.get("mlm") else columns
+    room = USABLE * memory_here(device)
+    chunk = 2 ** (int(run.recipe.batch_size).bit_length() - 1)
+    while chunk and memory_of(run, shape, device, chunk) > room:
+        chunk //= 2
+    return chunk or None
 
 
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:

@@ -427,7 +427,8 @@ def build(
     ranks: Ranks | None = None,
 ) -> Method:
     """The method of a run on its backbone, with the initial weights of its seed."""
-    from bench.method.torch_method import TorchMethod, build_method
+    from bench.method.building import build_method
+    from bench.method.torch_method import TorchMethod
 
     devices.keep_freed_memory()
     devices.reset_peak_memory(config.device)

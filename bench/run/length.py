@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bench.method.contract import SENTENCES, STEPS, Recipe, Value, budget_of, total_steps
+from bench.method.budget import SENTENCES, STEPS, budget_of, total_steps
+from bench.method.recipe import Recipe, Value
 
 
 def length_notes(recipe: Recipe, rows: int, *, epochs_requested: bool) -> list[str]:

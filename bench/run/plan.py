@@ -49,14 +49,9 @@ from bench.data.sets import (
 )
 from bench.data.sets.sts import STS_TASKS, read_sts
 from bench.method.checks import check_direction, check_last_batch, check_noise
-from bench.method.contract import (
-    Context,
-    Method,
-    Recipe,
-    Reporter,
-    SilentReporter,
-    Value,
-)
+from bench.method.context import Context, Reporter, SilentReporter
+from bench.method.contract import Method
+from bench.method.recipe import Recipe, Value
 from bench.records.record import BUDGET, SET, RunRecord, fingerprint_of
 from bench.records.store import (
     AGAIN,
@@ -375,10 +370,7 @@ class _Planner:
             "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
         }
-        # faithful: their number divides the gradient. A whole forward(batch) sees only the rows of its process
-        if (trained and config.ranks > 1) and (
-            recipe.get("faithful") or (cls.fitted != "pass" and not cls.is_split())
-        ):
+        if trained and config.ranks > 1 and cls.depends_on_processes(recipe):
             determines["ranks"] = config.ranks
             notes.append(
                 f"{plugin.name} trains differently on {config.ranks} processes than on one"
@@ -806,7 +798,7 @@ def load_run(
 
     Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe do not fit together.
     """
-    from bench.method.torch_method import build_method
+    from bench.method.building import build_method
 
     record, cls = run.record, run.plugin.cls
     context = Context(

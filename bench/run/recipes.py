@@ -60,7 +60,9 @@ from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.same_code import code_of
-from bench.method.contract import Method, Recipe, Value, canonical
+from bench.method.budget import canonical_budget
+from bench.method.contract import Method
+from bench.method.recipe import Recipe, Value
 
 NO_SOURCE = "no source"  # of a value for which the file names none
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -411,7 +413,7 @@ def merge(
                 f"--budget {budget.value} and --set epochs={overrides['epochs']}: each says how long to train",
                 "give one",
             )
-        values["budget"] = replace(budget, value=canonical(str(budget.value)))
+        values["budget"] = replace(budget, value=canonical_budget(str(budget.value)))
         values["epochs"] = Value(None, "the budget says how long")
     return Recipe(values)
 

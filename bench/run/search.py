@@ -45,7 +45,9 @@ from bench.base.reading import refuse_links
 from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
-from bench.method.contract import STEPS, Recipe, Reporter, Value, budget_of, seed_for
+from bench.method.budget import STEPS, budget_of
+from bench.method.context import Reporter, seed_for
+from bench.method.recipe import Recipe, Value
 from bench.records.record import dev_test_pairs
 from bench.records.searches import (
     AS_ALL_TRIALS,

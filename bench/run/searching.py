@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bench.base.errors import BenchError
 from bench.base.text import one_value
-from bench.method.contract import Reporter
+from bench.method.context import Reporter
 from bench.records.searches import Search, Trial
 from bench.run.config import RunConfig
 from bench.run.plan import BUILT_IN_DEV, STSB_DEV, check_names

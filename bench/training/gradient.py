@@ -19,8 +19,10 @@ from torch import Tensor, nn
 from bench.base.errors import BenchError
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Method, seed_for
+from bench.method.batch import Batch, checked_loss
+from bench.method.features import Features, map_rows, widened
 from bench.method.ranks import Alone, Ranks
-from bench.method.torch_method import Batch, Features, TorchMethod, checked_loss, of_rows, widened
+from bench.method.torch_method import TorchMethod
 
 # --- batches, ready on the device when they are needed ---
 # The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and nothing is tokenised here. On a
@@ -108,7 +110,7 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
         return batch
     at = torch.from_numpy(positions)
     return Batch(
-        tuple(of_rows(view, lambda value: value[at]) for view in batch.columns),
+        tuple(map_rows(view, lambda value: value[at]) for view in batch.columns),
         batch.step,
         rows=batch.rows[positions],
         tokens=batch.tokens,
@@ -142,7 +144,7 @@ def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) 
 
 def changed(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     """The batch, every tensor with rows changed."""
-    batch.columns = tuple(of_rows(view, change) for view in batch.columns)
+    batch.columns = tuple(map_rows(view, change) for view in batch.columns)
     return batch
 
 

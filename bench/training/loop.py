@@ -29,16 +29,12 @@ from bench.base.files import file_sha256, folder_sha256, share_files, write_whol
 from bench.data.corpora.columns import NUMBERS
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for
+from bench.method.batch import Batch
+from bench.method.budget import GPU_SECONDS, SECONDS, TOKENS, budget_of, total_steps
 from bench.method.checks import check_last_batch
-from bench.method.contract import (
-    GPU_SECONDS,
-    SECONDS,
-    TOKENS,
-    budget_of,
-    total_steps,
-)
+from bench.method.passes import float32_products, use_attention
 from bench.method.ranks import ALONE
-from bench.method.torch_method import Batch, TorchMethod, attention, float32_products
+from bench.method.torch_method import TorchMethod
 from bench.records.store import CURVE, FAILED_BATCH, read_curve
 from bench.training.gradient import (
     Rows,
@@ -665,7 +661,7 @@ def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Tra
     bf16_on_cpu = context.device == "cpu" and context.precision == "bf16"
     # eager saves 10 to 20 % of a bf16 step; in float32 the two are equally fast
     with (
-        attention(method.encoder, "eager") if bf16_on_cpu else contextlib.nullcontext(),
+        use_attention(method.encoder, "eager") if bf16_on_cpu else contextlib.nullcontext(),
         float32_products(tf32=context.precision == "tf32"),
     ):
         return run_loop(method, corpus, context)

@@ -1,6 +1,8 @@
-"""Files that travel in an export: each runs without this package, next to the weights that it reads (docs/export.md).
+"""Files that travel in an export: each runs without this package, next to the weights that it reads
+(docs/export.md).
 
-They import torch, safetensors, transformers and sentence-transformers, nothing of ``bench`` or ``methods``, and nothing relative.
+They import torch, safetensors, transformers and sentence-transformers, nothing of ``bench`` or
+``methods``, and nothing relative.
 """
 
 from pathlib import Path

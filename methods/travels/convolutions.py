@@ -1,6 +1,9 @@
-"""Convolutions over the tokens' states, averaged over the sentence. This file came with the model and needs no other; license: Apache-2.0.
+"""Convolutions over the tokens' states, averaged over the sentence.
 
-n sentences, T tokens, H hidden size. ``config.json`` names the widths and the channels of each; states at padding are 0.
+This file came with the model and needs no other; license: Apache-2.0.
+
+n sentences, T tokens, H hidden size. ``config.json`` names the widths and the channels of each;
+states at padding are 0.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ class Convolutions(nn.Module):
     def __init__(self, hidden: int, channels: int, widths: list[int]) -> None:
         super().__init__()
         self.settings = {"hidden": hidden, "channels": channels, "widths": widths}
-        self.convolutions = nn.ModuleList(nn.Conv1d(hidden, channels, width, padding=width // 2) for width in widths)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(hidden, channels, width, padding=width // 2) for width in widths
+        )
 
     @classmethod
     def load(cls, folder: str) -> Convolutions:

@@ -1,4 +1,6 @@
-"""The mean of the first token's state and of the mean over all tokens. This file came with the model and needs no other; license: Apache-2.0.
+"""The mean of the first token's state and of the mean over all tokens.
+
+This file came with the model and needs no other; license: Apache-2.0.
 
 n sentences, T tokens, H hidden size. ``config.json`` names H; there are no weights.
 """

@@ -1,6 +1,9 @@
-"""The mean over a fixed number of positions, padding included. This file came with the model and needs no other; license: Apache-2.0.
+"""The mean over a fixed number of positions, padding included.
 
-Every sentence is padded to ``length`` tokens (``padded.json``), and the states at all of them count.
+This file came with the model and needs no other; license: Apache-2.0.
+
+Every sentence is padded to ``length`` tokens (``padded.json``), and the states at all of them
+count.
 """
 
 from __future__ import annotations
@@ -20,10 +23,18 @@ class Padded(Transformer):
     tokenizer: Any
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Any:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> Any:
         module: Any = super().load(model_name_or_path, subfolder=subfolder, **kwargs)
-        hub: Any = {key: kwargs.get(key) for key in ("token", "cache_folder", "revision", "local_files_only")}
-        with open(str(cls.load_file_path(model_name_or_path, SETTINGS, subfolder=subfolder, **hub)), encoding="utf-8") as file:
+        hub: Any = {
+            key: kwargs.get(key)
+            for key in ("token", "cache_folder", "revision", "local_files_only")
+        }
+        with open(
+            str(cls.load_file_path(model_name_or_path, SETTINGS, subfolder=subfolder, **hub)),
+            encoding="utf-8",
+        ) as file:
             module.length = json.load(file)["length"]
         return module
 
@@ -36,5 +47,7 @@ class Padded(Transformer):
         after = (0, self.length - features["input_ids"].shape[1])
         ids = pad(features["input_ids"], after, value=int(self.tokenizer.pad_token_id or 0))
         mask = pad(features["attention_mask"], after)
-        features["sentence_embedding"] = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.mean(1)
+        features["sentence_embedding"] = self.model(
+            input_ids=ids, attention_mask=mask
+        ).last_hidden_state.mean(1)
         return features

@@ -1,21 +1,24 @@
-"""An encoder that reads each sentence inside a template, whose mask token's last state is the sentence's vector.
+"""An encoder that reads each sentence inside a template, whose mask token's last state is the
+sentence's vector.
 
 This file came with the model and needs no other; license: Apache-2.0.
 
 n sentences, T tokens, H hidden size. ``templated.json`` says:
 
-* ``before``, ``after``: the token ids around the sentence, special tokens included; ``mask``: where in the two together the
-  mask token stands; ``first_position``: the position id of the first token;
-* ``blank``: what is put before each text; ``stop``: what is put behind one that does not end in one of ``endings``
-  (``trimmed``: white space at its ends does not count);
-* ``filling``: null if the sentence's ids are put between ``before`` and ``after``; else the text is filled and tokenised once:
-  ``first`` and ``last`` are what stands around the sentence, ``mask`` and ``slots`` places of characters in the two together, where
-  the mask token and the learned vectors stand;
-* ``vectors_at``: places in ``before`` + ``after`` where learned vectors stand, the rows of the tensor ``vectors``;
+* ``before``, ``after``: the token ids around the sentence, special tokens included; ``mask``: where
+  in the two together the mask token stands; ``first_position``: the position id of the first token;
+* ``blank``: what is put before each text; ``stop``: what is put behind one that does not end in one
+  of ``endings`` (``trimmed``: white space at its ends does not count);
+* ``filling``: null if the sentence's ids are put between ``before`` and ``after``; else the text is
+  filled and tokenised once: ``first`` and ``last`` are what stands around the sentence, ``mask``
+  and ``slots`` places of characters in the two together, where the mask token and the learned
+  vectors stand;
+* ``vectors_at``: places in ``before`` + ``after`` where learned vectors stand, the rows of the
+  tensor ``vectors``;
 * ``transform``: activation and epsilon of a dense layer with layer norm over the state, or null.
 
-The tensor ``bias`` (longest sentence + 1, H), if there is one, is the template's own vector behind a sentence of so many
-tokens, and is subtracted.
+The tensor ``bias`` (longest sentence + 1, H), if there is one, is the template's own vector behind
+a sentence of so many tokens, and is subtracted.
 """
 
 from __future__ import annotations
@@ -38,11 +41,17 @@ class Templated(Transformer):
     tokenizer: Any
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Any:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> Any:
         module: Any = super().load(model_name_or_path, subfolder=subfolder, **kwargs)
-        hub: Any = {key: kwargs.get(key) for key in ("token", "cache_folder", "revision", "local_files_only")}
+        hub: Any = {
+            key: kwargs.get(key)
+            for key in ("token", "cache_folder", "revision", "local_files_only")
+        }
         settings, tensors = (
-            cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub) for name in (SETTINGS, TENSORS)
+            cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub)
+            for name in (SETTINGS, TENSORS)
         )
         with open(str(settings), encoding="utf-8") as file:
             module.settings = json.load(file)
@@ -65,20 +74,27 @@ class Templated(Transformer):
     def own(self, name: str) -> Tensor | None:
         return getattr(self, "own_" + name, None)
 
-    def preprocess(self, inputs: Any, prompt: str | None = None, **_: Any) -> dict[str, Any]:  # type: ignore[override]
+    def preprocess(  # type: ignore[override]
+        self, inputs: Any, prompt: str | None = None, **_: Any
+    ) -> dict[str, Any]:
         before, after, mask = self.settings["before"], self.settings["after"], self.settings["mask"]
         texts = [self.filled((prompt or "") + text) for text in inputs]
         if self.settings.get("filling"):
             return self.tokenised_once(texts)
         room = int(self.max_seq_length or 512) - len(before) - len(after)
-        ids = [row[:room] for row in self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]]
+        ids = [
+            row[:room]
+            for row in self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        ]
         rows = [[*before, *row, *after] for row in ids]
         T = max(map(len, rows))
         pad = int(self.tokenizer.pad_token_id or 0)
         return {
             "input_ids": torch.tensor([row + [pad] * (T - len(row)) for row in rows]),
             "attention_mask": torch.tensor([[1] * len(row) + [0] * (T - len(row)) for row in rows]),
-            "position_ids": (self.settings["first_position"] + torch.arange(T)).expand(len(rows), -1).contiguous(),
+            "position_ids": (self.settings["first_position"] + torch.arange(T))
+            .expand(len(rows), -1)
+            .contiguous(),
             "sentence_tokens": torch.tensor([len(row) for row in ids]),
             "mask_position": torch.tensor([mask + len(row) * (mask >= len(before)) for row in ids]),
         }
@@ -89,46 +105,65 @@ class Templated(Transformer):
         return self.settings["blank"] + text + ("" if ends else self.settings["stop"])
 
     def tokenised_once(self, texts: list[str]) -> dict[str, Any]:
-        """The features of filled templates."""
+        """Return the features of filled templates."""
         rows = [self.row(text) for text in texts]
         T = max(len(ids) for ids, _, _ in rows)
         pad = int(self.tokenizer.pad_token_id or 0)
         around = len(self.settings["before"]) + len(self.settings["after"])
         return {
             "input_ids": torch.tensor([ids + [pad] * (T - len(ids)) for ids, _, _ in rows]),
-            "attention_mask": torch.tensor([[1] * len(ids) + [0] * (T - len(ids)) for ids, _, _ in rows]),
-            "position_ids": (self.settings["first_position"] + torch.arange(T)).expand(len(rows), -1).contiguous(),
+            "attention_mask": torch.tensor(
+                [[1] * len(ids) + [0] * (T - len(ids)) for ids, _, _ in rows]
+            ),
+            "position_ids": (self.settings["first_position"] + torch.arange(T))
+            .expand(len(rows), -1)
+            .contiguous(),
             "sentence_tokens": torch.tensor([max(0, len(ids) - around) for ids, _, _ in rows]),
             "mask_position": torch.tensor([mask for _, mask, _ in rows]),
             "slots": torch.tensor([slots for _, _, slots in rows]),
         }
 
     def row(self, sentence: str) -> tuple[list[int], int, list[int]]:
-        """The ids of the filled template, where its mask stands, and where its learned vectors stand. Cuts a sentence that is too long."""
+        """Return the ids of the filled template, the place of its mask, and those of its learned vectors.
+
+        A sentence that is too long is cut.
+        """
         filling, longest = self.settings["filling"], int(self.max_seq_length or 512)
         first, last = filling["first"], filling["last"]
         while True:
             read = self.tokenizer([first + sentence + last], verbose=False).encodings[0]
             begin, end = len(first), len(first) + len(sentence)
-            spoken = [i for i, (a, b) in enumerate(read.offsets) if not (read.special_tokens_mask[i] and a == b)]
+            spoken = [
+                i
+                for i, (a, b) in enumerate(read.offsets)
+                if not (read.special_tokens_mask[i] and a == b)
+            ]
             inside = [i for i in spoken if read.offsets[i][0] < end and read.offsets[i][1] > begin]
             kept = len(inside) - (len(read.ids) - longest)
             if len(read.ids) <= longest or not sentence:
                 break
             at = read.offsets[inside[kept - 1]][1] - begin if kept > 0 else 0
             sentence = sentence[: max(0, min(at, len(sentence) - 1))]
-        ids, before, after = list(read.ids), list(self.settings["before"]), list(self.settings["after"])
+        ids, before, after = (
+            list(read.ids),
+            list(self.settings["before"]),
+            list(self.settings["after"]),
+        )
 
         def token(place: int) -> int:
             character = place if place < begin else place + len(sentence)
             return next(i for i, (a, b) in enumerate(read.offsets) if a <= character < b)
 
         at_mask, slots = token(filling["mask"]), [token(place) for place in filling["slots"]]
-        if self.settings["vectors_at"] and not slots:  # each learned vector stands in the place of a template's token
+        if (
+            self.settings["vectors_at"] and not slots
+        ):  # each learned vector stands in the place of a template's token
             start = inside[0] if inside else len(before)
             stop = inside[-1] + 1 if inside else start
             if ids[:start] != before or ids[stop:] != after:
-                inner = self.tokenizer(sentence, add_special_tokens=False)["input_ids"][: len(inside)]
+                inner = self.tokenizer(sentence, add_special_tokens=False)["input_ids"][
+                    : len(inside)
+                ]
                 ids, at_mask = [*before, *inner, *after], self.settings["mask"] + len(inner)
         return ids, at_mask, slots
 
@@ -139,7 +174,9 @@ class Templated(Transformer):
         if (vectors := self.own("vectors")) is not None:
             first = len(self.settings["before"])
             slots = features.get("slots")
-            for number, (vector, place) in enumerate(zip(vectors, self.settings["vectors_at"], strict=True)):
+            for number, (vector, place) in enumerate(
+                zip(vectors, self.settings["vectors_at"], strict=True)
+            ):
                 at = place + lengths * (place >= first)
                 if slots is not None and slots.shape[1]:
                     at = slots[:, number]
@@ -159,6 +196,10 @@ class Templated(Transformer):
             return state
         from transformers.activations import ACT2FN
 
-        hidden = torch.nn.functional.linear(state, self.own("transform_weight"), self.own("transform_bias"))  # type: ignore[arg-type]
+        hidden = torch.nn.functional.linear(
+            state, self.own("transform_weight"), self.own("transform_bias")
+        )  # type: ignore[arg-type]
         weight, bias = self.own("transform_norm_weight"), self.own("transform_norm_bias")
-        return torch.nn.functional.layer_norm(ACT2FN[how["activation"]](hidden), hidden.shape[-1:], weight, bias, how["eps"])
+        return torch.nn.functional.layer_norm(
+            ACT2FN[how["activation"]](hidden), hidden.shape[-1:], weight, bias, how["eps"]
+        )

@@ -1,8 +1,10 @@
-"""The largest outputs of a bidirectional LSTM over the vectors of a sentence's known words. This file came with the model and needs no
-other; license: Apache-2.0.
+"""The largest outputs of a bidirectional LSTM over the vectors of a sentence's known words.
 
-Words are what white space separates, looked up as they stand; unknown ones are skipped. <s> and </s> stand around them, the last two
-rows of the table. ``word_lstm.json`` lists the words, ``word_lstm.safetensors`` has their vectors and the LSTM.
+This file came with the model and needs no other; license: Apache-2.0.
+
+Words are what white space separates, looked up as they stand; unknown ones are skipped. <s> and
+</s> stand around them, the last two rows of the table. ``word_lstm.json`` lists the words,
+``word_lstm.safetensors`` has their vectors and the LSTM.
 """
 
 from __future__ import annotations
@@ -31,10 +33,16 @@ class WordLSTM(InputModule):
         self.lstm.load_state_dict(weights)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> WordLSTM:  # type: ignore[override]
-        hub: Any = {key: kwargs.get(key) for key in ("token", "cache_folder", "revision", "local_files_only")}
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> WordLSTM:
+        hub: Any = {
+            key: kwargs.get(key)
+            for key in ("token", "cache_folder", "revision", "local_files_only")
+        }
         settings, tensors = (
-            str(cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub)) for name in (SETTINGS, TENSORS)
+            str(cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub))
+            for name in (SETTINGS, TENSORS)
         )
         with open(settings, encoding="utf-8") as file:
             about = json.load(file)
@@ -44,14 +52,20 @@ class WordLSTM(InputModule):
         with open(os.path.join(output_path, SETTINGS), "w", encoding="utf-8") as file:
             json.dump({"words": self.words, "size": self.size}, file, ensure_ascii=False)
         tensors = {"table": self.table, **self.lstm.state_dict()}
-        save_file({name: one.detach().cpu().contiguous() for name, one in tensors.items()}, os.path.join(output_path, TENSORS))
+        save_file(
+            {name: one.detach().cpu().contiguous() for name, one in tensors.items()},
+            os.path.join(output_path, TENSORS),
+        )
 
     def get_embedding_dimension(self) -> int:
         return 2 * self.size
 
     def preprocess(self, inputs: Any, prompt: str | None = None, **_: Any) -> dict[str, Any]:
         last = len(self.table) - 1
-        found = [[self.row[word] for word in ((prompt or "") + text).split() if word in self.row] for text in inputs]
+        found = [
+            [self.row[word] for word in ((prompt or "") + text).split() if word in self.row]
+            for text in inputs
+        ]
         rows = [[last - 1, *row, last] for row in found]
         T = max(map(len, rows))
         ids = torch.tensor([row + [0] * (T - len(row)) for row in rows])
@@ -61,9 +75,13 @@ class WordLSTM(InputModule):
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
         mask = features["attention_mask"]
         vectors = torch.nn.functional.embedding(features["input_ids"], self.table)
-        packed = torch.nn.utils.rnn.pack_padded_sequence(vectors, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(
+            vectors, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
+        )
         states, _lengths = torch.nn.utils.rnn.pad_packed_sequence(
             self.lstm(packed)[0], batch_first=True, total_length=mask.shape[1]
         )
-        features["sentence_embedding"] = states.masked_fill(mask.unsqueeze(-1) == 0, -torch.inf).amax(1)
+        features["sentence_embedding"] = states.masked_fill(
+            mask.unsqueeze(-1) == 0, -torch.inf
+        ).amax(1)
         return features

@@ -1,7 +1,10 @@
-"""The mean of the vectors of a sentence's known words. This file came with the model and needs no other; license: Apache-2.0.
+"""The mean of the vectors of a sentence's known words.
 
-Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are skipped, and a sentence
-without a known word is a zero vector. ``word_means.json`` lists the words, ``word_means.safetensors`` their vectors.
+This file came with the model and needs no other; license: Apache-2.0.
+
+Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are
+skipped, and a sentence without a known word is a zero vector. ``word_means.json`` lists the words,
+``word_means.safetensors`` their vectors.
 """
 
 from __future__ import annotations
@@ -28,10 +31,16 @@ class WordMeans(InputModule):
         self.table = torch.nn.Parameter(table, requires_grad=False)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> WordMeans:  # type: ignore[override]
-        hub: Any = {key: kwargs.get(key) for key in ("token", "cache_folder", "revision", "local_files_only")}
+    def load(  # type: ignore[override]
+        cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any
+    ) -> WordMeans:
+        hub: Any = {
+            key: kwargs.get(key)
+            for key in ("token", "cache_folder", "revision", "local_files_only")
+        }
         settings, tensors = (
-            str(cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub)) for name in (SETTINGS, TENSORS)
+            str(cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub))
+            for name in (SETTINGS, TENSORS)
         )
         with open(settings, encoding="utf-8") as file:
             return cls(json.load(file)["words"], load_file(tensors)["table"])
@@ -39,14 +48,20 @@ class WordMeans(InputModule):
     def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         with open(os.path.join(output_path, SETTINGS), "w", encoding="utf-8") as file:
             json.dump({"words": self.words}, file, ensure_ascii=False)
-        save_file({"table": self.table.detach().cpu().contiguous()}, os.path.join(output_path, TENSORS))
+        save_file(
+            {"table": self.table.detach().cpu().contiguous()}, os.path.join(output_path, TENSORS)
+        )
 
     def get_embedding_dimension(self) -> int:
         return int(self.table.shape[1])
 
     def preprocess(self, inputs: Any, prompt: str | None = None, **_: Any) -> dict[str, Any]:
         found = [
-            [self.row.get(word, self.row.get(word.lower(), -1)) for word in ((prompt or "") + text).split()] for text in inputs
+            [
+                self.row.get(word, self.row.get(word.lower(), -1))
+                for word in ((prompt or "") + text).split()
+            ]
+            for text in inputs
         ]
         rows = [[number for number in row if number >= 0] for row in found]
         T = max(1, *(len(row) for row in rows))

@@ -18,8 +18,8 @@ from bench.backbones.direction import is_causal, reads_ahead
 from bench.base.errors import BenchError
 from bench.export import compare_vectors, folders
 from bench.method import Context, Recipe
+from bench.method.building import build_method
 from bench.method.checks import check_direction
-from bench.method.torch_method import build_method
 from bench.methods.focal_infonce import FocalInfoNCE
 from bench.methods.mirror_bert import MirrorBert
 from bench.methods.pooling import POOLERS, last_token

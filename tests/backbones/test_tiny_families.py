@@ -21,7 +21,7 @@ from bench.backbones.dropout import (
 )
 from bench.backbones.model import Backbone
 from bench.base.errors import NotAModel
-from bench.method.torch_method import pad
+from bench.method.features import pad
 from bench.methods.padding import on_the_left
 
 BERT = {

@@ -98,7 +98,7 @@ def test_a_process_that_waits_for_others_says_so_and_ends(
     monkeypatch.setattr(ranks, "PATIENCE", 0.1)
     monkeypatch.setattr(ranks, "MEETING", timedelta(seconds=1))
     with pytest.raises(BenchError, match="waited in vain for 1 other process at 127.0.0.1:29761"):
-        ranks.join("cpu")
+        ranks.meet_ranks("cpu")
     assert "waits for 1 other process at 127.0.0.1:29761" in capfd.readouterr().err
 
 

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bench.method.torch_method
+import bench.method.features
 from bench.method import TorchMethod
-from bench.method.torch_method import by_length, pad
+from bench.method.features import group_by_length, pad
 
 
 def bert(dropout: float = 0.0):
@@ -42,12 +42,12 @@ def rows(lengths: list[int]) -> list[list[int]]:
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=60))
 def test_groups_hold_every_row_once_longest_first(lengths: list[int]) -> None:
     mask = pad(rows(lengths), 0)["attention_mask"]
-    groups = [group.tolist() for group in by_length(mask)]
+    groups = [group.tolist() for group in group_by_length(mask)]
     assert sorted(row for group in groups for row in group) == list(range(len(lengths)))
     longest = [max(lengths[row] for row in group) for group in groups]
     assert longest == sorted(longest, reverse=True)
     computed = sum(len(group) * most for group, most in zip(groups, longest, strict=True))
-    passes = bench.method.torch_method.PASS_TOKENS * (len(groups) - 1)  # each cut pays for its pass
+    passes = bench.method.features.PASS_TOKENS * (len(groups) - 1)  # each cut pays for its pass
     assert computed + passes <= len(lengths) * max(lengths)
 
 
@@ -56,8 +56,8 @@ def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPa
     mask = features["attention_mask"].unsqueeze(-1)
     weight = torch.randn(24, 30, 32, generator=torch.Generator().manual_seed(1)) * mask
     seen = []
-    for cost in (bench.method.torch_method.PASS_TOKENS, 10**9):  # in groups; all at once
-        monkeypatch.setattr(bench.method.torch_method, "PASS_TOKENS", cost)
+    for cost in (bench.method.features.PASS_TOKENS, 10**9):  # in groups; all at once
+        monkeypatch.setattr(bench.method.features, "PASS_TOKENS", cost)
         probe = Probe(bert())
         states = probe.hidden(features)
         (states * weight).sum().backward()

@@ -19,7 +19,7 @@ from bench.backbones import resolve
 from bench.backbones.folder import weights_hash
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context
-from bench.method.contract import SilentReporter
+from bench.method.context import SilentReporter
 from bench.methods.pretrained import Pretrained
 
 TEXTS = [*sentences(9, seed=9), "The Guitar WOMAN “reads” , café", "man woman " * 60, "a", "", " "]

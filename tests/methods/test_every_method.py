@@ -16,7 +16,6 @@ from harness import TEXTS, batch_of, counts, focal, hinge, info_nce, training, v
 from models import built, sentences
 
 from bench.method import BenchError, TorchMethod
-from bench.run.estimates import FROZEN
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 
@@ -150,7 +149,7 @@ def test_what_trains_moves_and_nothing_else(case: Case, backbone: str, tmp_path:
     state = {name: tensor.clone() for name, tensor in method.state_dict().items()}
     parameters = dict(method.named_parameters())
     assert roots(n for n, p in parameters.items() if p.requires_grad) == set(case.trains.split())
-    assert (FROZEN in case.cls.trains) == ("encoder." in case.frozen)  # which estimates read
+    assert case.cls.encoder_is_frozen == ("encoder." in case.frozen)
     optimizer, blind = method.optimizer(), ("key.bias", *case.blind)
     with training(method):
         torch.manual_seed(0)

@@ -11,7 +11,8 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, built, sentences, toy
 
-from bench.method.torch_method import Batch, pad
+from bench.method.batch import Batch
+from bench.method.features import pad
 from bench.methods.consert import ConSERT
 from bench.methods.promcse import PromCSE
 from bench.methods.promptbert import PromptBERT

@@ -18,7 +18,7 @@ import bench.training.gradient
 import bench.training.loop
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
-from bench.method.contract import Budget, canonical, parse, total_steps
+from bench.method.budget import Budget, canonical_budget, parse_budget, total_steps
 from bench.records.store import read_curve
 from bench.run.recipes import Entry, merge
 from bench.training.gradient import row_order
@@ -35,8 +35,8 @@ SAID |= {"2gpu-h": (7200, "gpu-s"), "0.5GPU-H": (1800, "gpu-s")}
 
 @pytest.mark.parametrize(("text", "budget"), SAID.items())
 def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
-    assert parse(text) == Budget(*budget)
-    assert parse(canonical(text)) == parse(text)
+    assert parse_budget(text) == Budget(*budget)
+    assert parse_budget(canonical_budget(text)) == parse_budget(text)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_a_budget_says(text: str, budget: tuple[float, str]) -> None:
 )
 def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
     with pytest.raises(BenchError, match=f"--budget {text}: expected") as caught:
-        parse(text)
+        parse_budget(text)
     assert "--budget 10m" in str(caught.value.hint) and caught.value.exit_code == 2
 
 
@@ -136,7 +136,9 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypa
 
     method.context = replace(method.context, dev_score=dev_score)
     report = run_loop(method, Columns(TOY_ROWS), method.context)
-    assert report.steps == steps and report.train_seconds == pytest.approx(parse(budget).amount)
+    assert report.steps == steps and report.train_seconds == pytest.approx(
+        parse_budget(budget).amount
+    )
     assert report.dev_seconds > 1000
 
 

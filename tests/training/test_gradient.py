@@ -15,8 +15,8 @@ from models import Toy, built, sentences, toy
 from torch import Tensor
 
 from bench.base.errors import BenchError
-from bench.method import Batch, Loss, TorchMethod, torch_method
-from bench.method.torch_method import Features
+from bench.method import Batch, Loss, TorchMethod, features, passes
+from bench.method.features import Features
 from bench.run.plan import learns
 from bench.run.plugins import discover
 from bench.run.recipes import merge
@@ -95,7 +95,7 @@ def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
     method.prepare(batch)
     parts = []
     for i in range(0, batch.size, chunk):
-        columns = tuple(torch_method.cut(column, i, i + chunk) for column in batch.columns)
+        columns = tuple(features.slice_rows(column, i, i + chunk) for column in batch.columns)
         parts.append(method.views(Batch(columns, batch.step)))
     return method.loss(tuple(torch.cat(view) for view in zip(*parts, strict=True)), batch)
 
@@ -115,7 +115,7 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(case, tiny, tmp_pa
     found = [backward(one, batch, chunk=3)["loss"].item() for batch in batches]
     after = torch.rand(1)
 
-    monkeypatch.setattr(torch_method, "checkpoint", keep_everything)
+    monkeypatch.setattr(passes, "checkpoint", keep_everything)
     other.chunk = 3  # of a loss that itself works in slices
     torch.manual_seed(3)
     wanted = []
@@ -143,7 +143,7 @@ def test_mixed_precision_and_a_scaled_loss(tiny, tmp_path, monkeypatch, dtype, r
     scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
     torch.manual_seed(3)
     loss = backward(one, batch, chunk=3, autocast=autocast(), scaler=scaler)["loss"]
-    monkeypatch.setattr(torch_method, "checkpoint", keep_everything)
+    monkeypatch.setattr(passes, "checkpoint", keep_everything)
     torch.manual_seed(3)
     with autocast():
         wanted = in_slices(other, batch, 3).total

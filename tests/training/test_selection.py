@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 
 from bench.base.errors import OutOfMemory, RunFailed
 from bench.method import Batch, Context
-from bench.method.torch_method import Loss, TorchMethod
+from bench.method.batch import Loss
+from bench.method.torch_method import TorchMethod
 from bench.records.store import read_curve
 from bench.training.loop import run_loop, saved_states
 

@@ -12,9 +12,10 @@ from models import toy, toy_recipe
 
 from bench.base.errors import BenchError
 from bench.method import Context, SilentReporter
-from bench.method import torch_method as module
+from bench.method import passes as module
+from bench.method.batch import Batch, Loss
 from bench.method.checks import check_last_batch
-from bench.method.torch_method import Batch, Loss, by_rows, with_same_draws
+from bench.method.passes import by_rows, with_same_draws
 from bench.methods.simcse import SimCSE
 from bench.methods.unsee import UNSEE
 from bench.training.loop import train
