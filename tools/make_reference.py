@@ -50,7 +50,7 @@ MODULES = {
         "SearchResult",
     ],
     "bench.method": [],  # all that it names in __all__
-    "bench.score.suites": ["Suite", "Task", "LoadedTask", "TaskResult"],
+    "bench.score.suites": ["Suite", "Task", "Metric", "LoadedTask", "TaskResult"],
 }
 
 
@@ -154,7 +154,7 @@ def signature(name: str, found: Any) -> str:
 
 
 def fields(cls: type) -> Iterator[tuple[str, str, str]]:
-    """Name, type and meaning of the annotated attributes: the string or the comment behind each."""
+    """Name, type and meaning of the annotated attributes: the string or the comment of each."""
     try:
         lines = inspect.getsource(cls).splitlines()
     except (OSError, TypeError):
@@ -175,10 +175,22 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
             and isinstance(after.value, ast.Constant)
             and isinstance(after.value.value, str)
         ):
-            said = after.value.value
+            said = " ".join(after.value.value.split())
         elif "  # " in rows[(this.end_lineno or 0) - 1]:
             said = rows[(this.end_lineno or 0) - 1].split("  # ", 1)[1]
+        else:
+            said = comment_above(rows[: this.lineno - 1])
         yield this.target.id, ast.unparse(this.annotation).strip("'\""), said
+
+
+def comment_above(rows: list[str]) -> str:
+    """The text of the comment lines that end these lines of code; "" if there are none."""
+    found = list[str]()
+    for row in reversed(rows):
+        if not row.strip().startswith("# "):
+            break
+        found.insert(0, row.strip().removeprefix("# "))
+    return " ".join(found)
 
 
 def public_names() -> str:
