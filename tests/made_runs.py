@@ -154,7 +154,12 @@ def scored(
         assert again is not None
         reduced = task.reduced(arrays)
         score = Score(
-            **{"suite": name, "task": task.name, "protocol": task.protocol, "metric": task.metric},
+            **{
+                "suite": name,
+                "task": task.name,
+                "protocol": task.protocol,
+                "metric": task.metric.name,
+            },
             **{"value": again.value, "n": again.n, "std": again.std, "text": form},
             detail=dict(again.detail),
             predictions_sha256=values_sha256(arrays),

@@ -14,6 +14,7 @@ from bench.conformance.methods import SENTENCES, check
 from bench.conformance.suites import record_takes_it
 from bench.method import Features, TorchMethod
 from bench.run.plugins import Plugin
+from bench.score.metrics.metric import metric_named
 
 
 class Constant(TorchMethod):
@@ -52,7 +53,8 @@ def test_constant_vectors_fail_with_one_finding(monkeypatch: pytest.MonkeyPatch)
 def test_a_score_beyond_its_metrics_range_fails(metric: str, value: float, passes: bool) -> None:
     names = {"suite": "s", "protocol": "s/1", "metric": metric}
     result = SimpleNamespace(task="T", value=value, n=3, detail={}, **names)
-    case = SimpleNamespace(task=SimpleNamespace(name="T", **names), score=lambda: result)
+    task = SimpleNamespace(name="T", **{**names, "metric": metric_named(metric)})
+    case = SimpleNamespace(task=task, score=lambda: result)
     if passes:
         assert record_takes_it(case)  # type: ignore[arg-type]
         return

@@ -50,7 +50,7 @@ MODULES = {
         "SearchResult",
     ],
     "bench.method": [],  # all that it names in __all__
-    "bench.score.suites": ["Suite", "Task", "LoadedTask", "TaskResult"],
+    "bench.score.suites": ["Suite", "Task", "Metric", "LoadedTask", "TaskResult"],
 }
 
 
@@ -178,9 +178,11 @@ def fields(cls: type) -> Iterator[tuple[str, str, str]]:
             and isinstance(after.value, ast.Constant)
             and isinstance(after.value.value, str)
         ):
-            said = after.value.value
+            said = " ".join(after.value.value.split())
         elif "  # " in rows[(this.end_lineno or 0) - 1]:
             said = rows[(this.end_lineno or 0) - 1].split("  # ", 1)[1]
+        else:
+            said = comment_above(rows[: this.lineno - 1])
         yield this.target.id, ast.unparse(this.annotation).strip("'\""), said
 
 

@@ -479,7 +479,7 @@ def facts(
     made = {
         "Protocols": _counted(
             (
-                ", ".join(filter(None, (table.protocol, metric_words(table.metric), table.text)))
+                ", ".join(filter(None, (table.protocol, metric_words(table), table.text)))
                 for table in tables
             ),
             "table",

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from bench.base.text import lines, plural
 from bench.compare.statistics.rows import SENDER
-from bench.compare.statistics.table import AVERAGE, DECIMALS, Cell, Row, Table
+from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
 from bench.records import RunRecord
 from bench.records.searches import TUNED
+from bench.score.suites import find_metric
 
 SEVERAL = "several backbones"
 """What a table without a backbone of its own is of."""
@@ -90,18 +91,9 @@ def spread(cell: Cell) -> float | None:
     return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
 
 
-_METRICS = {
-    "spearman": "Spearman's rank correlation × 100",
-    "pearson": "Pearson's correlation × 100",
-    "accuracy": "accuracy in %",
-    "clustering-accuracy": "accuracy in % under the best matching of clusters and classes",
-    "spearman-bootstrap": "Spearman's rank correlation × 100, mean over 1,000 draws of the protocol",
-}
-
-
-def metric_words(metric: str) -> str:
-    """What the numbers of a table are; an unknown metric is named as it is."""
-    return ", ".join(_METRICS.get(part, part) for part in metric.split(", "))
+def metric_words(table: Table) -> str:
+    """Name what the numbers of a table are; an unknown metric has its own name."""
+    return ", ".join(find_metric(table.suite, name).label for name in table.metric.split(", "))
 
 
 def score(value: float, decimals: int = 2) -> str:
@@ -116,7 +108,7 @@ def suite_scores(record: RunRecord) -> Iterator[tuple[str, str, list[str]]]:
     forms = dict.fromkeys((one.suite, one.protocol, one.text) for one in record.scores)
     for suite, protocol, text in forms:
         values = {
-            one.task: score(one.value, DECIMALS.get(one.metric, 2))
+            one.task: score(one.value, find_metric(one.suite, one.metric).decimals)
             for one in record.scores
             if (one.suite, one.protocol, one.text) == (suite, protocol, text)
         }

@@ -19,7 +19,8 @@ from bench.records.predictions import Predicted, read_predicted, same_items
 from bench.records.record import ScoreKey
 from bench.records.store import Run
 from bench.score.metrics.correlation import mean_ranks
-from bench.score.suites import RANKED, find_task
+from bench.score.metrics.metric import Metric
+from bench.score.suites import find_metric, find_task
 
 Texts = list[tuple[str, ...]]
 ReadTexts = Callable[[ScoreKey, np.ndarray], Texts | None]
@@ -71,23 +72,24 @@ def disagreements(
     Raises BenchError where the runs share no task, or UnknownName for a task that they do not
     share.
     """
-    theirs, metrics = {score.key for score in second.record.scores}, (*RANKED, "accuracy")
-    shared = [
-        score.key
-        for score in first.record.scores
-        if score.task != AVERAGE and score.key in theirs and score.metric in metrics
-    ]
+    theirs = {score.key for score in second.record.scores}
+    shared: dict[ScoreKey, Metric] = {}
+    for score in first.record.scores:
+        metric = find_metric(score.suite, score.metric)
+        has_items = metric.influence is not None and (metric.ranked or metric.answers)
+        if score.task != AVERAGE and score.key in theirs and has_items:
+            shared[score.key] = metric
     known = {key.task for key in shared}
     for task in tasks:
         if task not in known:
             raise UnknownName("task", task, known, "among the tasks of both runs")
     by_task: dict[tuple[str, str, str | None], Disagreement] = {}
     error = BenchError("these two runs share no task with predictions", "bench runs RUN")
-    for key in shared:
+    for key, metric in shared.items():
         place = (key.suite, key.task, key.text)
         if (key.task in tasks or not tasks) and place not in by_task:
             try:
-                by_task[place] = _disagreement(key, first, second, texts, top)
+                by_task[place] = _disagreement(key, metric, first, second, texts, top)
             except BenchError as why_not:
                 error = why_not
     if not by_task:
@@ -96,17 +98,20 @@ def disagreements(
 
 
 def _disagreement(
-    key: ScoreKey, first: Run, second: Run, texts: ReadTexts, top: int
+    key: ScoreKey, metric: Metric, first: Run, second: Run, texts: ReadTexts, top: int
 ) -> Disagreement:
-    a, b = read_predicted([first], key), read_predicted([second], key)
+    a = read_predicted([first], key, by_query=metric.by_query)
+    b = read_predicted([second], key, by_query=metric.by_query)
     try:
+        metric.check_dimensions(a)
+        metric.check_dimensions(b)
         same_items(a, b)
     except ValueError as error:
         raise BenchError(str(error)) from None
     if a.prediction_SN.shape != b.prediction_SN.shape:
         raise BenchError(f"{key.task}: the two runs have predictions of different shapes")
     values = np.asarray(a.gold_N), a.prediction_SN[0], b.prediction_SN[0]
-    if a.metric in RANKED:
+    if metric.ranked:
         describe = _ranked
         apart_N = np.abs(_places(values[1]) - _places(values[2]))
     else:

@@ -24,9 +24,7 @@ from bench.compare.statistics.column import (
     Borrowed,
     Column,
     Differences,
-    Influence,
     column,
-    influence,
 )
 from bench.compare.statistics.table import (
     ALPHA,
@@ -46,13 +44,13 @@ from bench.compare.statistics.table import (
 )
 from bench.data.sets.sts import STS_TASKS
 from bench.records.arrays import has_predictions
-from bench.records.predictions import Floats, Predicted, has_statistics, read_predicted, same_items
+from bench.records.predictions import Floats, Predicted, read_predicted, same_items
 from bench.records.record import RunRecord, Score, ScoreKey
 from bench.records.store import Run
-from bench.score.suites import Arrays, find_task, rescore, suite_names
+from bench.score.influence import Influence
+from bench.score.metrics.metric import Metric
+from bench.score.suites import Arrays, find_metric, find_task, rescore, suite_names
 
-EXACT = ("spearman", "accuracy")
-"""Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""
 APART = 0.02
 """Points by which a recorded value may differ from that of its predictions: classifiers' scores are rounded within folds."""
 
@@ -342,10 +340,12 @@ def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -
             if task == AVERAGE or not having:
                 continue
             try:
-                p = _predicted(having)
+                score = having[0][1]
+                metric = find_metric(score.suite, score.metric)
+                p = _predicted(having, metric)
                 first = first or p
                 same_items(first, p)
-                cells[i, j] = p, _checked_influence(p)
+                cells[i, j] = p, _checked_influence(p, metric)
             except DataMissing:
                 missing[i, j] = "no predictions"
             except BenchError as error:
@@ -355,10 +355,10 @@ def _read(table: Table, runs: Mapping[str, Run], missing: dict[Position, str]) -
     return cells
 
 
-def _checked_influence(p: Predicted) -> Influence:
+def _checked_influence(p: Predicted, metric: Metric) -> Influence:
     """Raises ValueError if the recorded value does not follow from the predictions, or is undefined."""
-    moved = influence(p)
-    if p.metric in EXACT and p.score_S is not None:
+    moved = metric.move(p)
+    if metric.exact and p.moved_SN is None and p.score_S is not None:
         off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
         if off > APART:
             raise ValueError(
@@ -378,12 +378,14 @@ def _same_as_baseline(table: Table, runs: Mapping[str, Run]) -> frozenset[int]:
     return frozenset(i for i, row in enumerate(hashes) if i != base and row == hashes[base])
 
 
-def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:
+def _predicted(having: Sequence[tuple[Run, Score]], metric: Metric) -> Predicted:
     first = having[0][1]
     if any(score.key != first.key for _, score in having):
         raise BenchError(f"{first.task}: its seeds were scored on texts of different forms")
-    read = read_predicted if has_statistics(first.metric) else predicted_by_own_scorer
-    return read([run for run, _ in having], first.key)
+    runs = [run for run, _ in having]
+    if metric.influence is None:
+        return predicted_by_own_scorer(runs, first.key)
+    return read_predicted(runs, first.key, by_query=metric.by_query)
 
 
 def _scores(record: RunRecord, table: Table) -> Mapping[str, Score]:

@@ -19,7 +19,7 @@ from statistics import fmean, variance
 import msgspec
 
 from bench.base.text import list_names
-from bench.compare.statistics.table import DECIMALS, Cell, Printed, Row, Table
+from bench.compare.statistics.table import Cell, Printed, Row, Table
 from bench.data.sets.sts import STS_TASKS
 from bench.records.record import RunRecord, Score, ScoreKey, is_given_by_user
 from bench.references import (
@@ -34,6 +34,7 @@ from bench.references import (
     meaning,
 )
 from bench.references.audit import half_unit, remarks
+from bench.score.metrics.metric import metric_named
 
 LEVEL = 0.95
 CONSISTENT, DIFFERS, NOT_TESTED = "consistent", "differs", "not tested"
@@ -73,7 +74,7 @@ def judge(
     """
     from scipy.special import stdtrit
 
-    places = DECIMALS.get(cell.metric, 2)
+    places = metric_named(cell.metric).decimals
     difference = round(round(mean, places) - cell.value, places)
     if cell.protocol == UNKNOWN:
         why_not = why_not or "the paper's protocol is not known"
@@ -103,7 +104,7 @@ def verdict_text(judged: Judged, cell: ReferenceResult) -> str:
     """ "consistent (ours 76.10 ± 1.52)", "differs by 2.31 (± 1.52)", "not tested: one seed: ..."."""
     if judged.expected is None or judged.half is None:
         return f"{NOT_TESTED}: {judged.reason}"
-    places, (count, best) = DECIMALS.get(cell.metric, 2), printed_runs(cell)
+    places, (count, best) = metric_named(cell.metric).decimals, printed_runs(cell)
     half, ours = f"± {judged.half:.{places}f}", f"{judged.expected:.{places}f}"
     if judged.verdict == DIFFERS:
         return f"differs by {abs(cell.value - judged.expected):.{places}f} ({half})"
@@ -219,7 +220,7 @@ class Reproduced(Judged):
 
     @property
     def decimals(self) -> int:
-        return DECIMALS.get(self.printed.metric, 2)
+        return metric_named(self.printed.metric).decimals
 
 
 Scored = Sequence[tuple[RunRecord, Score]]

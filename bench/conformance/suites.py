@@ -26,7 +26,6 @@ from bench.conformance import Failed, fail_if, once_each, result_of
 from bench.data.sets import DataFolder
 from bench.records import RunsFolder, ScoreKey
 from bench.records.arrays import read_arrays
-from bench.records.predictions import METRICS
 from bench.score.suites import Suite, Task, TaskResult, Vectors, rescore
 
 DIMENSIONS = 32
@@ -186,10 +185,11 @@ def _changed(change: Callable[[np.ndarray], np.ndarray], sentences: Sequence[str
 
 def items_stand_alone(case: TaskCase) -> str:
     """Every second item, scored alone: intervals of the suite's own metric are made of such scores."""
-    if case.task.metric in METRICS:
-        return f"tables know the intervals of {case.task.metric}"
+    metric = case.task.metric
+    if metric.influence is not None:
+        return f"tables know the intervals of {metric.name}"
     if not case.task.by_item:
-        return f"{case.task.metric} has no interval over items: by_item is not set"
+        return f"{metric.name} has no interval over items: by_item is not set"
     result = case.score()
     n = len(result.predictions["prediction"])
     part = {
@@ -201,25 +201,15 @@ def items_stand_alone(case: TaskCase) -> str:
     return f"{alone.value:.2f} of every second item"
 
 
-BOUNDS = {
-    **dict.fromkeys(("accuracy", "f1", "precision", "recall", "ndcg"), (0, 100)),
-    **dict.fromkeys(("spearman", "pearson", "kendall"), (-100, 100)),
-}
-"""Part of a metric's name -> its lowest and highest value, x 100 as in every score."""
-
-
 def record_takes_it(case: TaskCase) -> str:
     result = case.score()
     fail_if(not np.isfinite(result.value) or result.n <= 0, f"value {result.value}, n {result.n}")
-    low, high = next(
-        (bounds for name, bounds in BOUNDS.items() if name in result.metric),
-        (-math.inf, math.inf),
-    )
+    low, high = case.task.metric.bounds
     fail_if(
         not low <= result.value <= high,
-        f"{result.metric} {result.value:g}: expected {low} to {high} (percent)",
+        f"{result.metric} {result.value:g}: expected {low:g} to {high:g} (percent)",
     )
-    expected = (case.task.suite, case.task.name, case.task.protocol, case.task.metric)
+    expected = (case.task.suite, case.task.name, case.task.protocol, case.task.metric.name)
     names = (result.suite, result.task, result.protocol, result.metric)
     fail_if(names != expected, f"the result is of {names}, the task of {expected}")
     fail_if(

@@ -112,7 +112,7 @@ def scores_table(run: Run) -> str:
             f"{cell.n:,}",
             f"{cell.spread.low:.2f} to {cell.spread.high:.2f}" if cell.spread else "",
             table.suite,
-            metric_words(table.metric),
+            metric_words(table),
             table.protocol,
             table.text or "",
         )

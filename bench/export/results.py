@@ -5,6 +5,7 @@ mteb's result files, laid out as mteb keeps them; and ``mteb_model.py``, with wh
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Iterator
@@ -15,18 +16,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.base.errors import BenchError, DataMissing
-from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Spread, Table
+from bench.compare.statistics.table import Cell, Spread, Table
 from bench.compare.tables import TableOptions, compare_runs
 from bench.method import read_json
 from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.store import AGAIN, Run, data_key, foreign_files
 from bench.run.plan import TrainedRun
+from bench.score.suites import find_metric
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"
 FORMATS = (HUB, EVERY_EVAL_EVER)
 SCHEMA_VERSION = "0.3.0"  # of github.com/evaleval/every_eval_ever, eval.schema.json
-RANGES = {"spearman": (-100.0, 100.0), "pearson": (-100.0, 100.0), "accuracy": (0.0, 100.0)}
-"""Word in the name of a metric -> its least and greatest value."""
 
 
 def results_text(run: Run, form: str) -> str:
@@ -119,7 +119,8 @@ def every_eval_ever(run: Run) -> dict[str, Any]:
 
 
 def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str, Any]:
-    low, high = next((ends for word, ends in RANGES.items() if word in score.metric), (None, None))
+    metric = find_metric(score.suite, score.metric)
+    low, high = (end if math.isfinite(end) else None for end in metric.bounds)
     key = data_key(score.task, score.text, score.suite)
     facts = {
         "protocol": score.protocol,
@@ -144,7 +145,7 @@ def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str,
         },
         "metric_config": {
             "evaluation_description": f"{score.metric}, on the scale that papers print",
-            "lower_is_better": score.metric in LOWER_IS_BETTER,
+            "lower_is_better": not metric.higher_is_better,
             "score_type": "continuous",
             "min_score": low,
             "max_score": high,

@@ -18,42 +18,34 @@ from bench.records.record import ScoreKey
 from bench.records.store import Run
 
 Floats = NDArray[np.float64]
-DIMENSIONS = {
-    "spearman": (2,),
-    "spearman-bootstrap": (2,),
-    "accuracy": (2, 3),
-    "clustering-accuracy": (3,),
-}
-"""Metrics that have statistics, by their names in run records -> how many dimensions predictions have."""
-METRICS = tuple(DIMENSIONS)
 
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
     """Predictions of one method on one task, with all its training seeds. Compared by identity.
 
-    Raises ValueError for a metric without statistics, shapes that do not fit, repeated seeds, and values that are not finite.
+    Raises ValueError for shapes that do not fit, repeated seeds, and values that are not finite.
     """
 
     task: str
     metric: str
-    """One of ``METRICS``."""
+    """Its name in run records."""
     seeds: tuple[int | None, ...]
     """(S,) training seeds; None: nothing in this method is random. Only a single seed may be None."""
     prediction_SN: NDArray[np.generic]
     """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items in the data's order."""
     gold_N: NDArray[np.generic]
     fold_N: NDArray[np.generic] | None = None
-    """Accuracy only: the fold that each item was tested in. The value is the mean over folds, with equal weights."""
+    """The fold that each item was tested in, if there are any. The value is the mean over folds, with equal weights."""
     query_N: NDArray[np.generic] | None = None
-    """"spearman-bootstrap" only: the query of each pair. All queries have equal weights, shared by their pairs."""
+    """The query of each pair, if a metric weighs by query. All queries have equal weights, shared by their pairs."""
     shared_NK: NDArray[np.integer] | None = None
     """(N, 1) or (N, 2): numbers, from 0, of the units that an item may share with others: its two sentences, the images of its two
     captions. None: pairs share their query, other items share nothing."""
     universe: str = ""
     """Tasks with the same universe share the units with the same numbers. Empty: the numbers are of this task alone."""
     moved_SN: Floats | None = None
-    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric that is not in ``METRICS``."""
+    """(S, N) how far each item moves the value, in points, by the scorer of its suite; for a metric without an influence function."""
     score_S: Floats | None = None
     """(S,) the recorded values, if the statistic has to equal the printed number: SentEval rounds within folds, CxC samples."""
 
@@ -64,12 +56,7 @@ class Predicted:
     def _problem(self) -> str:
         """What does not fit, in words; "" if everything does."""
         shape, items, seeds = np.shape(self.prediction_SN), len(self.gold_N), self.seeds
-        if self.metric not in METRICS and self.moved_SN is None:
-            return (
-                f"no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}"
-            )
-        dimensions = DIMENSIONS.get(self.metric, (2,))
-        if len(shape) not in dimensions or shape[:2] != (len(seeds), items) or 0 in shape:
+        if len(shape) not in (2, 3) or shape[:2] != (len(seeds), items) or 0 in shape:
             return f"predictions of shape {shape} for {len(seeds)} seeds and {items} items"
         if len(set(seeds)) < len(seeds) or (None in seeds and len(seeds) > 1):
             return f"the seeds {seeds} are not those of different runs of one method"
@@ -82,8 +69,6 @@ class Predicted:
         for name, value, fitting in shapes:
             if value is not None and np.shape(value) not in fitting:
                 return f"{name} has the shape {np.shape(value)}, there are {items} items"
-        if self.metric == "spearman-bootstrap" and self.query_N is None:
-            return "a sampled correlation needs the query of every pair"
         for values in (self.prediction_SN, self.gold_N, self.score_S):
             if values is not None and not np.isfinite(values).all():
                 return "NaN or infinity among the values"
@@ -146,11 +131,12 @@ QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
 SENTENCES = "sentences of the STS sets"
 
 
-def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
-    """The predictions of a method's runs, one per seed, on the task of ``key``: float64, or integers as stored.
+def read_predicted(runs: Sequence[Run], key: ScoreKey, *, by_query: bool = False) -> Predicted:
+    """Read the predictions of a method's runs, one per seed, on one task: float64, or integers as
+    stored. ``by_query``: the metric needs the query of each pair.
 
     Raises DataMissing if a run has no such score or no predictions of it, DataDamaged if a file is not a predictions file or does not fit,
-    BenchError if the runs saw different items, or if the metric has no statistics.
+    BenchError if the runs saw different items.
     """
     if not runs:
         raise DataMissing(f"{key.task}: no runs")
@@ -158,7 +144,7 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
     metric = scores[0].metric
     stored: list[Any] = []
     for run in runs:
-        arrays = _arrays(run, key, metric)
+        arrays = _arrays(run, key, by_query=by_query)
         first = stored[0] if stored else arrays
         if problem := _unlike(arrays, first):
             pair = f"{run.record.run_id} and {runs[0].record.run_id}"
@@ -175,7 +161,7 @@ def read_predicted(runs: Sequence[Run], key: ScoreKey) -> Predicted:
             fold_N=first.get("fold"),
             query_N=first.get("query"),
             shared_NK=_shared(key.task, first),
-            universe=SENTENCES if metric == "spearman" else "",
+            universe="" if set(_UNITS) <= set(first) else SENTENCES,
             score_S=np.array([score.value for score in scores]),
         )
     except ValueError as error:
@@ -192,21 +178,14 @@ def _unlike(arrays: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray]) -
     return ""
 
 
-def has_statistics(metric: str) -> bool:
-    """Whether cells of this metric have statistics."""
-    return metric in METRICS
-
-
-def _arrays(run: Run, key: ScoreKey, metric: str) -> dict[str, np.ndarray]:
+def _arrays(run: Run, key: ScoreKey, *, by_query: bool) -> dict[str, np.ndarray]:
     """ "prediction", "gold" and, if the task has them, "fold", "query" and the ``_UNITS``."""
-    if not has_statistics(metric):
-        raise BenchError(f"{key.task}: no statistics of {metric}")
     names = {name: name for name in ("prediction", "gold", "fold", *_UNITS)}
-    if metric == "spearman-bootstrap":
+    if by_query:
         names["query"] = QUERIES.get(key.protocol, "query")
     stored = run.predictions(key, names.values())
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
-    if problem := _problem_of(arrays, metric):
+    if problem := _problem_of(arrays, by_query=by_query):
         raise DataDamaged(f"{run.predictions_file(key)}: {problem}")
     wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
     return {
@@ -230,9 +209,9 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     return np.stack([arrays["image"], other], axis=1)
 
 
-def _problem_of(arrays: Mapping[str, np.ndarray], metric: str) -> str:
+def _problem_of(arrays: Mapping[str, np.ndarray], *, by_query: bool) -> str:
     """What is wrong with the arrays of a predictions file, in words; "" if nothing is."""
-    for name in ("prediction", "gold", *(("query",) if metric == "spearman-bootstrap" else ())):
+    for name in ("prediction", "gold", *(("query",) if by_query else ())):
         if name not in arrays:
             return f"no {name} for every item"
     rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1

@@ -28,6 +28,7 @@ from bench.score.suites import (
     KnownTask,
     RunPlace,
     TaskResult,
+    find_metric,
     find_task,
     suite,
     suite_names,
@@ -104,7 +105,9 @@ def _difference(score: Score, again: TaskResult | RunFailed, run: Run, changed: 
     if isinstance(again, RunFailed):
         return again.message
     why = []
-    allowed = POINTS if score.metric != "accuracy" else max(POINTS, 100 * ITEMS / max(score.n, 1))
+    allowed = POINTS
+    if find_metric(score.suite, score.metric).answers:
+        allowed = max(POINTS, 100 * ITEMS / max(score.n, 1))
     if abs(again.value - score.value) > allowed:
         why.append(f"{score.value:.2f} is recorded, encoding again gives {again.value:.2f}")
     before, now = run.predictions(score.key).get("prediction"), again.predictions.get("prediction")

@@ -211,9 +211,9 @@ def _metrics(score: Score) -> list[str]:
     defined = suite(score.suite)
     task = defined.find(score.task, score.protocol)
     if task is not None:
-        return [task.metric]
+        return [task.metric.name]
     if score.protocol in defined.earlier and given_of(score) is not None:
-        return [task.metric for task in defined.tasks]
+        return [task.metric.name for task in defined.tasks]
     return []
 
 

@@ -77,7 +77,7 @@ def test_rated_pairs_are_checked_run_verified_and_compared(data_folder: Path, ti
 
 def test_the_pages_own_tests_pass(data_folder: Path) -> None:
     module = types.ModuleType("test_odd")
-    exec(compile(blocks("python")[2], "test_odd.py", "exec"), module.__dict__)
+    exec(compile(blocks("python")[3], "test_odd.py", "exec"), module.__dict__)
     tests: list[Any] = [
         made
         for name, made in inspect.getmembers(module, inspect.isfunction)

@@ -45,7 +45,7 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
     arrays = plain | captions | {"image": np.array([0, 0, 1, 1])}
     for protocol, query in QUERIES.items():
         run = stored(tmp_path, "spearman-bootstrap", protocol, **arrays)
-        found = read_predicted([run], ScoreKey("x", "T", protocol, None))
+        found = read_predicted([run], ScoreKey("x", "T", protocol, None), by_query=True)
         assert found.query_N is not None and found.query_N.tolist() == arrays[query].tolist()
         assert found.shared_NK is not None
         first, second = found.shared_NK.T.tolist()  # the images of both captions
@@ -53,7 +53,7 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
         assert len({second[1], second[3], 0, 1}) == 4, "unknown captions stand for themselves"
     run = stored(tmp_path, "spearman-bootstrap", "cxc-parekh/1", **plain)
     with pytest.raises(DataDamaged, match="no query"):
-        read_predicted([run], ScoreKey("x", "T", "cxc-parekh/1", None))
+        read_predicted([run], ScoreKey("x", "T", "cxc-parekh/1", None), by_query=True)
 
 
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
@@ -89,8 +89,3 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(DataMissing, match="has no predictions of STS12"):
         read_predicted(runs, STS12)
-    plain = {"prediction": np.arange(4.0), "gold": np.arange(4.0)}
-    with pytest.raises(BenchError, match="no statistics of alignment"):
-        read_predicted(
-            [stored(tmp_path, "alignment", "p/1", **plain)], ScoreKey("x", "T", "p/1", None)
-        )

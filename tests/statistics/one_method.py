@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.compare.statistics.column import column, influence
+from bench.compare.statistics.column import column
 from bench.records.predictions import Predicted
+from bench.score.influence import Influence
+from bench.score.metrics.metric import metric_named
+
+
+def influence(p: Predicted) -> Influence:
+    """Compute the influence of each item by one of this package's metrics."""
+    return metric_named(p.metric).move(p)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from one_method import influence
 
-from bench.compare.statistics.column import Column, Differences, column, influence
+from bench.compare.statistics.column import Column, Differences, column
 from bench.records.predictions import Predicted
 
 

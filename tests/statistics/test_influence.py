@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import pytest
 import scipy.stats
+from one_method import influence
 from scipy.optimize import linear_sum_assignment
 
-from bench.compare.statistics.column import Items, influence
+from bench.compare.statistics.column import Items
 from bench.records.predictions import Predicted
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import scipy.stats
 from made_tables import HIGHER, ITEMS_FREEDOM, WORLDS, World, alike, simulate
-from one_method import interval_of_method
+from one_method import influence, interval_of_method
 
 from bench.compare.judge import FEW_SEEDS, Judged, judged, why_untested
-from bench.compare.statistics.column import Column, column, influence
+from bench.compare.statistics.column import Column, column
 from bench.records.predictions import Predicted
 
 SIGN = {"better": 1, "worse": -1, "inconclusive": 0, None: 0}

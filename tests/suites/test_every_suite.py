@@ -55,7 +55,13 @@ def test_scoring_again_from_the_predictions_gives_the_same_number(name: str) -> 
 def results(name: str, values: Any, **changes: Any) -> list[TaskResult]:
     of = suite(name).tasks[0]
     one = TaskResult(
-        suite=name, task="", protocol=of.protocol, metric=of.metric, value=0, n=10, text="tokenised"
+        suite=name,
+        task="",
+        protocol=of.protocol,
+        metric=of.metric.name,
+        value=0,
+        n=10,
+        text="tokenised",
     )
     tasks = zip(suite(name).average or (), values, strict=False)
     return [replace(one, task=task, value=value, **changes) for task, value in tasks]

@@ -18,11 +18,11 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.compare.judge import jackknife
-from bench.compare.statistics.column import influence
 from bench.records import RunsFolder, Score
 from bench.records.predictions import Predicted
 from bench.score import suites
 from bench.score.metrics.correlation import spearman
+from bench.score.metrics.metric import SPEARMAN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 ODD = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)[1]
@@ -169,7 +169,7 @@ def test_the_jackknife_of_a_correlation_is_near_its_influence_function() -> None
     random = np.random.default_rng(1)
     gold_N = random.normal(size=400)
     said_N = gold_N + random.normal(size=400)
-    exact = influence(Predicted("t", "spearman", (1,), said_N[None], gold_N))
+    exact = SPEARMAN.move(Predicted("t", "spearman", (1,), said_N[None], gold_N))
     _, moved_N, _ = jackknife(
         {"prediction": said_N, "gold": gold_N},
         lambda part: spearman(part["prediction"], part["gold"]),

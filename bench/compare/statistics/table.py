@@ -24,6 +24,7 @@ from bench.compare.statistics.rows import (
     group_rows,
     title,
 )
+from bench.score.suites import find_metric
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord, Score
@@ -82,9 +83,6 @@ def prediction_hashes(scores: Mapping[str, Score]) -> tuple[tuple[str, str], ...
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 }
-# of metrics, which every record names: a Score has no field for its direction
-LOWER_IS_BETTER = ("alignment", "uniformity")
-DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
 ALPHA = 0.05
 BETTER, WORSE, INCONCLUSIVE = "better", "worse", "inconclusive"
 
@@ -247,11 +245,12 @@ class Table:
     budget: str = ""  # how long its rows were trained, where most runs have another budget
     sender: str = ""  # who submitted all of its runs; "" for the publisher's own
     together: bool = False  # of all settings and backbones
+    falling: tuple[str, ...] = ()  # columns in which lower is better
 
     @property
     def head(self) -> str | None:
         """The column that ranks: the average, or the only task (where more is better)."""
-        single = len(self.columns) == 1 and self.metric not in LOWER_IS_BETTER
+        single = len(self.columns) == 1 and not self.falling
         return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
 
     @property
@@ -358,10 +357,15 @@ def _table(
         for column in (*tasks, *((AVERAGE,) if has_average else ()))
         if not wanted or column in wanted
     )
-    metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
-    ranks = columns[-1:] == (AVERAGE,) or (
-        len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER
+    metrics = {
+        task: find_metric(suite, score.metric)
+        for scores in by_run.values()
+        for task, score in scores.items()
+    }
+    falling = tuple(
+        name for name in columns if name in metrics and not metrics[name].higher_is_better
     )
+    ranks = columns[-1:] == (AVERAGE,) or (len(columns) == 1 and not falling)
     notes: list[str] = []
     rows, footnotes = list[Row](), list[Footnote]()
     for row_runs in group_rows([record for record, _ in scored], notes, code):
@@ -390,11 +394,11 @@ def _table(
         )
         if row_runs.other_code:
             footnotes.append(Footnote(CODE, row_runs.other_code, title(first, differs)))
-    rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
+    rows = sorted(_marked(rows, columns, falling), key=_best_first if ranks else _by_name)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
-    if falling := [column for column in columns if metrics.get(column) in LOWER_IS_BETTER]:
+    if falling:
         notes.insert(0, f"lower is better: {', '.join(falling)}")
     return Table(
         setting=setting or None,
@@ -402,11 +406,12 @@ def _table(
         suite=suite,
         protocol=protocol,
         text=text or None,
-        metric=", ".join(dict.fromkeys(metrics.values())),
+        metric=", ".join(dict.fromkeys(metric.name for metric in metrics.values())),
         columns=columns,
         rows=tuple(rows),
         notes=tuple(notes),
         footnotes=tuple(footnotes),
+        falling=falling,
     )
 
 
@@ -446,16 +451,16 @@ def _cell(by_seed: Mapping[int | None, Score | None]) -> Cell | None:
         values=values,
         seeds=tuple(known),
         n=first.n,
-        decimals=DECIMALS.get(first.metric, 2),
+        decimals=find_metric(first.suite, first.metric).decimals,
     )
 
 
-def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
+def _marked(rows: list[Row], columns: Sequence[str], falling: Sequence[str]) -> list[Row]:
     """Best and second of each column, by the printed value; equal ones share the mark. With one row there is nothing to mark."""
     cells = [list(row.cells) for row in rows]
     for i, column in enumerate(columns):
         values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
-        ordered = sorted(set(values), reverse=metrics.get(column) not in LOWER_IS_BETTER)
+        ordered = sorted(set(values), reverse=column not in falling)
         marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
         for row_cells in cells:
             if (cell := row_cells[i]) is not None:

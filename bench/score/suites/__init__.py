@@ -37,6 +37,7 @@ from bench.data.own.naming import is_own_file
 from bench.data.sets import DataFolder, data_set
 from bench.records.record import AVERAGE, REDUCED, ScoreKey
 from bench.score.metrics.correlation import UnusableGold, pearson, spearman
+from bench.score.metrics.metric import METRICS, SUITE_METRICS, Metric, metric_named
 
 Arrays = Mapping[str, np.ndarray]
 """Of one task, by name: "prediction", "gold", "subset" ..."""
@@ -58,19 +59,9 @@ _MODULES = {
 GROUP = "bench.suites"
 """The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
 ALL, OWN = "all", "own"
-METRICS = (
-    "spearman",
-    "spearman-bootstrap",
-    "accuracy",
-    "clustering-accuracy",
-    "alignment",
-    "uniformity",
-)
-"""Of this package's suites; a plugin's suite may have others."""
 ALIKE = 0.85
-"""A metric's name that is at least this similar (difflib) to one of ``METRICS`` is taken for a misspelling of it."""
-RANKED = ("spearman", "spearman-bootstrap")
-"""Metrics that depend only on the order of the predictions."""
+"""A metric's name that is at least this similar (difflib) to one of this package's suites is taken
+for a misspelling of it."""
 # a small sample, a second protocol for the same sets, and tasks that have to be named one by one
 NOT_IN_ALL = ("check", "transfer-quick", "mteb", OWN)
 
@@ -119,7 +110,9 @@ class Task:
     suite: str
     name: str
     protocol: str
-    metric: str
+    metric: Metric
+    """How its score is shown, compared and tested. A name (a text) stands for the metric of this
+    package with that name, or for one of which only the name is known."""
     n: int = 0
     """Items that are scored; 0 where that is not known without the data."""
     data: tuple[str, ...] = ()
@@ -133,10 +126,14 @@ class Task:
     """From stored predictions and the task's name to its score; None where they do not determine it."""
     by_item: bool = False
     """Whether the rows of some items are what they would be without the others, so that ``rescore`` gives the score of these alone.
-    Then tables have intervals and tests for a metric that they do not know."""
+    Then tables have intervals and tests for a metric without an influence function."""
     needs: tuple[str, ...] = ()
     """The arrays of its predictions that ``rescore`` takes the score from; others are there for the detail. Empty: the suite says nothing
     of it, and all are kept."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.metric, str):
+            object.__setattr__(self, "metric", metric_named(self.metric))
 
     def reduced(self, predictions: Arrays) -> dict[str, np.ndarray] | None:
         """The least from which ``rescore`` gives the same score to the last digit; None where the suite does not say what it needs.
@@ -147,7 +144,7 @@ class Task:
         if not self.needs:
             return None
         arrays = {name: predictions[name] for name in self.needs}
-        if self.metric in RANKED:
+        if self.metric.ranked:
             values, order_N = np.unique(arrays["prediction"], return_inverse=True)
             arrays["prediction"] = order_N - (len(values) + 1) // 2
         return arrays | {REDUCED: np.array(True)}
@@ -238,7 +235,7 @@ class LoadedTask(ABC):
             suite=task.suite,
             task=task.name,
             protocol=task.protocol,
-            metric=task.metric,
+            metric=task.metric.name,
             value=score.value,
             std=score.std,
             n=score.n,
@@ -372,14 +369,20 @@ def _check_definition(defined: object, whose: str) -> None:
     ]
     taken = {task.name: ours for ours in _MODULES if ours != "mteb" for task in suite(ours).tasks}
     for task in defined.tasks:
-        about, metric = f"the task {task.name} has", task.metric
-        near = "".join(get_close_matches(metric.lower(), METRICS, 1, ALIKE))
+        about, metric = f"the task {task.name} has", task.metric.name
+        names = [known.name for known in SUITE_METRICS]
+        near = "".join(get_close_matches(metric.lower(), names, 1, ALIKE))
         problems += [
             (task.suite != name, f"{about} suite={task.suite!r}", f"suite={name!r}"),
             (
                 near and metric not in METRICS,
                 f"{about} metric={metric!r}; bench knows {near!r}",
                 f"metric={near!r}, or a less similar name for a metric of your own",
+            ),
+            (
+                metric in METRICS and task.metric != METRICS[metric],
+                f"{about} a metric of its own with the name {metric!r}, which bench knows",
+                f"metric={metric!r} for bench's, or another name",
             ),
             (
                 task.name in taken,
@@ -411,7 +414,7 @@ def _check_average(defined: Suite, names: Sequence[str], whose: str) -> None:
         complete = {task.name for task in under_it} == set(names)
         if complete and len({task.metric for task in under_it}) == 1:
             return
-    metrics = list_names(dict.fromkeys(task.metric for task in of_average))
+    metrics = list_names(dict.fromkeys(task.metric.name for task in of_average))
     protocols = list_names(dict.fromkeys(task.protocol for task in of_average))
     raise BenchError(
         f"{whose}: average is of tasks that cannot be averaged: metrics {metrics}; protocols {protocols}",
@@ -519,6 +522,25 @@ def _with_tasks(whole: Suite, names: Sequence[str]) -> Suite:
     for name in names:
         whole.task(name)
     return replace_fields(whole, tasks=tuple(task for task in whole.tasks if task.name in names))
+
+
+def find_metric(suite_name: str, name: str) -> Metric:
+    """Find the metric of a score by its suite and its name.
+
+    It is this package's, or that of the suite's tasks. If the suite is not here, only the name of
+    the metric is known.
+    """
+    if name in METRICS:
+        return METRICS[name]
+    try:
+        plugin = suite_plugin(suite_name)
+    except BenchError:
+        plugin = None  # a broken package is reported if its suite is asked for
+    if plugin is not None:
+        for task in plugin.suite.tasks:
+            if task.metric.name == name:
+                return task.metric
+    return metric_named(name)
 
 
 AnyScore = TypeVar("AnyScore")

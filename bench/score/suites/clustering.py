@@ -14,6 +14,7 @@ import numpy as np
 from bench.data.sets import DataFolder, data_set
 from bench.data.sets.transfer import CLUSTERING_TASKS, ClassedTexts, read_clustering
 from bench.score.metrics.clustering import kmeans, summary
+from bench.score.metrics.metric import CLUSTERING_ACCURACY
 from bench.score.suites import (
     Arrays,
     LoadedTask,
@@ -100,7 +101,7 @@ SUITE = Suite(
             suite="clustering",
             name=name,
             protocol=PROTOCOL,
-            metric="clustering-accuracy",
+            metric=CLUSTERING_ACCURACY,
             n=data_set(name).items["test"],
             data=(name,),
             read=_read,

@@ -33,6 +33,7 @@ from bench.score.metrics.geometry import (
     uniformity,
     unit,
 )
+from bench.score.metrics.metric import METRICS
 from bench.score.suites import (
     Arrays,
     LoadedTask,
@@ -180,7 +181,7 @@ SUITE = Suite(
             suite="geometry",
             name=name,
             protocol=PROTOCOL,
-            metric=name,
+            metric=METRICS[name],
             n=n,
             data=(SET,),
             read=_read,

@@ -27,6 +27,7 @@ from bench.base.errors import BenchError, DataMissing, RunFailed, UnknownName, o
 from bench.data.fetching import endpoint, offline_now
 from bench.data.sets import ON_ITS_PAGE, DataFolder, NotFetchedYet, Pending, data_set
 from bench.data.sets.sts import SentencePairs, read_sts
+from bench.score.metrics.metric import metric_named
 from bench.score.suites import (
     LoadedTask,
     RunPlace,
@@ -402,7 +403,9 @@ def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
             made = pristine if pristine is not None else mteb.get_task(name)
             return LoadedMteb(made, source_of(made, data), data.offline)
 
-    return Task(suite="mteb", name=name, protocol=PROTOCOL, metric=metric, n=n, read=read)
+    return Task(
+        suite="mteb", name=name, protocol=PROTOCOL, metric=metric_named(metric), n=n, read=read
+    )
 
 
 def choose_tasks(names: str) -> Suite:

@@ -12,7 +12,7 @@ imports mteb.
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.score.encoding import VectorStore
-from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, suite
+from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, find_metric, suite
 from bench.score.suites.mteb import MtebEncoder, as_dataset
 from bench.score.suites.sts import LoadedPairs
 
@@ -192,8 +192,8 @@ class _Answering(MtebEncoder):
 def scores_of(result: TaskResult) -> dict[str, Any]:
     """A result as mteb keeps scores: "bench_spearman" and so on; of STS also mean and weighted mean over sub-datasets."""
     name = f"bench_{result.metric.replace('-', '_')}"
-    # metrics that the papers print x 100
-    scale = 0.01 if re.search("spearman|accuracy", result.metric) else 1.0
+    bounded = math.isfinite(find_metric(result.suite, result.metric).bounds[1])
+    scale = 0.01 if bounded else 1.0  # bounded metrics are printed x 100
     scores: dict[str, Any] = {name: scale * result.value}
     if result.std is not None:
         scores[f"{name}_std"] = scale * result.std
@@ -216,6 +216,6 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
         category="t2t" if TYPES.get(task.suite) == "STS" else "t2c",
         eval_splits=["test"],
         eval_langs=["eng-Latn"],
-        main_score=f"bench_{task.metric.replace('-', '_')}",
+        main_score=f"bench_{task.metric.name.replace('-', '_')}",
         is_public=False,
     )

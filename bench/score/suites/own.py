@@ -32,6 +32,7 @@ from bench.data.own.naming import (
     split_files,
 )
 from bench.data.sets import DataFolder
+from bench.score.metrics.metric import ACCURACY, CLUSTERING_ACCURACY, SPEARMAN, Metric
 from bench.score.metrics.probe import accuracy, mean
 from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.clustering import LoadedTexts
@@ -89,7 +90,7 @@ class Protocol:
     """How one kind of file is scored."""
 
     name: str
-    metric: str
+    metric: Metric
     rescore: Callable[[Arrays, str], TaskScore]
     load: Callable[[Task, OwnFile], LoadedTask]
     needs: tuple[str, ...]
@@ -112,21 +113,21 @@ def _load_classed(task: Task, own: OwnFile) -> LoadedTask:
 PROTOCOLS = {
     PAIRS: Protocol(
         name="own-pairs/1",
-        metric="spearman",
+        metric=SPEARMAN,
         rescore=score_pairs,
         load=_load_pairs,
         needs=("prediction", "gold", "subset"),
     ),
     CLASSIFICATION: Protocol(
         name="own-probe/1",
-        metric="accuracy",
+        metric=ACCURACY,
         rescore=score_classes,
         load=_load_labelled,
         needs=("prediction", "gold", "subset", "fold"),
     ),
     CLUSTERING: Protocol(
         name="own-kmeans/1",
-        metric="clustering-accuracy",
+        metric=CLUSTERING_ACCURACY,
         rescore=score_clusters,
         load=_load_classed,
         needs=("prediction", "gold", "subset", "inertia"),

@@ -36,6 +36,7 @@ from bench.score.metrics.correlation import (
     sampled_spearman,
     spearman,
 )
+from bench.score.metrics.metric import SPEARMAN, SPEARMAN_BOOTSTRAP
 from bench.score.suites import (
     GOLD_IS_THE_CAUSE,
     Arrays,
@@ -163,7 +164,7 @@ class LoadedCleanDev(LoadedTask):
             suite="sts",
             task=CLEAN_DEV,
             protocol=PROTOCOL,
-            metric="spearman",
+            metric=SPEARMAN.name,
             value=sum(each.values()) / len(each),
             n=self.n,
             text=self.form,
@@ -284,7 +285,7 @@ def _task(name: str) -> Task:
         suite="sts",
         name=name,
         protocol=PROTOCOL,
-        metric="spearman",
+        metric=SPEARMAN,
         n=known.items["test"],
         data=(name,),
         subsets=gold or {name: known.items["test"]},
@@ -378,7 +379,7 @@ CXC_SUITE = Suite(
             suite="cxc",
             name=CXC,  # under both protocols: their predictions are the same
             protocol=protocol,
-            metric="spearman-bootstrap",
+            metric=SPEARMAN_BOOTSTRAP,
             n=data_set(CXC).items["test"],
             data=(CXC, CXC_OFFICIAL),
             read=_read_cxc,
@@ -442,7 +443,7 @@ CHECK_TASK = Task(
     suite="check",
     name="captions",
     protocol="check/2",
-    metric="spearman",
+    metric=SPEARMAN,
     n=4742,
     read=_read_captions,
     rescore=score_predictions,

@@ -17,6 +17,7 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, data_set
 from bench.data.sets.transfer import CLASSES, TRANSFER_TASKS, LabelledTexts, read_transfer
+from bench.score.metrics.metric import ACCURACY
 from bench.score.metrics.probe import (
     accuracies,
     accuracy,
@@ -146,7 +147,7 @@ def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify:
         suite=suite,
         name=name,
         protocol=protocol,
-        metric="accuracy",
+        metric=ACCURACY,
         n=data_set(set_name).items["test"],
         data=(set_name,),
         read=read,
@@ -321,7 +322,7 @@ FEWSHOT_SUITE = Suite(
             suite="fewshot",
             name=f"{name}-{SHOTS}",  # "MR-16": a run may also hold the set's full transfer score
             protocol=FEWSHOT_PROTOCOL,
-            metric="accuracy",
+            metric=ACCURACY,
             data=(name,),
             read=_read_fewshot,
             n=items["test"] - (0 if "train" in items else SHOTS * len(CLASSES[name])),

@@ -14,7 +14,7 @@ from bench.base.text import seed_ranges, value_text, visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
 from bench.board.repeat import NOT_REPEATABLE, repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
-from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
+from bench.compare.statistics.table import Row, Table
 from bench.records.record import public_name
 from bench.records.store import Run
 from bench.show.figures import Figure
@@ -53,7 +53,6 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         cost_texts=cost_texts,
         legend=legend,
         score_grid=score_grid,
-        lower=LOWER_IS_BETTER,
         remarks=partial(remarks, board),
         figures=figures,
         seen=SEEN,

@@ -14,10 +14,10 @@ import msgspec
 
 from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
-from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap import overlaps_of
 from bench.records.record import RunRecord, Score, dev_words, is_given_by_user
 from bench.records.store import read_curve, series
+from bench.score.suites import find_metric
 from bench.show.grid import Column, Grid, grid
 from bench.verify.scores import KINDS, UNCHECKED, RunReport
 
@@ -69,7 +69,7 @@ def score_grids(record: RunRecord) -> list[Grid]:
 
 
 def _score_rows(result: Score) -> Iterable[tuple[str, ...]]:
-    detail, places = result.detail, DECIMALS.get(result.metric, 2)
+    detail, places = result.detail, find_metric(result.suite, result.metric).decimals
     pearson, subsets = detail.get("pearson"), detail.get("subsets")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
     yield (

@@ -1,0 +1,155 @@
+"""Metrics: how a score is named, printed, compared and tested. A new metric is one object.
+
+Legend: N items, R repetitions of one run (k-means seeds, draws of few examples), S seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.score.influence import (
+    Influence,
+    even_weights,
+    move_accuracy,
+    move_matched_accuracy,
+    move_sampled_spearman,
+    move_spearman,
+)
+
+if TYPE_CHECKING:
+    from bench.records.predictions import Predicted
+
+PERCENT = (0.0, 100.0)
+CORRELATION = (-100.0, 100.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """How the scores of a task are shown, compared and checked.
+
+    A suite of your own gives one to its tasks::
+
+        SHARE = Metric(name="share-right", label="share of right answers in %", bounds=(0, 100))
+        TASK = Task(metric=SHARE, by_item=True, ...)
+    """
+
+    # Name in records and files.
+    name: str
+    # Words for readers of tables; the name if empty.
+    label: str = ""
+    # Decimals that tables print. Values that are printed alike share a mark.
+    decimals: int = 2
+    # False if less is better: then tables do not rank their rows by it.
+    higher_is_better: bool = True
+    # Lowest and highest possible value, on the scale of the scores (x 100 for shares).
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    # True if the score depends only on the order of a run's predictions.
+    ranked: bool = False
+    # True if predictions are classes, and right if they equal the gold value.
+    answers: bool = False
+    # True if predictions have an array with the query of each pair, and all queries weigh the
+    # same. The recorded value is a mean over draws of one pair for each query.
+    by_query: bool = False
+    # How many dimensions the predictions of one run may have: 1 for (N,), 2 for (N, R).
+    dimensions: tuple[int, ...] = (1,)
+    # Computes how far each item moves the score: tables have intervals and tests by it. Without
+    # it they have them if ``by_item`` of the task is True, by leaving items out.
+    influence: Callable[[Predicted], Influence] | None = None
+    # True if the values of ``influence`` are the recorded ones, up to rounding within folds.
+    exact: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.name)
+
+    def move(self, p: Predicted) -> Influence:
+        """Compute how far each item moves the value of each seed.
+
+        Raises ValueError if the metric has no influence function, the predictions have other
+        dimensions than it takes, or a value is undefined (one side of a correlation is constant).
+        """
+        if p.moved_SN is not None and p.score_S is not None:
+            return Influence(p.score_S[:, None], p.moved_SN, even_weights(p.n_items))
+        if self.influence is None:
+            raise ValueError(f"{p.task}: no statistics of {self.name}")
+        self.check_dimensions(p)
+        return self.influence(p)
+
+    def check_dimensions(self, p: Predicted) -> None:
+        """Raise ValueError if predictions have other dimensions than the metric takes."""
+        shape = np.shape(p.prediction_SN)
+        if len(shape) - 1 not in self.dimensions:
+            for_whom = f"{len(p.seeds)} seeds and {p.n_items} items"
+            raise ValueError(f"{p.task}: predictions of shape {shape} for {for_whom}")
+
+
+SPEARMAN = Metric(
+    name="spearman",
+    label="Spearman's rank correlation × 100",
+    bounds=CORRELATION,
+    ranked=True,
+    influence=move_spearman,
+)
+SPEARMAN_BOOTSTRAP = Metric(
+    name="spearman-bootstrap",
+    label="Spearman's rank correlation × 100, mean over 1,000 draws of the protocol",
+    bounds=CORRELATION,
+    ranked=True,
+    by_query=True,
+    influence=move_sampled_spearman,
+    exact=False,
+)
+ACCURACY = Metric(
+    name="accuracy",
+    label="accuracy in %",
+    bounds=PERCENT,
+    answers=True,
+    dimensions=(1, 2),
+    influence=move_accuracy,
+)
+CLUSTERING_ACCURACY = Metric(
+    name="clustering-accuracy",
+    label="accuracy in % under the best matching of clusters and classes",
+    bounds=PERCENT,
+    dimensions=(2,),
+    influence=move_matched_accuracy,
+)
+ALIGNMENT = Metric(name="alignment", decimals=3, higher_is_better=False)
+UNIFORMITY = Metric(name="uniformity", decimals=3, higher_is_better=False)
+
+SUITE_METRICS = (
+    SPEARMAN,
+    SPEARMAN_BOOTSTRAP,
+    ACCURACY,
+    CLUSTERING_ACCURACY,
+    ALIGNMENT,
+    UNIFORMITY,
+)
+"""The metrics of this package's own suites."""
+OTHER_METRICS = (
+    Metric(name="pearson", label="Pearson's correlation × 100", bounds=CORRELATION),
+    Metric(name="kendall", bounds=CORRELATION),
+    Metric(name="f1", bounds=PERCENT),
+    Metric(name="precision", bounds=PERCENT),
+    Metric(name="recall", bounds=PERCENT),
+    Metric(name="ndcg", bounds=PERCENT),
+    *(
+        Metric(name=f"{similarity}_{correlation}", bounds=CORRELATION)
+        for similarity in ("cosine", "dot", "euclidean", "manhattan")
+        for correlation in ("spearman", "pearson")
+    ),
+    Metric(name="ndcg_at_10", bounds=PERCENT),
+)
+"""Metrics of mteb and of others of which the bounds are known. Nothing is tested by them."""
+METRICS = {metric.name: metric for metric in (*SUITE_METRICS, *OTHER_METRICS)}
+"""Name -> the metric that this package knows by it."""
+
+
+def metric_named(name: str) -> Metric:
+    """The metric of this package with that name, or one of which only the name is known."""
+    return METRICS.get(name) or Metric(name=name)
