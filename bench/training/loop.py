@@ -348,6 +348,8 @@ class Trainer:
         p, method = self.progress, self.method
         if p.best_score is None:
             self.check_sound()
+        if self.window:  # patience ended the training between two lines of the curve
+            self.count_idle()
         if p.idle > 1:
             self.context.reporter.note(f"the loss was exactly 0 in {p.idle} of {p.step} steps")
         self.ranks.first(self._settle_checkpoint)
@@ -456,10 +458,14 @@ class Trainer:
                 )
 
     def count_idle(self) -> None:
-        """Count the steps of the window whose loss is exactly 0, and say so at the first: nothing is learned in such a step."""
+        """Count the steps of the window whose loss is exactly 0, and say so at the first: nothing is learned in such a step.
+
+        A rank may see the loss of its own rows alone: a step counts if the loss is 0 on every rank.
+        """
         p = self.progress
-        losses = torch.stack([w["loss"] for w in self.window]).tolist()
-        for step, loss in enumerate(losses, p.step - len(losses) + 1):
+        losses = torch.stack([w["loss"] for w in self.window]).abs().tolist()
+        largest = [max(of_ranks) for of_ranks in zip(*self.ranks.gather(losses), strict=True)]
+        for step, loss in enumerate(largest, p.step - len(losses) + 1):
             if loss != 0:
                 continue
             if p.idle == 0:
