@@ -133,6 +133,22 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
     )
 
 
+def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any]) -> Trial | None:
+    """Return the first earlier trial with the same values, or None.
+
+    ``trials``: those of the trial's method. ``recipe``: the method's unchanged recipe; trial 0 has its values.
+    """
+    for earlier in trials:
+        if earlier.number >= trial.number:
+            continue
+        values = earlier.values
+        if earlier.number == RECIPE:
+            values = {key: recipe.get(key) for key in trial.values}
+        if values == trial.values:
+            return earlier
+    return None
+
+
 def expected_best(scores: Sequence[float | None]) -> list[float]:
     """The expected maximum of n dev scores (Dodge et al. 2019, "Show Your Work", section 3.1), for n from 1 to their number: n draws, with replacement, from the scores of the trials.
 

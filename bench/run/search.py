@@ -60,6 +60,7 @@ from bench.records.searches import (
     Study,
     Trial,
     best_trial,
+    drawn_before,
     read_search,
 )
 from bench.records.sizes import VECTORS
@@ -585,6 +586,12 @@ class Worker:
         self._end(ended)
         self._remove_weights(ended)
         return ended
+
+    def drawn_before(self, trial: Trial) -> Trial | None:
+        """Return the first earlier trial of the method with the same values, or None."""
+        states = self.studies[trial.method].get_trials(deepcopy=False)
+        trials = [self._trial(trial.method, state) for state in states]
+        return drawn_before(trial, trials, self.jobs[trial.method].runs[0].recipe)
 
     def trial_folder(self, method: str, number: int) -> Path:
         return self.folder / "trials" / method / f"{number:03d}"

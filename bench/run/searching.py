@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import Any, Protocol
 from bench.base.errors import BenchError
 from bench.base.text import one_value
 from bench.method.contract import Reporter
-from bench.records.searches import Search, Trial
+from bench.records.searches import RECIPE, Search, Study, Trial
+from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
-from bench.run.plan import BUILT_IN_DEV, STSB_DEV, check_names
-from bench.run.search import Worker, short, write_recipe
+from bench.run.plan import BUILT_IN_DEV, STSB_DEV, PlannedRun, check_names
+from bench.run.search import Job, Worker, definition, jobs_of, plan_notes, short, write_recipe
 from bench.score.suites import expand_suites
 
 SEEDS = (901,)
@@ -79,6 +80,77 @@ def search_options(
     return SearchOptions(config, tuple(suites), tuple(fixed))
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrialSettings:
+    """How a search draws and ends its trials, and what it is called."""
+
+    trials: int
+    """The number of trials of each method, besides its unchanged recipe."""
+    sampler: str
+    """How Optuna draws values: "random", "grid" or "tpe"."""
+    pruner: str
+    """How Optuna ends a trial early: "none", "median" or "halving"."""
+    name: str | None = None
+    """The name of the search and of its folder; None: a hash of its options."""
+    command: str = ""
+    """What the record names as the command; "": this process's command line."""
+
+
+@dataclass(frozen=True)
+class PlannedSearch:
+    """A search that is ready to begin: nothing is written yet."""
+
+    config: RunConfig
+    jobs: Mapping[str, Job]
+    """Method -> its runs and its space."""
+    study: Study
+    notes: tuple[str, ...]
+    """What the user should know before the first trial."""
+
+    @property
+    def store(self) -> RunsFolder:
+        return RunsFolder(self.config.runs)
+
+    def begin(self) -> Worker:
+        """Begin the search, or continue it. Raises BenchError if its folder holds another one."""
+        return Worker(self.store.folder(self.study.name), self.study, self.jobs, self.config)
+
+
+def plan_search(
+    planned: Sequence[PlannedRun],
+    config: RunConfig,
+    options: SearchOptions,
+    spaces: Mapping[str, str],
+    settings: TrialSettings,
+) -> PlannedSearch:
+    """Plan a search of the methods of these runs.
+
+    ``planned``: the runs of ``config``, which is that of ``options`` once it is settled. ``spaces``: recipe key -> the values to
+    search, as ``--space`` takes them. Raises BenchError for a method or a key that cannot be searched.
+    """
+    jobs = jobs_of(planned, spaces, options.fixed)
+    study = definition(
+        jobs,
+        name=settings.name,
+        trials=settings.trials,
+        sampler=settings.sampler,
+        pruner=settings.pruner,
+        suites=options.suites,
+        fixed=options.fixed,
+        command=settings.command,
+    )
+    return PlannedSearch(config, jobs, study, tuple(plan_notes(jobs)))
+
+
+def spaces_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Return recipe key -> values of options such as ``--space temperature=0.03,0.05``."""
+    spaces = {}
+    for pair in pairs:
+        key, _, values = pair.partition("=")
+        spaces[key] = values
+    return spaces
+
+
 def do_trials(worker: Worker, reporter: TrialReporter) -> None:
     """Do the trials of a search that no other process does: all methods get their first before any gets its second, so that a search that
     was stopped is fair."""
@@ -89,15 +161,22 @@ def do_trials(worker: Worker, reporter: TrialReporter) -> None:
         with claimed as trial:
             if trial is None:  # it has ended, or another process works on it
                 continue
-            label = f"trial {number}" if number else "recipe as it is"
-            reporter.start(f"{method} {label}", place)
+            reporter.start(f"{method} {label_of(trial)}", place)
             reporter.note(values_of(trial))
+            earlier = worker.drawn_before(trial)
+            if earlier is not None:
+                reporter.note(f"drawn again: {label_of(earlier)} had the same values")
             trial = worker.run(trial, reporter)
             scores = ", ".join(f"{score:.2f}" for score in trial.dev)
             reporter.done(
                 f"{trial.state}: {trial.error or f'dev {scores}'}; "
                 f"{trial.steps:,} steps, {trial.seconds:.1f} s"
             )
+
+
+def label_of(trial: Trial) -> str:
+    """ "trial 3", or "recipe as it is"."""
+    return "recipe as it is" if trial.number == RECIPE else f"trial {trial.number}"
 
 
 def write_found(worker: Worker) -> tuple[Search, dict[str, Path | None]]:
