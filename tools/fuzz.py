@@ -70,9 +70,10 @@ from bench.method import read_json
 from bench.methods import glove_avg
 from bench.publish import submissions
 from bench.publish.versions import read_version
-from bench.records.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
+from bench.records.arrays import read_arrays
+from bench.records.curve import read_curve
+from bench.records.packed import NAME, Packed, read_manifest, read_packed
 from bench.records.record import Score, read_record
-from bench.records.store import read_curve
 from bench.run import recipes as recipe_files
 from bench.verify import check_manifest
 

@@ -30,10 +30,11 @@ from bench.compare.statistics.table import (
     Table,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
-from bench.records.arrays import NAME
+from bench.records.names import data_key
+from bench.records.packed import NAME
 from bench.records.record import AVERAGE, RunRecord, ScoreKey
+from bench.records.run import Run
 from bench.records.searches import Search
-from bench.records.store import Run, data_key
 from bench.references import ReferenceResult, results, rows, tables
 
 PREVIEW = "preview"

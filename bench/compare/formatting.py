@@ -10,7 +10,7 @@ from bench.base.text import lines, plural
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, DECIMALS, Cell, Row, Table
 from bench.records import RunRecord
-from bench.records.searches import TUNED
+from bench.records.value_sources import TUNED
 
 SEVERAL = "several backbones"
 """What a table without a backbone of its own is of."""

@@ -18,8 +18,10 @@ from bench.base.errors import BenchError, DataMissing
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Spread, Table
 from bench.compare.tables import TableOptions, compare_runs
 from bench.method import read_json
+from bench.records.damage import AGAIN, foreign_files
+from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord, Score
-from bench.records.store import AGAIN, Run, data_key, foreign_files
+from bench.records.run import Run
 from bench.run.plan import TrainedRun
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"

@@ -26,9 +26,11 @@ from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
 from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
 from bench.publish.senders import sender_of
+from bench.records.names import CURVE, RECORD, predictions_name
 from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
-from bench.records.store import CURVE, RECORD, Run, RunsFolder, predictions_name
+from bench.records.run import Run
+from bench.records.store import RunsFolder
 from bench.verify import verify_run
 from bench.verify.scores import DIFFERS, UNCHECKED, Finding
 

@@ -47,6 +47,8 @@ from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, 
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Context, Method, Reporter, SilentReporter, TrainReport, task_prompt
 from bench.method.checks import check_noise
+from bench.records.damage import checkpoint_problem, prediction_problems
+from bench.records.names import CHECKPOINT, FAILED_BATCH, FOREIGN, LOCK, RECORD, data_key
 from bench.records.record import (
     AVERAGE,
     Checkout,
@@ -59,21 +61,11 @@ from bench.records.record import (
     RunRecord,
     Score,
     Training,
-    dev_test_pairs,
     name_in_suites,
 )
+from bench.records.selection import dev_test_pairs
 from bench.records.sizes import VECTORS
-from bench.records.store import (
-    CHECKPOINT,
-    FAILED_BATCH,
-    FOREIGN,
-    LOCK,
-    RECORD,
-    RunsFolder,
-    checkpoint_problem,
-    data_key,
-    prediction_problems,
-)
+from bench.records.store import RunsFolder
 from bench.run import recorded
 from bench.run.config import RunConfig
 from bench.run.plan import PlannedRun, learns

@@ -57,16 +57,11 @@ from bench.method.contract import (
     SilentReporter,
     Value,
 )
-from bench.records.record import BUDGET, SET, RunRecord, fingerprint_of
-from bench.records.store import (
-    AGAIN,
-    AGAIN_FRESH,
-    CHECKPOINT,
-    UNREADABLE,
-    RunsFolder,
-    checkpoint_problem,
-    read_record,
-)
+from bench.records.damage import AGAIN, AGAIN_FRESH, UNREADABLE, checkpoint_problem
+from bench.records.fingerprint import fingerprint_of
+from bench.records.names import CHECKPOINT
+from bench.records.record import BUDGET, SET, RunRecord
+from bench.records.store import RunsFolder, read_record
 from bench.run.config import RunConfig, series
 from bench.run.length import length_notes
 from bench.run.plugins import Plugin, Registry, discover

@@ -46,9 +46,8 @@ from bench.base.text import list_names, plural
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method.contract import STEPS, Recipe, Reporter, Value, budget_of, seed_for
-from bench.records.record import dev_test_pairs
+from bench.records.names import CHECKPOINT
 from bench.records.searches import (
-    AS_ALL_TRIALS,
     FAILED,
     FINISHED,
     PRUNED,
@@ -63,8 +62,10 @@ from bench.records.searches import (
     drawn_before,
     read_search,
 )
+from bench.records.selection import dev_test_pairs
 from bench.records.sizes import VECTORS
-from bench.records.store import CHECKPOINT, RunsFolder
+from bench.records.store import RunsFolder
+from bench.records.value_sources import AS_ALL_TRIALS
 from bench.run.config import RunConfig, toml_lines
 from bench.run.execute import execute
 from bench.run.plan import PlannedRun, with_fingerprint

@@ -39,7 +39,8 @@ from bench.method.contract import (
 )
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod, attention, float32_products
-from bench.records.store import CURVE, FAILED_BATCH, read_curve
+from bench.records.curve import read_curve
+from bench.records.names import CURVE, FAILED_BATCH
 from bench.training.gradient import (
     Rows,
     backward,

@@ -19,7 +19,7 @@ import bench.training.loop
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.contract import Budget, canonical, parse, total_steps
-from bench.records.store import read_curve
+from bench.records.curve import read_curve
 from bench.run.recipes import Entry, merge
 from bench.training.gradient import row_order
 from bench.training.loop import run_loop

@@ -158,7 +158,7 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
     assert bool(clipped) == bool(clip)
     found = report.steps, report.best_step, report.sentences, report.dev_score
     assert found == (steps, steps, 2 * len(TOY_ROWS), None)
-    from bench.records.store import read_curve
+    from bench.records.curve import read_curve
 
     (entry,) = read_curve(tmp_path)
     assert entry["step"] == steps

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from bench.base.errors import OutOfMemory, RunFailed
 from bench.method import Batch, Context
 from bench.method.torch_method import Loss, TorchMethod
-from bench.records.store import read_curve
+from bench.records.curve import read_curve
 from bench.training.loop import run_loop, saved_states
 
 

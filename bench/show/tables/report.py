@@ -16,8 +16,9 @@ from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.compare.statistics.table import DECIMALS
 from bench.data.overlap import overlaps_of
-from bench.records.record import RunRecord, Score, dev_words, is_given_by_user
-from bench.records.store import read_curve, series
+from bench.records.curve import read_curve, series
+from bench.records.record import RunRecord, Score, is_given_by_user
+from bench.records.selection import dev_words
 from bench.show.grid import Column, Grid, grid
 from bench.verify.scores import KINDS, UNCHECKED, RunReport
 
