@@ -423,7 +423,7 @@ def feed_of(
     what is drawn for a batch has the same shapes on both."""
     import torch
 
-    from bench.training.gradient import batch_of, batches, lengthen, longest_input, row_order
+    from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
 
     recipe, device = method.recipe, torch.device(method.context.device)
     order = row_order(method.context.seed, len(corpus), recipe.batch_size, recipe.drop_last)

@@ -117,9 +117,9 @@ def losses(
     report: Callable[[str], None] = lambda line: None, methods: Collection[str] | None = None
 ) -> dict[str, list[float]]:
     """The losses of all methods, or of these."""
-    from bench.training import loop
+    from bench.training import trainer
 
-    loop.LOG_EVERY = 1  # type: ignore[misc]
+    trainer.LOG_EVERY = 1  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
         return dict(_losses(Path(folder), report, methods))
 

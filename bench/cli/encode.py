@@ -100,7 +100,7 @@ def encode(
         try:
             vectors_ND = method.encode(texts)
         except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-            from bench.training.loop import explain_out_of_memory
+            from bench.training.memory import explain_out_of_memory
 
             explain_out_of_memory(error, "encoding", device)
             raise

@@ -87,7 +87,7 @@ class SilentReporter:
 @dataclass(frozen=True)
 class Context:
     """What the harness hands to a method besides its recipe. It does not change; what changes while a method trains is in
-    :class:`bench.training.loop.Progress`."""
+    :class:`bench.training.progress.Progress`."""
 
     device: str = "cpu"
     precision: str = "fp32"  # while training: fp32, tf32, bf16 or fp16; scoring is always float32

@@ -511,7 +511,7 @@ def tokenised(
 
 def save(method: Method, folder: Path, record: RunRecord) -> RunRecord:
     """Save what needs no training: the record with ``cost`` and the hashes of the checkpoint."""
-    from bench.training.loop import replace_folder
+    from bench.training.checkpoints import replace_folder
 
     replace_folder(folder / CHECKPOINT, method.save)
     return replace(
@@ -775,7 +775,7 @@ class RunVectors:
 
         Raises RunFailed, with advice if memory ran out.
         """
-        from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
+        from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory
 
         if prompt not in self.stores:
             suffix = "" if prompt is None else hashlib.sha256(prompt.encode()).hexdigest()[:8]

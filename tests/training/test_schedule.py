@@ -14,7 +14,7 @@ from models import TOY_ROWS, Columns, toy, toy_recipe
 
 from bench.method import UncorrectedAdamW, adamw
 from bench.method.contract import total_steps
-from bench.training.gradient import row_order
+from bench.training.batches import row_order
 from bench.training.loop import run_loop
 
 
