@@ -1,4 +1,7 @@
-"""``--set compile=true``: torch compiles the encoder's forward while training. Scored vectors come from the uncompiled encoder."""
+"""``--set compile=true``: torch compiles the encoder's forward while training.
+
+Scored vectors come from the uncompiled encoder.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from torch import nn
 
 
 def compile_encoder(encoder: nn.Module, note: Callable[[str], None]) -> Callable[[], bool]:
-    """Compile the encoder's forward. If the compiler fails, ``note`` gets one line with its error and the forward is eager from then on.
+    """Compile the encoder's forward. Returns a function that says if the forward is still compiled.
 
-    Returns a function that says whether the forward is still compiled.
+    If the compiler fails, ``note`` gets one line with its error, and the forward is eager from then
+    on.
     """
     vars(encoder).pop("forward", None)
     eager = encoder.forward
@@ -34,5 +38,9 @@ def compile_encoder(encoder: nn.Module, note: Callable[[str], None]) -> Callable
             note(f"compile: the encoder is not compiled ({first[:120]})")
             return eager(*args, **kwargs)
 
-    encoder.forward = forward  # an attribute of this one object: names of weights stay
-    return lambda: compiled is not eager
+    def is_compiled() -> bool:
+        return compiled is not eager
+
+    # an attribute of this one object: names of weights stay
+    encoder.forward = forward
+    return is_compiled

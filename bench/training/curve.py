@@ -1,4 +1,6 @@
-"""``curve.jsonl``: lines are added one by one, and removed back to a step when a training resumes from there."""
+"""``curve.jsonl``: lines are added one by one, and removed back to a step if a training resumes
+from there.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +19,36 @@ from bench.training.state_files import NO_SPACE
 
 
 class TrainingCurve:
-    """Of the run in ``folder``. Raises RunFailed where it cannot be written."""
+    """The curve of the run in ``folder``, as it is written.
+
+    Its methods raise RunFailed if it cannot be written.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / CURVE
-        self._file: IO[str] | None = None  # kept open: a process that takes over replaces the file
+        self.folder = folder
+        self.path = folder / CURVE
+        # kept open: a process that takes over replaces the file
+        self._file: IO[str] | None = None
 
     def go_back_to(self, step: int) -> None:
-        """Remove what came after ``step``, and a line that a crash truncated. Whole or not at all."""
+        """Remove the lines after ``step``, and a line that a crash truncated; all or none."""
         self._file = None
         lines = [json.dumps(entry) for entry in read_curve(self.folder) if entry["step"] <= step]
         with self._writing():
             write_whole(self.path, "".join(line + "\n" for line in lines).encode())
 
     def add(self, entry: Mapping[str, Any]) -> None:
+        """Add a line."""
         with self._writing():
-            self._file = self._file or self.path.open("a")
+            if self._file is None:
+                self._file = self.path.open("a")
             self._file.write(json.dumps(dict(entry)) + "\n")
             self._file.flush()
 
     def sync(self) -> None:
-        """Wait until it is on the disk: a state must not refer to a line that a power cut can delete."""
+        """Wait until the lines are on the disk: a state must not refer to a line that a power cut
+        can delete.
+        """
         with self._writing(), self.path.open("a") as file:
             os.fsync(file.fileno())
 

@@ -1,5 +1,14 @@
-"""The batches of a training and their gradient: which rows in which order, as which features, and the gradient of one batch, in one
-pass or with the activations of a few rows at a time.
+"""The gradient of one batch, in one pass or with the activations of a few rows at a time.
+
+A contrastive loss needs the vectors of the whole batch, but not all their activations at once.
+Gradient caching (Gao, Zhang, Han and Callan 2021, "Scaling deep contrastive learning batch size
+under memory limited setup") computes the vectors slice by slice and keeps nothing else, takes the
+loss over all of them, and computes each slice again for its gradient. The second pass of a slice
+draws the same dropout masks as the first: torch's checkpointing keeps the state of the generators.
+
+The gradient is that of one pass over the same masks. Which masks are drawn depends on the size of
+the slices and on the device. Memory: the activations of one slice, and those of the loss, which has
+no layers.
 """
 
 from __future__ import annotations
@@ -16,14 +25,6 @@ from bench.method import Method
 from bench.method.torch_method import Batch, TorchMethod, checked_loss
 from bench.training.spread import leaves_of, own_gradients, same_draws
 
-# A contrastive loss needs the vectors of the whole batch, but not all their activations at once. Gradient caching (Gao, Zhang,
-# Han and Callan 2021, "Scaling deep contrastive learning batch size under memory limited setup") computes the vectors slice by
-# slice and keeps nothing else, takes the loss over all of them, and computes each slice again for its gradient. The second pass
-# of a slice draws the same dropout masks as the first: torch's checkpointing keeps the state of the generators.
-#
-# The gradient is that of one pass over the same masks. Which masks are drawn depends on the size of the slices and on the device.
-# Memory: the activations of one slice, and those of the loss, which has no layers.
-
 
 def backward(
     method: TorchMethod,
@@ -33,13 +34,17 @@ def backward(
     autocast: AbstractContextManager[Any] | None = None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> dict[str, Tensor]:
-    """Adds the gradient of a batch's loss to what trains; returns the loss, under "loss", and its parts, all detached.
+    """Add the gradient of a batch's loss to the weights that train.
 
-    ``chunk``: hold the activations of this many rows at once, None for all. Raises BenchError where that is not possible.
+    Returns the loss, under "loss", and its parts, all detached. ``chunk``: hold the activations of
+    this many rows at once, None for all. ``scaler``: scales the loss, for fp16. Raises BenchError
+    if the batch cannot be cut into chunks.
     """
     views: tuple[Tensor, ...] = ()
     leaves: tuple[Tensor, ...] = ()
     with in_chunks(method, chunk), autocast or nullcontext():
+        # the loss: of the views of the whole batch, which are leaves here, or of the method's own
+        # forward
         if method.is_split():
             method.prepare(batch)
             views = method.views_of(batch)
@@ -48,21 +53,32 @@ def backward(
                 loss = checked_loss(method, method.loss(leaves, batch))
         else:
             loss = checked_loss(method, method(batch))
-    (loss.total if scaler is None else scaler.scale(loss.total)).backward()
-    gradients = zip(views, own_gradients(leaves, views, method.ranks), strict=True)
-    if reached := [(view, gradient) for view, gradient in gradients if gradient is not None]:
-        torch.autograd.backward(
-            [view for view, _ in reached], [gradient for _, gradient in reached]
-        )
-    return {
-        "loss": loss.total.detach(),
-        **{name: part.detach() for name, part in loss.parts.items()},
-    }
+
+    # the gradient of the loss: to the leaves, or at once to the weights
+    scaled = loss.total
+    if scaler is not None:
+        scaled = scaler.scale(loss.total)
+    scaled.backward()
+
+    # and on from the leaves, through the views of this rank's rows, to the weights
+    reached = []
+    gradients = []
+    for view, gradient in zip(views, own_gradients(leaves, views, method.ranks), strict=True):
+        if gradient is not None:
+            reached.append(view)
+            gradients.append(gradient)
+    if reached:
+        torch.autograd.backward(reached, gradients)
+
+    losses = {"loss": loss.total.detach()}
+    for name, part in loss.parts.items():
+        losses[name] = part.detach()
+    return losses
 
 
 @contextmanager
 def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
-    """While open, the method computes its views in slices of ``chunk`` rows."""
+    """Let the method compute its views in slices of ``chunk`` rows while this is open."""
     if chunk is not None:
         check_chunk(method, chunk)
     before, method.chunk = method.chunk, chunk
@@ -78,6 +94,8 @@ def check_chunk(method: Method | type[Method], chunk: int) -> None:
         raise BenchError(f"a chunk of {chunk} rows", "--chunk 1 or more")
     if not method.is_split():
         raise BenchError(
-            f"{method.name} defines its loss as a whole, in forward(batch), so its batches cannot be cut into chunks",
-            "omit --chunk, or define views(batch) and loss(views, batch) instead: docs/add-a-method.md",
+            f"{method.name} defines its loss as a whole, in forward(batch), "
+            "so its batches cannot be cut into chunks",
+            "omit --chunk, or define views(batch) and loss(views, batch) instead: "
+            "docs/add-a-method.md",
         )

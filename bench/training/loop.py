@@ -1,15 +1,17 @@
-"""The training loop that every method runs in: from a tokenised corpus to the checkpoint with the best dev score.
+"""The training loop that every method runs in: from a tokenised corpus to the checkpoint with the
+best dev score.
 
-What the papers' scripts do, which descend from SimCSE's: AdamW, linear decay to 0, gradients clipped at a global norm, a dev
-score every ``eval_steps`` optimiser steps, and the checkpoint kept whose score is strictly better than all before.
-The seed fixes order, initial weights and dropout; a run that was interrupted ends with the same weights as one that was not.
+It does what the papers' scripts do, which descend from SimCSE's: AdamW, linear decay to 0,
+gradients clipped at a global norm, a dev score every ``eval_steps`` optimiser steps, and the
+checkpoint kept if its score is strictly better than all before. The seed fixes order, initial
+weights and dropout; a run that was interrupted ends with the same weights as one that was not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import time
+from collections.abc import Generator, Iterator
 
 import torch
 
@@ -17,110 +19,121 @@ from bench.base.errors import Interrupted, OutOfMemory
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, TrainReport, check_choice
 from bench.method.checks import check_last_batch
-from bench.method.torch_method import TorchMethod, attention, float32_products
+from bench.method.torch_method import Batch, TorchMethod, attention, float32_products
 from bench.training.batches import batches
 from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory, is_out_of_memory
 from bench.training.spread import check_spread
-from bench.training.states import SAVING, resume, save
+from bench.training.states import resume, save, save_is_due
 from bench.training.trainer import Trainer
 
 
-def hold_fewer_rows(trainer: Trainer) -> None:
-    """After a step that did not fit: halve the rows that are held at a time, with --chunk auto and a batch that can be cut.
-
-    Raises OutOfMemory otherwise.
-    """
-    trainer.optimizer.zero_grad(set_to_none=True)
-    p, size, method = trainer.progress, trainer.recipe.batch_size, trainer.method
-    step, at_once = p.step + 1, min(p.chunk or size, size)
-    may_cut = trainer.context.auto_batch and method.is_split() and trainer.ranks.count == 1
-    if not may_cut or at_once == 1:
-        chunks = "" if at_once == 1 else "--chunk auto (holds as many rows at a time as fit), or "
-        raise OutOfMemory(
-            f"out of memory: step {step} with {at_once} rows at a time",
-            f"{chunks}a smaller batch_size, max_seq_length or backbone",
-        )
-    p.chunk = at_once // 2
-    trainer.context.reporter.note(
-        f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time"
-    )
-
-
 def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
-    """The method's ``fit``, then the loop, unless ``fit`` was all. Raises what :func:`run_loop` raises."""
-    if (report := method.fit(corpus, context)) is not None:
+    """Call the method's ``fit``, then run the loop unless ``fit`` was all.
+
+    Raises what :func:`run_loop` raises.
+    """
+    report = method.fit(corpus, context)
+    if report is not None:
         return report
-    bf16_on_cpu = context.device == "cpu" and context.precision == "bf16"
-    # eager saves 10 to 20 % of a bf16 step; in float32 the two are equally fast
-    with (
-        attention(method.encoder, "eager") if bf16_on_cpu else contextlib.nullcontext(),
-        float32_products(tf32=context.precision == "tf32"),
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(float32_products(tf32=context.precision == "tf32"))
+        if context.device == "cpu" and context.precision == "bf16":
+            # saves 10 to 20 % of a bf16 step; in float32 the two are equally fast
+            stack.enter_context(attention(method.encoder, "eager"))
         return run_loop(method, corpus, context)
 
 
 def run_loop(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
-    """The loop: train ``method``; its best checkpoint is in ``context.folder / "checkpoint"`` and loaded when this returns.
+    """Train ``method`` to the end; its best checkpoint is then in ``context.folder /
+    "checkpoint"``, and loaded.
 
-    Raises Interrupted when ``context.should_stop()`` is true (a state to resume from is saved), RunFailed for a loss that is
-    not finite or a full disk, OutOfMemory for a batch that does not fit.
+    Raises Interrupted if ``context.should_stop()`` is true (a state to resume from is saved),
+    RunFailed for a loss that is not finite or a full disk, OutOfMemory for a batch that does not
+    fit.
     """
+    # refuse before the first step what cannot be trained to the end
     check_choice(method.recipe, "schedule", ("linear", "constant"))
     check_last_batch(method, method.recipe, len(corpus))
+
+    # the initial weights, a new optimiser, all counts at 0
     trainer = Trainer(method, corpus, context)
-    if note := check_spread(method, trainer.ranks, len(corpus)):
+    ranks = trainer.ranks
+    note = check_spread(method, ranks, len(corpus))
+    if note is not None:
         context.reporter.note(note)
-    if not resume(trainer) and context.auto_batch:
-        save(trainer)  # from which to resume after a step that does not fit
-    while not train_to_end(trainer):
-        hold_fewer_rows(trainer)  # or raises OutOfMemory
-        resume(trainer)
+
+    # or go on from the last saved state, if there is one
+    resumed = resume(trainer)
+    if not resumed and context.auto_batch:
+        save(trainer)  # the state to go back to after a step that does not fit into memory
+
+    done = False
+    while not done:
+        with contextlib.closing(batches_of(trainer)) as feed:
+            fits = True
+            while fits:
+                # every eval_steps steps: a dev score; the checkpoint is kept if it is strictly
+                # better
+                if trainer.score_is_due():
+                    score_dev_set(trainer)
+
+                # every LOG_EVERY steps, and with a dev score: a line of the curve
+                trainer.log()
+
+                # from time to time, and before a stop: a state to resume from the signal of any
+                # rank and the clock of rank 0 decide, so that all ranks do the same
+                stop = ranks.any(context.should_stop())
+                if stop or ranks.share(save_is_due(trainer)):
+                    save(trainer)
+
+                # the end: after the last step, when the budget is spent, or when patience is out
+                done = trainer.is_done()
+                if done:
+                    break
+                if stop:
+                    raise interruption(trainer)
+
+                # one step: forward, backward, clip, update
+                fits = try_step(trainer, feed)
+
+        if not fits:
+            # go back to the last state, and hold fewer rows of a batch at a time
+            free_memory()
+            hold_fewer_rows(trainer)
+            resume(trainer)
+
     return trainer.finish()
 
 
-def train_to_end(trainer: Trainer) -> bool:
-    """All remaining steps, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
-    context, ranks, step = trainer.context, trainer.ranks, trainer.progress.step
-    feed = batches(
+def batches_of(trainer: Trainer) -> Generator[Batch]:
+    """Yield the batches of all steps that remain, each with this rank's share of the rows."""
+    step = trainer.progress.step
+    return batches(
         trainer.method,
         trainer.corpus,
         trainer.order(step),
         step,
         device=trainer.device,
-        share=ranks.part,
+        share=trainer.ranks.part,
     )
+
+
+def try_step(trainer: Trainer, feed: Iterator[Batch]) -> bool:
+    """Do one step. Returns False if it does not fit into memory."""
     try:
-        while True:
-            if trainer.score_is_due():
-                _score(trainer)
-            trainer.log()
-            stop = ranks.any(context.should_stop())
-            due = context.save_seconds <= 0 or time.monotonic() - trainer.saved > max(
-                context.save_seconds, trainer.save_took / SAVING
-            )
-            if stop or ranks.share(due):
-                save(trainer)
-            if trainer.is_done():
-                return True
-            if stop:
-                raise interruption(trainer)
-            try:
-                trainer.step(feed)
-            except MEMORY_ERRORS as error:
-                if not is_out_of_memory(error):
-                    raise
-                break
-    finally:
-        feed.close()
-    # free the memory of the failed step; not while the error is handled: it refers to the step's tensors
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    return False
+        trainer.step(feed)
+    except MEMORY_ERRORS as error:
+        if not is_out_of_memory(error):
+            raise
+        return False
+    return True
 
 
-def _score(trainer: Trainer) -> None:
-    """A stop while scoring saves a state in which the score is still due."""
+def score_dev_set(trainer: Trainer) -> None:
+    """Score the dev set.
+
+    A stop meanwhile saves a state in which the score is still due, and raises Interrupted.
+    """
     try:
         trainer.evaluate()
     except Interrupted:
@@ -132,4 +145,40 @@ def _score(trainer: Trainer) -> None:
 
 
 def interruption(trainer: Trainer) -> Interrupted:
+    """Return the error that ends a training which the same command continues."""
     return Interrupted(f"stopped at {trainer.where()}; the same command goes on from there")
+
+
+def free_memory() -> None:
+    """Free the memory of a failed step.
+
+    Its error must be gone by now: it refers to the step's tensors.
+    """
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def hold_fewer_rows(trainer: Trainer) -> None:
+    """Halve the rows that are held at a time, after a step that did not fit into memory.
+
+    Raises OutOfMemory without --chunk auto, for a batch that cannot be cut, and if a single row
+    does not fit.
+    """
+    trainer.optimizer.zero_grad(set_to_none=True)
+    progress = trainer.progress
+    method = trainer.method
+    step = progress.step + 1
+    size = trainer.recipe.batch_size
+    at_once = min(progress.chunk or size, size)
+    can_cut = trainer.context.auto_batch and method.is_split() and trainer.ranks.count == 1
+    if at_once == 1 or not can_cut:
+        hint = "a smaller batch_size, max_seq_length or backbone"
+        if at_once > 1:
+            hint = f"--chunk auto (holds as many rows at a time as fit), or {hint}"
+        raise OutOfMemory(f"out of memory: step {step} with {at_once} rows at a time", hint)
+    progress.chunk = at_once // 2
+    trainer.context.reporter.note(
+        f"step {step} does not fit into memory: "
+        f"{progress.chunk} of its {size} rows are held at a time"
+    )

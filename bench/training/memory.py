@@ -12,21 +12,26 @@ SIGNS = (
     "not enough memory",
     "cublas_status_alloc_failed",
 )
-MEMORY_ERRORS = (RuntimeError, MemoryError)  # among others, lack of memory; torch's is the first
+"""What the messages of such errors contain, in lower case."""
+MEMORY_ERRORS = (RuntimeError, MemoryError)
+"""Their classes, which other errors have, too: torch's are RuntimeErrors."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(
-        sign in str(error).lower() for sign in SIGNS
-    )
+    """Return True if ``error`` means lack of memory."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    message = str(error).lower()
+    return any(sign in message for sign in SIGNS)
 
 
 def explain_out_of_memory(error: BaseException, where: str, device: str) -> None:
-    """Raises RunFailed with the place and a hint if ``error`` means lack of memory; returns otherwise."""
-    if is_out_of_memory(error):
-        raise RunFailed(
-            f"out of memory: {where}",
-            "close other programs that use memory, or take a smaller backbone"
-            if device == "cpu"
-            else "free memory on the device, or --device cpu",
-        ) from None
+    """Raises RunFailed with the place and a hint if ``error`` means lack of memory; returns
+    otherwise.
+    """
+    if not is_out_of_memory(error):
+        return
+    hint = "free memory on the device, or --device cpu"
+    if device == "cpu":
+        hint = "close other programs that use memory, or take a smaller backbone"
+    raise RunFailed(f"out of memory: {where}", hint) from None

@@ -1,4 +1,6 @@
-"""How far a training is, and where it ends: after the recipe's epochs or steps, or when its budget is spent."""
+"""How far a training is, and where it ends: after the recipe's epochs or steps, or when its budget
+is spent.
+"""
 
 from __future__ import annotations
 
@@ -10,49 +12,85 @@ from bench.method.contract import GPU_SECONDS, SECONDS, TOKENS, budget_of, total
 
 @dataclass
 class Progress:
-    """How far a training is. Seconds are summed over all processes that worked on it."""
+    """The counts of one training.
 
+    Seconds are summed over all processes that worked on it, one after the other.
+    """
+
+    # optimiser steps that are done
     step: int = 0
+    # rows of the corpus in these steps
     rows: int = 0
-    tokens: int = 0  # of these rows, without padding
+    # tokens of these rows, without padding
+    tokens: int = 0
+    # the step of the best dev score, and the score
     best_step: int = 0
     best_score: float | None = None
-    best_files: dict[str, str] = field(default_factory=dict)  # of the best checkpoint: its sha256
-    worse: int = 0  # dev scores in a row that were not better
-    scored: int = 0  # step of the last dev score
-    logged: int = 0  # step of the last line of the curve
-    chunk: int | None = None  # rows whose activations are held at once
-    ranks: list[int] = field(default_factory=list)  # how many processes worked on it, in turn
+    # the files of the best checkpoint -> their sha256
+    best_files: dict[str, str] = field(default_factory=dict)
+    # dev scores in a row that were not better
+    worse: int = 0
+    # the step of the last dev score
+    scored: int = 0
+    # the step of the last line of the curve
+    logged: int = 0
+    # rows with activations that are held at once; None: all of a batch
+    chunk: int | None = None
+    # how many processes worked on it together, one number after the other
+    ranks: list[int] = field(default_factory=list)
+    # seconds of steps; the same times the number of processes; seconds of dev scores
     train_seconds: float = 0.0
-    device_seconds: float = 0.0  # these times the number of processes
+    device_seconds: float = 0.0
     dev_seconds: float = 0.0
-    idle: int = 0  # steps whose loss was exactly 0
+    # steps with a loss of exactly 0
+    idle: int = 0
 
 
-ENDLESS = 10**9  # steps of a schedule until something of the budget is spent
+ENDLESS = 10**9
+"""Steps of a schedule until something of the budget is spent."""
 
 
 class Horizon:
     """The end of one training."""
 
     def __init__(self, recipe: Recipe, rows: int) -> None:
-        self.budget, self.steps = budget_of(recipe), total_steps(recipe, rows)
-        self.most = (recipe.max_steps or ENDLESS) if self.steps is None else self.steps
+        """``rows``: of the corpus."""
+        self.budget = budget_of(recipe)
+        # None: tokens or a clock decide
+        self.steps = total_steps(recipe, rows)
+        if self.steps is None:
+            self.most: int = recipe.max_steps or ENDLESS
+        else:
+            self.most = self.steps
 
-    def reached(self, p: Progress) -> bool:
-        return p.step >= self.most or (self.steps is None and self._share(p) >= 1)
+    def reached(self, progress: Progress) -> bool:
+        """Return True after the last step."""
+        if progress.step >= self.most:
+            return True
+        return self.steps is None and self._share(progress) >= 1
 
-    def steps_at(self, p: Progress) -> int:
-        """The number of steps of the schedule. Where tokens or a clock decide, it is estimated from the pace so far, so that a
-        rate which falls with the share of steps falls with the share of the budget, and ends where that ends."""
+    def steps_at(self, progress: Progress) -> int:
+        """Return the number of steps of the schedule.
+
+        If tokens or a clock decide, it is estimated from the pace so far, so that a rate which
+        falls with the share of steps falls with the share of the budget, and ends where that ends.
+        """
         if self.steps is not None:
             return self.steps
-        share = self._share(p)
-        expected = round(p.step / share) if share > 0 and p.step else ENDLESS
-        return max(p.step + 1, min(expected, self.most))
+        expected = ENDLESS
+        share = self._share(progress)
+        if share > 0 and progress.step:
+            expected = round(progress.step / share)
+        return max(progress.step + 1, min(expected, self.most))
 
-    def _share(self, p: Progress) -> float:
-        """How much of the budget is spent: 0 at the start, 1 and more when it is used up."""
+    def _share(self, progress: Progress) -> float:
+        """Return the share of the budget that is spent: 0 at the start, 1 or more when it is used
+        up.
+        """
         assert self.budget is not None
-        spent = {TOKENS: p.tokens, SECONDS: p.train_seconds, GPU_SECONDS: p.device_seconds}
+        spent = {
+            TOKENS: progress.tokens,
+            SECONDS: progress.train_seconds,
+            GPU_SECONDS: progress.device_seconds,
+        }
         return spent[self.budget.unit] / self.budget.amount

@@ -1,8 +1,9 @@
 """The files of saved states.
 
-A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under another name, synced and renamed.
-Its name has the hash of its content, so that a truncated or altered file is noticed, and the state before it is used. It is read
-with ``weights_only=True``: nothing in it is executed.
+A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under
+another name, synced and renamed. Its name has the hash of its content, so that a truncated or
+altered file is noticed, and the state before it is used. It is read with ``weights_only=True``:
+nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -20,17 +21,11 @@ import torch
 from bench.base.errors import RunFailed
 from bench.base.files import file_sha256
 
-STATES = 2  # that are kept: the newest, and the one before in case that is damaged
-HASH = 32  # digits in a name
-# A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written under another name, synced and renamed.
-# Its name has the hash of its content, so that a truncated or altered file is noticed, and the state before it is used. It is read
-# with ``weights_only=True``: nothing in it is executed.
-#
-# The checkpoint with the best dev score:
-# During a training it is ``state/best-00000125/``; at the end it becomes ``checkpoint/``. A state names the step and the hashes of
-# its best checkpoint. At most two exist, the newest and the one that the newest state names: each may take gigabytes. Where that
-# state is damaged and the one before names a checkpoint that is gone, training starts again from the beginning.
-
+STATES = 2
+"""How many states are kept: the newest, and the one before in case that is damaged."""
+HASH = 32
+"""Digits of the hash in a name."""
+NAME = re.compile(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt")
 NO_SPACE = "free disk space, or another --runs"
 
 
@@ -43,27 +38,31 @@ class SavedState:
     """A state on the disk."""
 
     step: int
-    sha256: str  # its beginning
+    # the first digits of the content's hash, as the name has them
+    sha256: str
     path: Path
 
 
 def saved_states(folder: Path) -> list[SavedState]:
-    """The states in ``folder``, newest first."""
-    return sorted(
-        (
-            SavedState(int(name[1]), name[2], path)
-            for path in folder.glob("step-*.pt")
-            if (name := re.fullmatch(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt", path.name))
-        ),
-        key=lambda s: (s.step, s.path.stat().st_mtime_ns),
-        reverse=True,
-    )
+    """Return the states in ``folder``, newest first."""
+    states = []
+    for path in folder.glob("step-*.pt"):
+        name = NAME.fullmatch(path.name)
+        if name is not None:
+            states.append(SavedState(int(name[1]), name[2], path))
+    return sorted(states, key=_age, reverse=True)
+
+
+def _age(state: SavedState) -> tuple[int, int]:
+    return state.step, state.path.stat().st_mtime_ns
 
 
 def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
-    """Write the state of ``step``, and remove all but the last two. Returns the steps of those that are kept.
+    """Write the state of ``step``, and remove all but the last two.
 
-    Raises RunFailed where it cannot be written; the states before it are unchanged then.
+    Returns the steps of the states that are kept.
+
+    Raises RunFailed if it cannot be written; the states before it are then unchanged.
     """
     new = folder / "state.pt.new"
     try:
@@ -92,9 +91,11 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
 def newest_good(
     folder: Path, check: Callable[[dict[str, Any]], None], say: Callable[[str], None]
 ) -> Path | None:
-    """The newest state that is undamaged and passes ``check``; None without one: training starts from the beginning.
+    """Return the newest state that is undamaged and passes ``check``, or None: training starts from
+    the beginning.
 
-    One that is damaged, or for which ``check`` raises Damaged, is removed, ``say`` gets a line, and the one before is tried.
+    A state that is damaged, or for which ``check`` raises Damaged, is removed; ``say`` gets a line,
+    and the state before it is tried.
     """
     for state in saved_states(folder):
         try:
@@ -112,8 +113,9 @@ def newest_good(
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Raises Damaged where it cannot be read."""
+    """Read a state. Raises Damaged if it cannot be read."""
     try:
-        return torch.load(path, weights_only=True, map_location="cpu")  # type: ignore[no-any-return]
+        state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+        return state
     except Exception as error:  # damaged bytes can raise anything; an older state only costs time
         raise Damaged(f"it cannot be read ({' '.join(str(error).split())[:80]})") from None

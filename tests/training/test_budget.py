@@ -19,7 +19,7 @@ from bench.method import Context, Method, Value
 from bench.method.contract import Budget, canonical, parse, total_steps
 from bench.records.curve import read_curve
 from bench.run.recipes import Entry, merge
-from bench.training import loop, states, trainer
+from bench.training import states, trainer
 from bench.training.batches import row_order
 from bench.training.loop import run_loop
 
@@ -126,7 +126,7 @@ class Clock:
 def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypatch, budget, steps):
     clock = Clock()
     ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
-    for module in (loop, states, trainer):
+    for module in (states, trainer):
         monkeypatch.setattr(module, "time", ticking)
     method = toy(tmp_path, budget=budget, epochs=None, eval_steps=2, select_on="scripted")
 
