@@ -308,7 +308,7 @@ class Case:
 
     @property
     def trained(self) -> bool:
-        from bench.run.plan import learns
+        from bench.run.planned import learns
 
         return learns(self.cls, self.setting)
 
@@ -331,7 +331,7 @@ def cases_of(entry: str) -> list[Case]:
 
 def _fits(cls: type[Any], setting: str, variant: str) -> bool:
     from bench.base.errors import BenchError
-    from bench.run.plan import learns
+    from bench.run.planned import learns
     from bench.run.recipes import merge
 
     try:
@@ -368,7 +368,8 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value, seed_for
-    from bench.run.recipes import choose, merge, read
+    from bench.run.recipe_files import read
+    from bench.run.recipes import choose, merge
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent

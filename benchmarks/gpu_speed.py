@@ -150,7 +150,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
     from bench.backbones import Reference
     from bench.data.corpora import open_corpus_file
     from bench.run.estimates import estimate
-    from bench.run.plan import PlannedRun
+    from bench.run.planned import PlannedRun
     from bench.run.plugins import Plugin
     from bench.run.recipes import merge
 

@@ -86,7 +86,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.base.errors import BenchError
     from bench.cli.planning import prepare
     from bench.run.config import RunConfig
-    from bench.run.plan import make
+    from bench.run.plan import plan_config
 
     suite = (
         "check" if backbone == "builtin" else "sts"
@@ -100,7 +100,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
         overrides=NEEDS.get(name, {}),
     )
     try:
-        planned = prepare(partial(make, request, registry), request, only_look=True)
+        planned = prepare(partial(plan_config, request, registry), request, only_look=True)
     except BenchError as error:
         return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs
@@ -150,7 +150,7 @@ def _losses(
     from bench.records import RunsFolder
     from bench.run.config import RunConfig
     from bench.run.execute import execute
-    from bench.run.plan import make
+    from bench.run.plan import plan_config
     from bench.run.plugins import discover
 
     registry, triplets = discover(), _triplets(folder)
@@ -170,7 +170,7 @@ def _losses(
                 seeds=(1,),
             )
             try:
-                (run,) = make(request, registry, DataFolder(None))
+                (run,) = plan_config(request, registry, DataFolder(None))
             except BenchError:
                 continue  # the other corpus, or a variant that another setting has
             record, _ = execute(
@@ -216,11 +216,13 @@ def scores() -> dict[str, Any]:
     from bench.records import RunsFolder
     from bench.run.config import RunConfig
     from bench.run.execute import execute
-    from bench.run.plan import make
+    from bench.run.plan import plan_config
     from bench.run.plugins import discover
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = make(RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
+        runs = plan_config(
+            RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None)
+        )
         records = [
             execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
             for run in runs

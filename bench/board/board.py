@@ -55,7 +55,7 @@ class MethodDescription:
     cls: Any  # of bench.method.Method
     about: str  # docstring of the class, or else of its module
     variants: Mapping[str, Mapping[str, Any]]
-    file: Any  # of bench.run.recipes.RecipeFile: recipes, disagreements
+    file: Any  # of bench.run.recipe_files.RecipeFile: recipes, disagreements
 
 
 @dataclass(frozen=True, kw_only=True)

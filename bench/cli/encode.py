@@ -30,7 +30,7 @@ from bench.cli.options import (
 from bench.cli.planning import reporting
 from bench.data.corpora import open_corpus_file
 from bench.records import RunsFolder
-from bench.run.plan import find_run, load_run
+from bench.run.finished import find_run, load_run
 from bench.score.suites import check_vectors
 
 FORMATS = (".npy", ".parquet")

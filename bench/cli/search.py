@@ -18,21 +18,17 @@ from bench.records import RunsFolder
 from bench.records.searches import RECIPE, RUNNING, Search, Study, best_trial, expected_best
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
-from bench.run.search import (
-    Job,
-    search_facts,
-    short,
-)
-from bench.run.searching import (
+from bench.run.search.found import search_facts
+from bench.run.search.prepare import (
     TrialSettings,
     check_optuna,
-    do_trials,
     plan_search,
     search_options,
     spaces_of,
-    values_of,
-    write_found,
 )
+from bench.run.search.space import short
+from bench.run.search.study import Job
+from bench.run.search.trials import do_trials, values_of, write_found
 from bench.show.figures import missing_library, write_figures
 
 

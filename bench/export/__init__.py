@@ -30,7 +30,7 @@ from bench.records.damage import AGAIN
 from bench.records.names import RECORD
 from bench.records.paths import refuse_paths
 from bench.records.record import RunRecord
-from bench.run.plan import TrainedRun
+from bench.run.finished import TrainedRun
 
 TOLERANCE = 1e-5
 """How far a vector may move by batch and padding, and how far an export's may lie from the method's."""

@@ -22,7 +22,7 @@ from bench.records.damage import AGAIN, foreign_files
 from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.run import Run
-from bench.run.plan import TrainedRun
+from bench.run.finished import TrainedRun
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"
 FORMATS = (HUB, EVERY_EVAL_EVER)

@@ -13,7 +13,7 @@ from bench.export import check_export, check_repository, export, results, upload
 from bench.export.results import Exported
 from bench.records.run import Run
 from bench.records.store import RunsFolder, read_record
-from bench.run.plan import TrainedRun, find_run, load_run
+from bench.run.finished import TrainedRun, find_run, load_run
 
 FOLDERS = ("sentence-transformers", "transformers", "mteb")
 Say = Callable[[str], None]

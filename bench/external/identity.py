@@ -16,7 +16,7 @@ from bench.method import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.execute import VECTORS
-from bench.run.plan import PlannedRun, with_fingerprint
+from bench.run.planned import PlannedRun, with_fingerprint
 from bench.score.encoding import VectorStore
 
 LONGEST, SHORTEST, SPREAD = 256, 64, 704

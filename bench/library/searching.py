@@ -36,15 +36,8 @@ from bench.library.results import STYLE, WIDTH
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, best_trial
 from bench.run.config import Plan, with_recipes
-from bench.run.searching import (
-    TrialSettings,
-    check_optuna,
-    do_trials,
-    plan_search,
-    search_options,
-    values_of,
-    write_found,
-)
+from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
+from bench.run.search.trials import do_trials, values_of, write_found
 from bench.show.grid import Column, Grid, as_html, grid, terminal
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What determines a run's result, and the hash that names it.
 
-The plan computes the fingerprint from every option (:func:`bench.run.plan.with_fingerprint`). A record holds enough to compute it
+The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A record holds enough to compute it
 again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
 ``provenance.determines``. Recipe keys that name a file or a backbone ("places") count by their content, not by their name: they
 are stored there with the name of their content, or None if the recipe gives none.
@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.records.record import RunRecord
 
-# The plan computes the fingerprint from every option (:func:`bench.run.plan.with_fingerprint`). A record holds enough to compute it
+# The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A record holds enough to compute it
 # again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
 # ``provenance.determines``. For recipe keys that name a file or a backbone ("places") the content counts, not the name: they are
 # stored there with the name of their content, or None if the recipe gives none.

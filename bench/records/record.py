@@ -226,7 +226,7 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Mapping[str, str | None] = {}  # task -> sha256
     corpus: CorpusUsed = CorpusUsed()  # without a name: nothing was trained
     backbone: BackboneUsed = BackboneUsed()
-    # what the fingerprint is of, beyond the rest of the record (``bench.run.plan.determinants``)
+    # what the fingerprint is of, beyond the rest of the record (``bench.run.planned.determinants``)
     determines: Facts | None = None
     execution: HowExecuted = HowExecuted()
 

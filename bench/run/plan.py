@@ -6,135 +6,53 @@ finished run back to its method, which encodes.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
+from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve
 from bench.backbones.direction import is_causal
 from bench.backbones.dropout import own_dropout
 from bench.backbones.folder import shape
-from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
+from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.files import file_sha256
-from bench.base.paths import find_path
-from bench.base.places import recall_place
-from bench.base.same_code import code_of
 from bench.base.text import list_names
 from bench.base.user_code import plugin_code
 from bench.data.corpora import Corpus
-from bench.data.sets import (
-    STSB_TRAIN,
-    TARGET,
-    DataFolder,
-    DataSet,
-    NotFetchedYet,
-    data_sets,
-)
-from bench.data.sets.sts import STS_TASKS
+from bench.data.sets import STSB_TRAIN, TARGET, DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch, check_noise
-from bench.method.contract import (
-    Context,
-    Method,
-    Recipe,
-    Reporter,
-    SilentReporter,
-    Value,
-)
-from bench.records.damage import AGAIN, AGAIN_FRESH, UNREADABLE, checkpoint_problem
-from bench.records.fingerprint import fingerprint_of
-from bench.records.names import CHECKPOINT
+from bench.method.contract import Method, Recipe, Value
 from bench.records.record import BUDGET, SET, RunRecord
-from bench.records.store import RunsFolder, read_record
 from bench.run.config import RunConfig, series
 from bench.run.corpora import AbsentCorpus, open_corpus
+from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, dev_task
 from bench.run.length import length_notes
-from bench.run.plugins import Plugin, Registry, discover
-from bench.run.recipes import (
-    CustomRecipe,
-    Entry,
-    check_entries,
-    check_overrides,
-    check_values,
-    merge,
-    read,
-    read_custom,
-    settings_with_recipe,
-    whole_entry,
-)
-from bench.score.suites import (
-    KnownTask,
-    Task,
-    check_suite,
-    expand_suites,
-    suite,
-    survey,
-    survey_files,
-)
+from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
+from bench.run.plugins import Plugin, Registry
+from bench.run.recipe_checks import check_entries, check_overrides, check_values
+from bench.run.recipe_files import CustomRecipe, Entry, read, read_custom
+from bench.run.recipes import merge, settings_with_recipe, whole_entry
+from bench.run.scored_tasks import ScoredTasks, find_scored_tasks
+from bench.score.suites import check_suite, expand_suites
 
-NOT_TRAINED = "none"
-STSB_DEV = "STS-B dev"
-BUILT_IN_DEV = Value(
-    "captions dev", "with the package's backbone or corpus, or where STS-B is not at hand"
-)
-"""The dev set of such a training, in place of STS-B dev. What is scored has no say in it."""
 SHARED_TEXT = {
     TARGET: "transductive: trained on the text of the sets that are scored",
     STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
 }
 """Corpus -> what a reader of its scores should know."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedRun:
-    plugin: Plugin
-    variant: str
-    setting: str
-    backbone: Reference
-    seed: int | None  # None: no seed changes the result
-    recipe: Recipe
-    corpus: Corpus | None = None
-    tasks: tuple[Task, ...] = ()  # one that is scored in two text forms is there twice
-    task_data: tuple[KnownTask, ...] = ()  # what their data is, in the same order
-    dev: KnownTask | None = None  # the set on which the checkpoint is selected
-    text: str = ""
-    precision: str = "fp32"
-    fingerprint: str = ""
-    notes: tuple[str, ...] = ()
-    # the number that the paper prints for exactly this recipe: suite, task, value, source
-    expect: Mapping[str, Any] | None = None
-    custom: CustomRecipe | None = None  # that its values are from: --recipe
-    # what the fingerprint is of, beyond what the record says
-    determines: Mapping[str, Any] = field(default_factory=dict)
-    missing: tuple[DataMissing, ...] = ()  # requested tasks whose data is not here
-    # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
-    provisional: bool = False
-
-    @property
-    def method(self) -> str:
-        return self.plugin.name
-
-    @property
-    def run_id(self) -> str:
-        variant = f"+{self.variant}" if self.variant else ""
-        seed = "any" if self.seed is None else f"s{self.seed}"
-        return f"{self.method}{variant}-{self.backbone.short}-{seed}-{'unknown' if self.provisional else self.fingerprint[:8]}"
-
-
 Ready = Callable[[Reference], Reference]
 
 
-def make(
+def plan_config(
     config: RunConfig, registry: Registry, data: DataFolder, ready: Ready = lambda known: known
 ) -> list[PlannedRun]:
-    """Every run of one config, see :func:`make_all`."""
-    return make_all([config], registry, data, ready)
+    """Every run of one config, see :func:`plan_configs`."""
+    return plan_configs([config], registry, data, ready)
 
 
-def make_all(
+def plan_configs(
     configs: Sequence[RunConfig], registry: Registry, data: DataFolder, ready: Ready
 ) -> list[PlannedRun]:
     """Every run of the configs, once, in order. Raises a BenchError for the first mistake.
@@ -143,7 +61,7 @@ def make_all(
     scored is refused before it is trained. Every run names the sets that are missing (``missing``), and is scored on the others.
     If data is only fetched later (``data.later``), what is to be fetched is noted there, and the plan is provisional.
     """
-    scored: dict[tuple[tuple[str, ...], str], _Scored] = {}
+    scored: dict[tuple[tuple[str, ...], str], ScoredTasks] = {}
     unique: dict[tuple[object, ...], PlannedRun] = {}
     for config in configs:
         check_names(config)
@@ -153,7 +71,7 @@ def make_all(
         check_overrides(config.values, classes, trained)
         key = config.suites, config.text
         if key not in scored:
-            scored[key] = _scored(*key, data)
+            scored[key] = find_scored_tasks(*key, data)
         planner = _Planner(
             config,
             scored[key],
@@ -196,65 +114,11 @@ def check_names(config: RunConfig) -> None:
 
 
 @dataclass(frozen=True)
-class _Scored:
-    """What the runs of a config will be scored on. Tasks whose data is fetched later come last and are not in ``data``."""
-
-    tasks: tuple[Task, ...]
-    data: tuple[KnownTask, ...]
-    missing: tuple[DataMissing, ...]
-
-
-def _scored(suites: Sequence[str], text: str, data: DataFolder) -> _Scored:
-    """Every task in every requested text form; a task with only one form is there once. Raises DataMissing if no set is here."""
-    there: list[tuple[Task, KnownTask]] = []
-    later: list[Task] = []
-    missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
-    for task in (task for name in expand_suites(suites) for task in suite(name).tasks):
-        forms: dict[str | None, KnownTask] = {}
-        for form in text.split(","):
-            if None in forms:
-                break
-            try:
-                known = survey(task, data, form)
-                forms.setdefault(known.form, known)
-            except DataMissing as error:
-                missing[error.message] = error
-            except NotFetchedYet:
-                later.append(task)
-        there += [(task, known) for known in forms.values()]
-    if not there and not later:
-        raise _all_missing(list(missing.values()))
-    return _Scored(
-        (*(task for task, _ in there), *later),
-        tuple(known for _, known in there),
-        tuple(missing.values()),
-    )
-
-
-def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
-    """The distinct sentences that scoring these suites encodes. Raises DataMissing if a set is not here."""
-    scored = _scored(suites, text, data)
-    if scored.missing:
-        raise _all_missing(scored.missing)
-    return list(dict.fromkeys(sentence for task in scored.data for sentence in task.task.sentences))
-
-
-def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
-    """One line for all of them, with the command that fetches them, if there is one."""
-    first, others = missing[0], len(missing) - 1
-    names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
-    return DataMissing(
-        first.message + (f"; nor are {others} other sets" if others else ""),
-        (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}"),
-    )
-
-
-@dataclass(frozen=True)
 class _Planner:
     """What all runs of a config share."""
 
     config: RunConfig
-    scored: _Scored
+    scored: ScoredTasks
     data: DataFolder
     ready: Ready
     recipes: Mapping[str, CustomRecipe]  # by method: --recipe
@@ -459,9 +323,9 @@ def of_run(
     config: RunConfig,
     data: DataFolder,
 ) -> PlannedRun:
-    """A finished run, to be scored on the suites of ``config`` as well. Raises like :func:`make` if their data is not here."""
+    """A finished run, to be scored on the suites of ``config`` as well. Raises like :func:`plan_config` if their data is not here."""
     check_names(config)
-    scored = _scored(config.suites, config.text, data)
+    scored = find_scored_tasks(config.suites, config.text, data)
     return PlannedRun(
         plugin=plugin,
         variant=record.variant,
@@ -479,35 +343,6 @@ def of_run(
     )
 
 
-def with_fingerprint(run: PlannedRun) -> PlannedRun:
-    """The run with the fingerprint of everything that determines its result."""
-    return replace(run, fingerprint=fingerprint_of(determinants(run)))
-
-
-def determinants(run: PlannedRun) -> dict[str, Any]:
-    """Everything that determines a run's result; the fingerprint is made of it."""
-    places = run.determines["places"]
-    return {
-        "method": run.method,
-        "plugin": run.plugin.sha256,
-        "variant": run.variant,
-        "setting": run.setting,
-        "seed": run.seed,
-        "backbone": run.backbone.revision,
-        "recipe": {key: value for key, value in run.recipe.items() if key not in places},
-        "corpus": run.corpus.sha256 if run.corpus else None,
-        **run.determines,
-        "places": {key: name for key, name in places.items() if name is not None},
-    }
-
-
-def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
-    """A new run: this one with another recipe value."""
-    return with_fingerprint(
-        replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None)
-    )
-
-
 def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
     """The recipe, which says of the value that --budget gave where it is from."""
     if config.budget is None:
@@ -517,11 +352,6 @@ def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
     if key in values and values[key].source == SET:
         values[key] = replace(values[key], source=f"{BUDGET} {config.budget}")
     return Recipe(values)
-
-
-def learns(cls: type[Method], setting: str) -> bool:
-    """Does a method take a corpus in a setting, to be trained or fitted?"""
-    return setting != NOT_TRAINED or cls.fitted is not None
 
 
 def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
@@ -534,157 +364,3 @@ def vectors_named(value: object) -> DataSet | None:
     """The set of word vectors that a recipe value names, unless there is a file of that name."""
     known = data_sets().get(str(value))
     return known if known and known.kind == "vectors" and not Path(str(value)).is_file() else None
-
-
-DEV_SETS: Mapping[str, tuple[str, str, Sequence[str]]] = {
-    "captions dev": ("bench.score.suites.sts", "check_dev_task", ()),
-    STSB_DEV: ("bench.score.suites.sts", "dev_task", ("STS-B",)),
-    "sts-dev-clean": ("bench.score.suites.sts", "clean_dev_task", STS_TASKS),
-}
-"""Name in recipes -> module and function that read it from a data folder, and its sets in the manifest."""
-
-
-def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
-    """The set that selects the checkpoint; None for "last". Raises DataMissing, DataDamaged."""
-    if select_on == "last":
-        return None
-    if select_on not in DEV_SETS:
-        raise UnknownName(
-            "selection set", select_on, [*DEV_SETS, "last"], "of recipe key select_on"
-        )
-    module, function, sets = DEV_SETS[select_on]
-    read_task = getattr(importlib.import_module(module), function)
-    try:
-        return survey_files(select_on, sets, data, "any", partial(read_task, data))
-    except DataMissing as error:
-        raise DataMissing(
-            f"{error.message}; the checkpoint is selected on {select_on}",
-            f"{error.hint}; or --set 'select_on=captions dev', which is in the package, or --set select_on=last",
-            error.name,
-        ) from None
-
-
-# --- finished runs ---
-
-
-@dataclass(frozen=True)
-class TrainedRun:
-    """A finished run, as :func:`find_run` returns it: described, but not loaded yet."""
-
-    record: RunRecord
-    folder: Path
-    plugin: Plugin
-    recipe: Recipe
-    notes: tuple[str, ...] = ()  # for the user, such as that the method's code has changed since
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / CHECKPOINT
-
-
-def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
-    """The run that an id, the beginning of an id, or a path names.
-
-    ``plugins`` are files given with --plugin. Raises UnknownName for an unknown run or method, RecordDamaged, and NotAModel
-    if the run has no finished checkpoint.
-    """
-    file = runs.record_file(reference)
-    record, folder = read_record(file), file.parent
-    kind = record.provenance.backbone.model.get("kind")
-    if kind in ("object", "function", "vectors", "server") and record.model_name:
-        raise NotAModel(
-            f"{record.run_id} scored a model of kind '{kind}': its predictions are stored, the model is not",
-            "bench verify computes its scores again",
-        )
-    made_by, registry = record.provenance.plugin, discover(plugins)
-    plugin = registry.of_run(record.run_id, record.method, made_by)
-    trains = learns(plugin.cls, record.setting)
-    problem = (
-        f"it has no finished checkpoint (status {record.status})"
-        if trains and record.training is None
-        else checkpoint_problem(record, folder)
-    )
-    if problem is not None:
-        hint = AGAIN
-        if UNREADABLE in problem:  # it may be somebody else's run
-            hint = f"ask its owner: chmod -R a+rX {folder}"
-        elif trains and record.training is not None:
-            hint = AGAIN_FRESH
-        raise NotAModel(f"{record.run_id}: {problem}", hint)
-    changed = code_of(made_by.sha256) not in (None, code_of(plugin.sha256))
-    note = f"the code of {plugin.name} has changed since this run was made; its vectors may differ"
-    return TrainedRun(
-        record,
-        folder,
-        plugin,
-        recipe_of(record, plugin, folder.absolute().parent),
-        registry.warnings + ((note,) if changed else ()),
-    )
-
-
-def recipe_of(record: RunRecord, plugin: Plugin, runs: Path) -> Recipe:
-    """The recipe of a finished run, in which files and folders stand where this machine has them, as the runs folder knows."""
-    contents = (record.provenance.determines or {}).get("places") or {}
-    values = {key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()}
-    for key in plugin.cls.places:
-        known = values.get(key)
-        if known is None or not isinstance(known.value, str) or find_path(known.value):
-            continue  # records of an earlier bench hold absolute paths
-        place = recall_place(runs, contents.get(key))
-        if place is not None:
-            values[key] = replace(values[key], value=str(place))
-    return Recipe(values)
-
-
-def backbone_of(record: RunRecord, plugin: Plugin, runs: Path | None = None) -> Reference:
-    """The backbone that a run was made with; from the hub, the same commit. ``runs``: the folder of the run's folder, which knows where
-    this machine has it. Raises NotAModel if a folder has changed since, or is not here."""
-    known = record.provenance.backbone
-    name, revision = known.name or record.backbone, str(known.revision)
-    if plugin.cls.own_backbone is not None:
-        return Reference(name=name, revision=revision, path=None)
-    reference = resolve_recorded(name, known.revision, runs)
-    if reference.path is not None and known.revision not in (None, reference.revision):
-        raise NotAModel(
-            f"{record.run_id} was made with {name} revision {revision[:12]}; here it is {reference.revision[:12]}",
-            "restore that revision of the backbone",
-        )
-    return reference
-
-
-def load_run(
-    run: TrainedRun,
-    *,
-    device: str = "cpu",
-    offline: bool = False,
-    reporter: Reporter | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Method:
-    """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
-
-    Raises NotAModel if the backbone is not available, BenchError if checkpoint, backbone and recipe do not fit together.
-    """
-    from bench.method.torch_method import build_method
-
-    record, cls = run.record, run.plugin.cls
-    context = Context(
-        device=device,
-        seed=record.seed or 0,
-        folder=run.folder,
-        offline=offline,
-        reporter=reporter or SilentReporter(),
-        should_stop=should_stop,
-    )
-    backbone = backbone_of(record, run.plugin, run.folder.absolute().parent)
-    trains = learns(cls, record.setting)
-    try:
-        method = build_method(cls, backbone, run.recipe, context, learns=trains)
-    except (KeyError, AttributeError) as error:  # a recipe of an older version of the method
-        if not set(cls.defaults) - set(run.recipe):
-            raise
-        raise BenchError(
-            f"{record.run_id}: its recipe lacks a value that {record.method} needs now: {error}",
-            "its command makes a new run, with today's recipe",
-        ) from error
-    method.load(run.checkpoint)
-    return method

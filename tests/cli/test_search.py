@@ -23,7 +23,7 @@ from models import sentences
 from bench.base.errors import DataDamaged
 from bench.records import RunsFolder
 from bench.records.searches import Trial, best_trial, drawn_before, read_search
-from bench.run.search import check_journal
+from bench.run.search.journal import check_journal
 
 PEAK = 2e-4
 MADE = '''"""Made: the dev score is 80 less ten points for each power of ten from the best rate; it grows over the steps."""
@@ -246,7 +246,7 @@ def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """A trial whose checkpoint were gone before it has ended would be a failed one for ever."""
-    from bench.run.search import Worker
+    from bench.run.search.worker import Worker
 
     class Killed(BaseException):
         pass

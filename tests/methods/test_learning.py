@@ -21,10 +21,12 @@ from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
 from bench.records import RunsFolder
 from bench.run.config import RunConfig
-from bench.run.execute import build, dev_score, execute
-from bench.run.plan import make
+from bench.run.execute import execute
+from bench.run.plan import plan_config
 from bench.run.plugins import discover
 from bench.run.recipes import merge
+from bench.run.vectors import dev_score
+from bench.run.weights import build
 from bench.score.suites import LoadedTask
 from bench.score.suites.sts import LoadedPairs
 
@@ -107,7 +109,7 @@ def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path)
         corpus=corpus(name, setting, shared, tmp_path),
         overrides=STEPS | values,
     )
-    (planned,) = make(request, REGISTRY, DataFolder(shared / "data"))
+    (planned,) = plan_config(request, REGISTRY, DataFolder(shared / "data"))
     run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None
     run = replace(run, dev=replace(run.dev, read=partial(every_third, run.dev.read)))

@@ -18,7 +18,8 @@ from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.contract import Budget, canonical, parse, total_steps
 from bench.records.curve import read_curve
-from bench.run.recipes import Entry, merge
+from bench.run.recipe_files import Entry
+from bench.run.recipes import merge
 from bench.training import states, trainer
 from bench.training.batches import row_order
 from bench.training.loop import run_loop

@@ -16,7 +16,7 @@ from transformers import BertConfig, BertModel
 from bench.backbones import Reference
 from bench.data.corpora import open_corpus_file
 from bench.run.estimates import PROCESS, estimate
-from bench.run.plan import PlannedRun
+from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 

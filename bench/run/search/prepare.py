@@ -1,38 +1,25 @@
-"""A search from its options to its recipe files: what ``bench search`` and ``bench.search_recipes`` have in common."""
+"""A search from its options to the moment before the first trial, for ``bench search`` and ``bench.search_recipes``."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Protocol
 
 from bench.base.errors import BenchError
 from bench.base.text import one_value
-from bench.method.contract import Reporter
-from bench.records.searches import RECIPE, Search, Study, Trial
+from bench.records.searches import Study
 from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
-from bench.run.plan import BUILT_IN_DEV, STSB_DEV, PlannedRun, check_names
-from bench.run.search import Job, Worker, definition, jobs_of, plan_notes, short, write_recipe
+from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV
+from bench.run.plan import check_names
+from bench.run.planned import PlannedRun
+from bench.run.search.study import Job, definition, jobs_of, plan_notes
+from bench.run.search.worker import Worker
 from bench.score.suites import expand_suites
 
 SEEDS = (901,)
 """Of a search that names none: published runs need others."""
-
-
-class TrialReporter(Reporter, Protocol):
-    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says nothing."""
-
-    def plan(self, runs: Sequence[Any]) -> None: ...
-
-    def start(self, label: str, number: int | None = None) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def done(self, line: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -149,50 +136,3 @@ def spaces_of(pairs: Sequence[str]) -> dict[str, str]:
         key, _, values = pair.partition("=")
         spaces[key] = values
     return spaces
-
-
-def do_trials(worker: Worker, reporter: TrialReporter) -> None:
-    """Do the trials of a search that no other process does: all methods get their first before any gets its second, so that a search that
-    was stopped is fair."""
-    order = [(method, n) for n in range(worker.study.trials + 1) for method in worker.jobs]
-    reporter.plan(order)
-    for place, (method, number) in enumerate(order, 1):
-        claimed: AbstractContextManager[Trial | None] = worker.claimed(method, number)
-        with claimed as trial:
-            if trial is None:  # it has ended, or another process works on it
-                continue
-            reporter.start(f"{method} {label_of(trial)}", place)
-            reporter.note(values_of(trial))
-            earlier = worker.drawn_before(trial)
-            if earlier is not None:
-                reporter.note(f"drawn again: {label_of(earlier)} had the same values")
-            trial = worker.run(trial, reporter)
-            scores = ", ".join(f"{score:.2f}" for score in trial.dev)
-            reporter.done(
-                f"{trial.state}: {trial.error or f'dev {scores}'}; "
-                f"{trial.steps:,} steps, {trial.seconds:.1f} s"
-            )
-
-
-def label_of(trial: Trial) -> str:
-    """ "trial 3", or "recipe as it is"."""
-    return "recipe as it is" if trial.number == RECIPE else f"trial {trial.number}"
-
-
-def write_found(worker: Worker) -> tuple[Search, dict[str, Path | None]]:
-    """Write the summary of a search and the recipe file of each method that has a score; returns both."""
-    with worker.lock:
-        results = worker.write()
-        files = {
-            method: write_recipe(worker.folder, results, method, job.runs[0])
-            for method, job in worker.jobs.items()
-        }
-    return results, files
-
-
-def values_of(trial: Trial | None) -> str:
-    """ "learning_rate=1e-05, temperature=0.05": what a trial changes."""
-    values = {} if trial is None else trial.values
-    return (
-        ", ".join(f"{key}={short(value)}" for key, value in values.items()) or "the recipe's values"
-    )
