@@ -82,11 +82,12 @@ def peer(a: Any, b: Any, gold: Any, draws: int) -> float:
 
 
 def ours(task: str, a: Any, b: Any, gold: Any) -> float:
-    from bench.compare.statistics.column import column, influence
+    from bench.compare.statistics.column import column
     from bench.records.predictions import Predicted
+    from bench.score.influence import move_spearman
 
     cells = [Predicted(task, "spearman", (None,), side[None], gold) for side in (a, b)]
-    answers = [[(p, influence(p))] for p in cells]
+    answers = [[(p, move_spearman(p))] for p in cells]
     return float(
         column(answers, [one[0][1].value_SR[0].tolist() for one in answers], [False, False])
         .less(1)

@@ -132,9 +132,9 @@ class Rows:
 @cache
 def carried_text() -> tuple[str, ...]:
     """The distinct sentences of the corpus that the package carries."""
-    from bench.data.corpora import open_corpus
+    from bench.data.corpora import open_corpus_file
 
-    return tuple(dict.fromkeys(row[0] for row in open_corpus("builtin").rows()))
+    return tuple(dict.fromkeys(row[0] for row in open_corpus_file("builtin").rows()))
 
 
 def sentences(count: int, skip: int = 0) -> list[str]:
@@ -308,7 +308,7 @@ class Case:
 
     @property
     def trained(self) -> bool:
-        from bench.run.plan import learns
+        from bench.run.planned import learns
 
         return learns(self.cls, self.setting)
 
@@ -331,7 +331,7 @@ def cases_of(entry: str) -> list[Case]:
 
 def _fits(cls: type[Any], setting: str, variant: str) -> bool:
     from bench.base.errors import BenchError
-    from bench.run.plan import learns
+    from bench.run.planned import learns
     from bench.run.recipes import merge
 
     try:
@@ -368,7 +368,8 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value, seed_for
-    from bench.run.recipes import choose, merge, read
+    from bench.run.recipe_files import read
+    from bench.run.recipes import choose, merge
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent
@@ -423,7 +424,7 @@ def feed_of(
     what is drawn for a batch has the same shapes on both."""
     import torch
 
-    from bench.training.gradient import batch_of, batches, lengthen, longest_input, row_order
+    from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
 
     recipe, device = method.recipe, torch.device(method.context.device)
     order = row_order(method.context.seed, len(corpus), recipe.batch_size, recipe.drop_last)

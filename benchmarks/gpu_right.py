@@ -102,7 +102,7 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
 
     ``scale`` is fp16's at the start."""
     from bench.method.passes import float32_products
-    from bench.training import loop as module
+    from bench.training import trainer as module
 
     losses, gradients = [], []
     real = module.backward

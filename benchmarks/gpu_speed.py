@@ -80,7 +80,7 @@ class Training:
     """The real loop's steps, without its checkpoints: ``seconds()`` a step, after a warm-up."""
 
     def __init__(self, method: Any, corpus: Rows, *, ahead: int | None = None) -> None:
-        from bench.training.loop import Trainer
+        from bench.training.trainer import Trainer
 
         self.method, self.corpus = method, corpus
         method.context.folder.mkdir(parents=True, exist_ok=True)
@@ -148,9 +148,9 @@ def memory(place: Place, argument: str) -> Outcome:
 def foretold(place: Place, name: str, model: str, batch: int, precision: str) -> int:
     """Bytes, as ``bench run --dry-run`` has them."""
     from bench.backbones import Reference
-    from bench.data.corpora import open_corpus
+    from bench.data.corpora import open_corpus_file
     from bench.run.estimates import estimate
-    from bench.run.plan import PlannedRun
+    from bench.run.planned import PlannedRun
     from bench.run.plugins import Plugin
     from bench.run.recipes import merge
 
@@ -164,7 +164,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
         backbone=Reference(name=model, revision="random", path=config_folder(model, place)),
         seed=1,
         recipe=recipe,
-        corpus=open_corpus("builtin"),
+        corpus=open_corpus_file("builtin"),
         tasks=(),
         task_data=(),
         dev=None,
@@ -611,7 +611,7 @@ def row(place: Place, suite: str) -> Outcome:
 
 def switched(place: Place, what: str) -> Outcome:
     """One thing on and off, at batches of 64 and 512: what it saves of a step."""
-    from bench.training.gradient import compile_encoder
+    from bench.training.compiled import compile_encoder
 
     lines, detail = [], {}
     precision, steps = default_precision(place), place.size(STEPS, 3)
@@ -742,8 +742,8 @@ def ready_rank_case(place: Place, name: str, setting: str) -> Any:
 
 def rank_training(place: Place, method: Any, ranks: Any, device: str) -> dict[str, Any]:
     """Losses of the steps of a training, and the length of its weights afterwards."""
-    from bench.training import loop as module
-    from bench.training.gradient import batches, row_order
+    from bench.training import trainer as module
+    from bench.training.batches import batches, row_order
 
     corpus = corpus_of(
         Case(type(method), "supervised" if method.recipe.head_at_test else "unsupervised", ""),

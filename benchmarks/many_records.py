@@ -32,7 +32,7 @@ from factories import STS, record, sts_average, sts_score  # noqa: E402
 from predicted_runs import sts_run  # noqa: E402
 
 from bench.records import RunsFolder  # noqa: E402
-from bench.records.store import predictions_name  # noqa: E402
+from bench.records.names import predictions_name  # noqa: E402
 from bench.score.metrics.correlation import spearman  # noqa: E402
 
 SECONDS, MEGABYTES = 3.0, 500

@@ -57,7 +57,8 @@ class Shape:
 def shape_of_v4() -> Shape:
     from bench.compare.judge import head_column
     from bench.compare.tables import TableOptions, compare_runs
-    from bench.records.store import Run, RunsFolder
+    from bench.records.run import Run
+    from bench.records.store import RunsFolder
 
     store = RunsFolder(ROOT / "leaderboards" / "v4" / "runs")
     runs = [Run(record, store.folder(record.run_id)) for record in store.records()[0]]

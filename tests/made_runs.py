@@ -27,8 +27,9 @@ from msgspec.structs import replace
 
 from bench.base.files import values_sha256
 from bench.records import Cost, Provenance, RunRecord, RunsFolder, Score
-from bench.records.record import known_sets, record_fingerprint
-from bench.records.store import data_key
+from bench.records.fingerprint import record_fingerprint
+from bench.records.names import data_key
+from bench.records.selection import known_sets
 from bench.score.suites import average, rescore, suite
 
 Arrays = dict[str, np.ndarray]

@@ -16,8 +16,9 @@ from bench.backbones import resolve
 from bench.method import Context, Method, Recipe, Value, seed_for
 from bench.method.batch import Batch, Loss
 from bench.method.torch_method import TorchMethod
-from bench.run.plan import learns
-from bench.run.recipes import TRAINING, merge
+from bench.run.planned import learns
+from bench.run.recipe_defaults import TRAINING
+from bench.run.recipes import merge
 
 TEXT = """a man plays the guitar woman reads book in park dog runs fast over green grass child sleeps house near sea
 bank said prices rose march because oil market fell yesterday two three players win game"""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bench.base.files import folder_sha256
 from bench.records import RunRecord, RunsFolder, Score
-from bench.records.record import record_fingerprint
+from bench.records.fingerprint import record_fingerprint
 
 DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
 

@@ -117,7 +117,7 @@ def keys_of_methods() -> set[str]:
     """Recipe keys that methods define and the harness does not."""
     from bench.external.external import ExternalModel
     from bench.run.plugins import discover
-    from bench.run.recipes import ON_REQUEST, TRAINING
+    from bench.run.recipe_defaults import ON_REQUEST, TRAINING
 
     registry = discover()
     keys = set()

@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 
 from bench.base.errors import BenchError
 from bench.cli.run import run
-from bench.run.config import (
-    Plan,
-    RunConfig,
-    Target,
-    from_table,
-    parse_target,
-    read_plan,
-    to_table,
-    write_plan,
-)
+from bench.run.config import Plan, RunConfig, from_table, read_plan, to_table, write_plan
+from bench.run.target import Target, parse_target
 
 TEXTS = st.text("ab,=é\"'\\\n ", max_size=6)
 WORDS = TEXTS.filter(bool)

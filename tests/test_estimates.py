@@ -12,8 +12,9 @@ from models import built
 from bench.backbones import Reference
 from bench.data.corpora import Corpus
 from bench.method import EncoderShape, TorchMethod, TrainingCost
+from bench.run.cards import STEP_SECONDS
+from bench.run.corpora import AbsentCorpus
 from bench.run.estimates import (
-    STEP_SECONDS,
     disk_bytes,
     encoding_seconds,
     estimate,
@@ -21,7 +22,7 @@ from bench.run.estimates import (
     shape_of,
     training_seconds,
 )
-from bench.run.plan import AbsentCorpus, PlannedRun
+from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 

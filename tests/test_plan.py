@@ -16,7 +16,9 @@ from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method, Value
 from bench.run.config import RunConfig
-from bench.run.plan import PlannedRun, make, stsb_train, with_value
+from bench.run.corpora import stsb_train
+from bench.run.plan import plan_config
+from bench.run.planned import PlannedRun, with_value
 from bench.run.plugins import Plugin, Registry, discover
 
 NO_DATA = DataFolder(None)
@@ -44,7 +46,9 @@ def triplets(tmp_path: Path) -> str:
 def planned(
     registry: Registry, method: str = "simcse", data: DataFolder = NO_DATA, **values: Any
 ) -> list[PlannedRun]:
-    return make(RunConfig(**{"methods": (method,), "suites": ("check",)} | values), registry, data)
+    return plan_config(
+        RunConfig(**{"methods": (method,), "suites": ("check",)} | values), registry, data
+    )
 
 
 def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(
@@ -88,7 +92,7 @@ def test_a_changed_recipe_value_makes_the_run_that_asking_for_it_makes(
 
 def test_a_method_may_be_named_with_its_variant(registry: Registry, corpus: str) -> None:
     """Each method of a list has its own; it is the run that --variant makes."""
-    runs = make(
+    runs = plan_config(
         RunConfig(methods=("simcse+mlm", "simcse", "dcpcse"), suites=("check",), corpus=corpus),
         registry,
         NO_DATA,
@@ -232,7 +236,7 @@ def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(
         return replace(resolve(tiny), name=reference.name)
 
     def make_it() -> list[PlannedRun]:
-        return make(
+        return plan_config(
             RunConfig(methods=("cls",), backbones=("someone/model",), suites=("check",)),
             registry,
             NO_DATA,

@@ -57,8 +57,26 @@ def test_two_files_cannot_share_a_name_and_one_file_is_given_once(tmp_path: Path
     assert str(one) in caught.value.message and str(two) in caught.value.message
     with pytest.raises(BenchError, match="twice"):
         discover([one, tmp_path / "." / ".." / tmp_path.name / "mine.py"])
-    with pytest.raises(BenchError, match="'zero'"):
+    said = "mine.py defines the method 'zero' twice: in the classes Zero and One"
+    with pytest.raises(BenchError, match=said):
         discover([plugin(tmp_path, GOOD + "\n    class One(Zero):\n        name = 'zero'\n")])
+
+
+@pytest.mark.parametrize("line", ["METHOD = Zero", "Old = New = Zero", "globals()['x'] = Zero"])
+def test_a_class_may_have_a_second_name_in_its_file(tmp_path: Path, line: str) -> None:
+    file = plugin(tmp_path, f"{GOOD}\n    {line}\n")
+    assert [found.cls.__name__ for found in from_file(file)] == ["Zero"]
+    assert discover([file])["zero"].package == str(file)
+
+
+def test_a_package_may_name_a_class_and_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("theirs")
+    exec(dedent(GOOD.replace("{name}", "zero")), module.__dict__)
+    module.METHOD = module.Zero  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "theirs", module)
+    with_points(monkeypatch, Point("zero", module.Zero), Point("all", module))
+    registry = discover()
+    assert registry.warnings == () and registry["zero"].cls is module.Zero
 
 
 @pytest.mark.parametrize(

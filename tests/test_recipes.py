@@ -12,19 +12,11 @@ from bench.base.text import one_value
 from bench.method import Method, Value
 from bench.run.config import series
 from bench.run.plugins import from_file
-from bench.run.recipes import (
-    TRAINING,
-    Disagreement,
-    Entry,
-    check_entries,
-    check_variant,
-    choose,
-    merge,
-    parse,
-    read,
-    settings_with_recipe,
-    variants_of,
-)
+from bench.run.recipe_checks import check_entries
+from bench.run.recipe_defaults import TRAINING
+from bench.run.recipe_files import Disagreement, Entry, read
+from bench.run.recipe_types import parse
+from bench.run.recipes import check_variant, choose, merge, settings_with_recipe, variants_of
 
 
 class Made(Method):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import NotAModel
 from bench.records import BackboneUsed, RunsFolder
-from bench.run.plan import backbone_of, find_run, load_run
+from bench.run.finished import backbone_of, find_run, load_run
 from bench.run.plugins import discover
 
 
@@ -72,7 +72,7 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
 
     def kill() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr("bench.run.execute.with_overlap", killed)
+            patch.setattr("bench.run.scoring.with_overlap", killed)
             with pytest.raises(Killed):
                 bench(*command, "--runs", tmp_path / "a")
         assert "overlap" not in about(tmp_path / "a")["corpus"]

@@ -83,8 +83,9 @@ def case(row: Row, backbone: str, folder: Path) -> Case:
 
 def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
     """What the method says of the backbone before anything is loaded: the ``check`` that a plan calls."""
-    from bench.run.plan import learns
-    from bench.run.recipes import choose, merge, read
+    from bench.run.planned import learns
+    from bench.run.recipe_files import read
+    from bench.run.recipes import choose, merge
 
     one = case(row, backbone, folder)
     entry = choose(read(one.plugin.folder, row.method).recipes, row.setting, backbone, "")

@@ -51,7 +51,7 @@ from bench import methods
 from bench.backbones.folder import checkpoint_names, module_folders, read_config, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.corpora.hub import HubName, read_rows
 from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import (
@@ -70,9 +70,10 @@ from bench.method import read_json
 from bench.methods import glove_avg
 from bench.publish import submissions
 from bench.publish.versions import read_version
-from bench.records.arrays import NAME, Packed, read_arrays, read_manifest, read_packed
+from bench.records.arrays import read_arrays
+from bench.records.curve import read_curve
+from bench.records.packed import NAME, Packed, read_manifest, read_packed
 from bench.records.record import Score, read_record
-from bench.records.store import read_curve
 from bench.run import recipes as recipe_files
 from bench.verify import check_manifest
 
@@ -145,7 +146,7 @@ def parquet() -> bytes:
 
 
 def corpus(path: Path) -> int:
-    return sum(1 for _ in open_corpus(path, path.parent / "cache").rows())
+    return sum(1 for _ in open_corpus_file(path, path.parent / "cache").rows())
 
 
 def recipes(path: Path) -> object:

@@ -89,7 +89,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.base.errors import BenchError
     from bench.cli.planning import prepare
     from bench.run.config import RunConfig
-    from bench.run.plan import make
+    from bench.run.plan import plan_config
 
     suite = (
         "check" if backbone == "builtin" else "sts"
@@ -103,7 +103,7 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
         overrides=NEEDS.get(name, {}),
     )
     try:
-        planned = prepare(partial(make, request, registry), request, only_look=True)
+        planned = prepare(partial(plan_config, request, registry), request, only_look=True)
     except BenchError as error:
         return str(error.message).replace(str(Path(bench.__file__).parent), "bench")
     (run,) = planned.runs
@@ -120,9 +120,9 @@ def losses(
     report: Callable[[str], None] = lambda line: None, methods: Collection[str] | None = None
 ) -> dict[str, list[float]]:
     """The losses of all methods, or of these."""
-    from bench.training import loop
+    from bench.training import trainer
 
-    loop.LOG_EVERY = 1  # type: ignore[misc]
+    trainer.LOG_EVERY = 1  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
         return dict(_losses(Path(folder), report, methods))
 
@@ -153,7 +153,7 @@ def _losses(
     from bench.records import RunsFolder
     from bench.run.config import RunConfig
     from bench.run.execute import execute
-    from bench.run.plan import make
+    from bench.run.plan import plan_config
     from bench.run.plugins import discover
 
     registry, triplets = discover(), _triplets(folder)
@@ -173,7 +173,7 @@ def _losses(
                 seeds=(1,),
             )
             try:
-                (run,) = make(request, registry, DataFolder(None))
+                (run,) = plan_config(request, registry, DataFolder(None))
             except BenchError:
                 continue  # the other corpus, or a variant that another setting has
             record, _ = execute(
@@ -219,11 +219,13 @@ def scores() -> dict[str, Any]:
     from bench.records import RunsFolder
     from bench.run.config import RunConfig
     from bench.run.execute import execute
-    from bench.run.plan import make
+    from bench.run.plan import plan_config
     from bench.run.plugins import discover
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = make(RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None))
+        runs = plan_config(
+            RunConfig(methods=FINISHED, suites=("check",)), discover(), DataFolder(None)
+        )
         records = [
             execute(run, RunsFolder(Path(folder)), RunConfig(device="cpu"), SilentReporter())[0]
             for run in runs

@@ -23,9 +23,9 @@ from bench.base.paths import (
     hidden_values,
     recorded_command,
 )
-from bench.records.arrays import MANIFEST
+from bench.records.names import RECORD
+from bench.records.packed import MANIFEST
 from bench.records.searches import SUMMARY
-from bench.records.store import RECORD
 
 NOWHERE = Path("/nowhere-at-all")
 """No path is relative to it, so that each becomes its name."""

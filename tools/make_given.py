@@ -19,6 +19,7 @@ import numpy as np
 from bench.base.errors import DataMissing
 from bench.base.files import values_sha256, write_whole
 from bench.data.sets import DataFolder
+from bench.records.selection import known_sets
 from bench.score.suites import GIVEN, LoadedTask, suite, suite_names
 from bench.score.suites.sts import (
     CHECK_DEV,
@@ -28,7 +29,7 @@ from bench.score.suites.sts import (
     dev_task,
     find_test_sets,
 )
-from bench.verify.scores import SCHEMA, known_hashes
+from bench.verify.scores import SCHEMA
 
 STSB_DEV = "STS-B dev"  # as a training names it
 FORMS = ("tokenised", "raw")
@@ -74,9 +75,9 @@ def measure(data: DataFolder) -> dict[str, object]:
             print(f"{key}, {loaded.form}: {', '.join(found)}", file=sys.stderr)
     of_dev = measure_dev(data)
     taken_over: list[tuple[Mapping[str, Any], dict[str, Any]]] = [
-        (known_hashes().given, given),
-        (known_hashes().data, shas),
-        (known_hashes().dev, of_dev["dev"]),
+        (known_sets()["given"], given),
+        (known_sets()["data"], shas),
+        (known_sets()["dev"], of_dev["dev"]),
     ]
     for before, now in taken_over:
         now.update((name, before[name]) for name in EARLIER if name in before)

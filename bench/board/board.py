@@ -30,10 +30,11 @@ from bench.compare.statistics.table import (
     Table,
 )
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
-from bench.records.arrays import NAME
+from bench.records.names import data_key
+from bench.records.packed import NAME
 from bench.records.record import AVERAGE, RunRecord, ScoreKey
+from bench.records.run import Run
 from bench.records.searches import Search
-from bench.records.store import Run, data_key
 from bench.references import ReferenceResult, results, rows, tables
 
 PREVIEW = "preview"
@@ -54,7 +55,7 @@ class MethodDescription:
     cls: Any  # of bench.method.Method
     about: str  # docstring of the class, or else of its module
     variants: Mapping[str, Mapping[str, Any]]
-    file: Any  # of bench.run.recipes.RecipeFile: recipes, disagreements
+    file: Any  # of bench.run.recipe_files.RecipeFile: recipes, disagreements
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.base.text import one_value, seed_ranges
 from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
+from bench.records.names import OWN_DATA
 from bench.records.record import AVERAGE, SET, SETTINGS, RunRecord, is_given_by_user, public_name
 from bench.records.searches import Search, Searched
 
@@ -125,7 +126,7 @@ def _ranks(value: object) -> int:
 
 def _suites(records: Sequence[RunRecord]) -> list[str]:
     """The options --suite (for mteb with its tasks) and --text (if it is not the default); a user's own files are not here."""
-    scores = [score for record in records for score in record.scores if score.suite != "own"]
+    scores = [score for record in records for score in record.scores if score.suite != OWN_DATA]
     if not scores and any(record.scores for record in records):
         raise _NotRepeatable
     tasks = [score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE]

@@ -253,7 +253,7 @@ def usage_error(error: click.UsageError) -> BenchError:
     hint = f"{context.command_path if context else 'bench'} --help"
     options = {name for param in (context.command.params if context else ()) for name in param.opts}
     if isinstance(error, click.NoSuchOption) and "--set" in options:
-        from bench.run.recipes import setter
+        from bench.run.recipe_checks import setter
 
         meant = setter(error.option_name)
         if meant.partition(" ")[0] in options:

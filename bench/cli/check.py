@@ -21,7 +21,8 @@ from bench.cli.options import (
 from bench.data.sets import DataFolder
 from bench.run.config import read_plan
 from bench.run.plugins import discover
-from bench.run.recipes import check_values, read_custom
+from bench.run.recipe_checks import check_values
+from bench.run.recipe_files import read_custom
 from bench.score.suites import suite, suite_names, suite_plugin, use_files
 
 

@@ -37,7 +37,9 @@ from bench.compare.senders import with_senders
 from bench.compare.statistics.table import Table
 from bench.compare.tables import TableOptions, compare_runs, refuse_footnotes, table_answer
 from bench.records.copies import distinct_runs
-from bench.records.store import Run, RunsFolder, read_record
+from bench.records.record import read_record
+from bench.records.run import Run
+from bench.records.store import RunsFolder
 from bench.show.pages.board import comparison
 from bench.show.tables.scores import as_data, items_grid, print_tables, render
 from bench.show.tables.seeds import seeds_data, seeds_grid

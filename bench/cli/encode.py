@@ -28,9 +28,9 @@ from bench.cli.options import (
     warn,
 )
 from bench.cli.planning import reporting
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.records import RunsFolder
-from bench.run.plan import find_run, load_run
+from bench.run.finished import find_run, load_run
 from bench.score.suites import check_vectors
 
 FORMATS = (".npy", ".parquet")
@@ -80,7 +80,7 @@ def encode(
     """
     check_target(out, fresh)
     run = find_run(reference, RunsFolder(runs), plugins)
-    texts = [row[0] for row in open_corpus(file).only(column).unchanged_rows()]
+    texts = [row[0] for row in open_corpus_file(file).only(column).unchanged_rows()]
     for note in run.notes:
         warn(f"warning: {note}")
     device = choose_device(device)
@@ -100,7 +100,7 @@ def encode(
         try:
             vectors_ND = method.encode(texts)
         except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-            from bench.training.loop import explain_out_of_memory
+            from bench.training.memory import explain_out_of_memory
 
             explain_out_of_memory(error, "encoding", device)
             raise

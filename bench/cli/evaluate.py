@@ -35,7 +35,7 @@ from bench.external import (
 )
 from bench.records import RunRecord, RunsFolder
 from bench.run.config import RunConfig
-from bench.run.plan import scored_sentences_of
+from bench.run.scored_tasks import scored_sentences_of
 
 SERVER = "A server"
 

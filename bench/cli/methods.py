@@ -20,18 +20,11 @@ from bench.cli.planning import known_methods
 from bench.method import Method
 from bench.references import results
 from bench.run.config import split_variant
-from bench.run.plan import learns
+from bench.run.planned import learns
 from bench.run.plugins import Plugin, Registry
-from bench.run.recipes import (
-    HELP,
-    TRAINING,
-    Entry,
-    check_variant,
-    merge,
-    read,
-    variants_of,
-    whole_entry,
-)
+from bench.run.recipe_defaults import HELP, TRAINING
+from bench.run.recipe_files import Entry, read
+from bench.run.recipes import check_variant, merge, variants_of, whole_entry
 from bench.show.grid import Column, Grid, grid
 
 Facts = Mapping[str, Any]

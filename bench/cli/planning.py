@@ -38,25 +38,24 @@ from bench.data.sets.fetch import Fetcher
 from bench.method.recipe import Value
 from bench.records import RunsFolder
 from bench.records.record import is_given_by_user
+from bench.run.cards import card_named, memory_here
 from bench.run.config import Plan, RunConfig
+from bench.run.done import is_scored
 from bench.run.estimates import (
     USABLE,
     Estimate,
-    card_named,
-    check_chunks,
     check_disk,
     disk_bytes,
     estimate,
     fitting_chunk,
     is_trained,
-    memory_here,
-    settled,
     speeds_of_earlier_runs,
 )
-from bench.run.execute import is_scored
-from bench.run.plan import PlannedRun, learns, make_all
+from bench.run.plan import plan_configs
+from bench.run.planned import PlannedRun, learns
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
+from bench.run.settle import check_chunks, settled
 from bench.show.grid import Cell, Column, Grid, grid, terminal
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def plan_runs(plan: Plan, *, only_look: bool = False) -> Planned:
     """The runs of a settled plan, see :func:`prepare`. Raises BenchError also if a method cannot split its batches."""
     config = plan.runs[0]
     planned = prepare(
-        partial(make_all, plan.runs, known_methods(config.plugins)), config, only_look=only_look
+        partial(plan_configs, plan.runs, known_methods(config.plugins)), config, only_look=only_look
     )
     check_chunks(planned.runs, config.chunk)
     return planned

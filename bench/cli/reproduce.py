@@ -49,7 +49,9 @@ from bench.references import (
     find_part,
 )
 from bench.run.config import Plan, RunConfig
-from bench.run.reproduce import TableRun, finished, in_order, plan_runs, runs_of, seeds_of, with_set
+from bench.run.printed_runs import runs_of
+from bench.run.reproduce import finished, in_order, plan_runs, seeds_of, with_set
+from bench.run.table_run import TableRun
 from bench.show.figures import missing_library
 from bench.show.pages.printed import paper_figure, render
 

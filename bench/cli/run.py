@@ -40,20 +40,19 @@ from bench.compare.formatting import heads, suite_scores
 from bench.method import Value
 from bench.records import RunRecord, RunsFolder
 from bench.records.record import AVERAGE
-from bench.run import jobs
-from bench.run.config import (
-    ENGINES,
-    RESOURCES,
-    Plan,
-    RunConfig,
-    read_plan,
-    with_recipes,
-    write_plan,
-)
-from bench.run.estimates import is_launched
-from bench.run.execute import execute, follow, tokenised
-from bench.run.plan import PlannedRun, with_value
+from bench.run.batch import JOBS_FOLDER, JobBatch
+from bench.run.config import Plan, RunConfig, read_plan, with_recipes, write_plan
+from bench.run.execute import execute
+from bench.run.jobs import check_target, new_batch, script_of, to_submit
+from bench.run.other_ranks import follow
+from bench.run.planned import PlannedRun, with_value
 from bench.run.plugins import from_file
+from bench.run.ray_cluster import follow_batch
+from bench.run.settle import is_launched
+from bench.run.slurm import submit_batch
+from bench.run.target import ENGINES, RESOURCES
+from bench.run.weights import tokenised
+from bench.run.workers import copy_plugins, find_planned, stop_with_parent
 from bench.score.suites import split_names, use_files
 from bench.show.grid import Column, grid
 
@@ -409,11 +408,11 @@ def do(plan: Plan, only: str | None, ranks: Ranks | None, plain: bool, as_json: 
     plan = checked(plan, ranks=ranks)
     config = plan.runs[0]
     if only is not None:
-        jobs.stop_with_parent()
+        stop_with_parent()
     make = partial(plan_runs, plan)
     planned = (ranks.in_turn(make) if ranks else make()).runs
     if only is not None:
-        planned = (jobs.only(planned, only),)
+        planned = (find_planned(planned, only),)
     if config.ranks > 1 and not ranks:
         return launch(sys.argv[1:], config.ranks)
     missing, store = show_missing(planned), RunsFolder(config.runs)
@@ -431,7 +430,7 @@ def look(plan: Plan, dry_run: bool, everything: bool, to: Path | None, as_json: 
     """Show a plan, write it, or hand its runs to workers; returns the exit code."""
     target = plan.runs[0].target
     if target.name in ENGINES:
-        jobs.check(target, connect=not dry_run)
+        check_target(target, connect=not dry_run)
     typed, plan = plan, checked(plan, only_look=dry_run)
     config = plan.runs[0]
     whole = plan_runs(plan, only_look=dry_run)
@@ -600,8 +599,8 @@ def run_elsewhere(
     if dry_run and target.name == "commands":
         raise BenchError("--on commands only prints commands", "leave --dry-run out")
     if dry_run:
-        batch = jobs.new_batch(store, [run.run_id for run in planned], target)
-        click.echo(jobs.script(batch))
+        batch = new_batch(store, [run.run_id for run in planned], target)
+        click.echo(script_of(batch))
         click.echo(f"# {batch.folder / 'worker.sh'}\n{batch.worker}", nl=False)
         return 0
     if target.name == "commands":
@@ -613,15 +612,15 @@ def run_elsewhere(
             write_or_fail(Path(target.file), lines.encode(), "leave file= out to print them")
         return 0
     with ExitStack() as driving:
-        with RunsFolder(store.path / jobs.FOLDER).lock("submission", wait_seconds=300):
-            remaining = jobs.to_submit(planned, store, config.fresh)
+        with RunsFolder(store.path / JOBS_FOLDER).lock("submission", wait_seconds=300):
+            remaining = to_submit(planned, store, config.fresh)
             others = f"{len(planned) - len(remaining)} finished, queued or running"
             if not remaining:
                 warn(f"nothing to submit: {others}")
                 return 0
             batch, where = prepared(plan, remaining, store), ""
             if target.name == "slurm":
-                where = f" as job {', '.join(jobs.submit(batch))}"
+                where = f" as job {', '.join(submit_batch(batch))}"
             else:
                 driving.enter_context(RunsFolder(batch.folder.parent).lock(batch.name))
         warn(f"submitted {plural(len(remaining), 'run')} to {target.name}{where}; {others}")
@@ -630,7 +629,7 @@ def run_elsewhere(
         return 0 if target.name == "slurm" else stay(batch)
 
 
-def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jobs.Batch:
+def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> JobBatch:
     """The batch of these runs, on disk. Corpora are tokenised here, so that no worker does it while it holds a GPU."""
     config = plan.runs[0]
     corpora = {
@@ -646,24 +645,24 @@ def prepared(plan: Plan, planned: Sequence[PlannedRun], store: RunsFolder) -> jo
     for corpus, backbone in corpora.values():
         warn(f"tokenising {corpus.name} for {backbone.name}, unless that was done before")
         tokenised(corpus, load(backbone, offline=True))
-    batch = jobs.new_batch(store, [run.run_id for run in planned], config.target)
+    batch = new_batch(store, [run.run_id for run in planned], config.target)
     gpus = config.target.gpus or 1
     batch.write(
         plan.replaced(
             on=f"torchrun:{gpus}" if gpus > 1 else "here",
             offline=True,
             fresh=False,
-            plugins=jobs.copy_plugins(config.plugins, batch.folder / "plugins"),
+            plugins=copy_plugins(config.plugins, batch.folder / "plugins"),
             command=shlex.join(["bench", *sys.argv[1:]]),
         )
     )
     return batch
 
 
-def stay(batch: jobs.Batch) -> int:
+def stay(batch: JobBatch) -> int:
     """Wait until the runs of Ray have ended; returns 1 if one failed, 130 if some were cancelled."""
     with stop_signals(insistent=False) as should_stop:
-        ended = Counter(jobs.follow(batch, partial(click.echo, err=True), should_stop).values())
+        ended = Counter(follow_batch(batch, partial(click.echo, err=True), should_stop).values())
     counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
     warn(counted + "; the same command continues them" * bool(ended["cancelled"]))
     return 130 if ended["cancelled"] else int(bool(ended["failed"]))

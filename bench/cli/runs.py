@@ -28,10 +28,11 @@ from bench.cli.options import (
     warn,
 )
 from bench.compare.formatting import heads, suite_scores
-from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord
-from bench.records.store import RunsFolder, read_record
-from bench.run import jobs
-from bench.run.config import ENGINES
+from bench.records.record import AVERAGE, STATUSES, Cost, Provenance, RunRecord, read_record
+from bench.records.store import RunsFolder
+from bench.run.batch import JOBS_FOLDER, ClusterJob, EngineSilent
+from bench.run.jobs import batches_of, queued_jobs
+from bench.run.target import ENGINES
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.tables import report
 
@@ -98,8 +99,8 @@ def runs(
         free_space(store, yes)
         return
     try:
-        queue, silent = jobs.queue(store), False
-    except jobs.EngineSilent as error:
+        queue, silent = queued_jobs(store), False
+    except EngineSilent as error:
         warn(error.message)
         queue, silent = {}, True
     if name is not None:
@@ -142,9 +143,9 @@ def runs(
         click.echo(f"cancel {run_id}: {job.cancel}\nlog: {shlex.quote(str(job.log))}")
 
 
-def print_job(name: str, store: RunsFolder, queue: Mapping[str, jobs.Job]) -> bool:
+def print_job(name: str, store: RunsFolder, queue: Mapping[str, ClusterJob]) -> bool:
     """Print the job of a run, or its last log; returns whether there is nothing else to show."""
-    logs = sorted((store.path / jobs.FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
+    logs = sorted((store.path / JOBS_FOLDER).glob(f"*/logs/{glob.escape(name)}.log"))
     if name in queue:
         job = queue[name]
         click.echo(f"{job.state}: {job.describe()}\ncancel: {job.cancel}")
@@ -154,9 +155,9 @@ def print_job(name: str, store: RunsFolder, queue: Mapping[str, jobs.Job]) -> bo
     return bool(logs) and name not in store.ids()
 
 
-def warn_of_lost(store: RunsFolder, queue: Mapping[str, jobs.Job]) -> None:
+def warn_of_lost(store: RunsFolder, queue: Mapping[str, ClusterJob]) -> None:
     """Warn of runs that were submitted, have not started, and are no longer queued."""
-    batches = [runs for engine in ENGINES for runs in jobs.batches(store, engine).values()]
+    batches = [runs for engine in ENGINES for runs in batches_of(store, engine).values()]
     if lost := set().union(*batches) - {*store.ids(), *queue}:
         warn(
             f"{list_names(sorted(lost), 1)}: submitted, never started, no longer queued; "
@@ -164,7 +165,7 @@ def warn_of_lost(store: RunsFolder, queue: Mapping[str, jobs.Job]) -> None:
         )
 
 
-def summary(record: RunRecord, queue: Mapping[str, jobs.Job]) -> dict[str, Any]:
+def summary(record: RunRecord, queue: Mapping[str, ClusterJob]) -> dict[str, Any]:
     """An item of the list, for JSON."""
     job = queue.get(record.run_id)
     return {
@@ -225,7 +226,7 @@ def show(reference: str, runs: Path | None, *, everything: bool, as_json: bool) 
 
 
 def as_it_stands(
-    record: RunRecord, store: RunsFolder, queue: Mapping[str, jobs.Job] | None = None
+    record: RunRecord, store: RunsFolder, queue: Mapping[str, ClusterJob] | None = None
 ) -> RunRecord:
     """The record with the status that the run has now: queued or running, which no record stores."""
     if queue and record.run_id in queue:

@@ -18,16 +18,17 @@ from bench.records import RunsFolder
 from bench.records.searches import RECIPE, RUNNING, Search, Study, best_trial, expected_best
 from bench.run.config import Plan
 from bench.run.estimates import estimate, speeds_of_earlier_runs
-from bench.run.search import (
-    Job,
-    Worker,
-    definition,
-    jobs_of,
-    plan_notes,
-    search_facts,
-    short,
+from bench.run.search.found import search_facts
+from bench.run.search.prepare import (
+    TrialSettings,
+    check_optuna,
+    plan_search,
+    search_options,
+    spaces_of,
 )
-from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
+from bench.run.search.space import short
+from bench.run.search.study import Job
+from bench.run.search.trials import do_trials, values_of, write_found
 from bench.show.figures import missing_library, write_figures
 
 
@@ -131,28 +132,19 @@ def search(
     asked = search_options(
         plan_of(targets, None, options).runs, select, seeds_named=bool(options["seeds"])
     )
-    config, fixed = asked.config, asked.fixed
-    plan = checked(Plan((config,)), only_look=dry_run)
-    config, planned = plan.runs[0], plan_runs(plan, only_look=dry_run)
-    store = RunsFolder(config.runs)
-    jobs = jobs_of(planned.runs, dict(pair.partition("=")[::2] for pair in spaces), fixed)
-    study = definition(
-        jobs,
-        name=name,
-        trials=trials,
-        sampler=sampler,
-        pruner=pruner,
-        suites=asked.suites,
-        fixed=fixed,
-    )
-    for note in plan_notes(jobs):
+    plan = checked(Plan((asked.config,)), only_look=dry_run)
+    planned = plan_runs(plan, only_look=dry_run)
+    settings = TrialSettings(trials=trials, sampler=sampler, pruner=pruner, name=name)
+    found = plan_search(planned.runs, plan.runs[0], asked, spaces_of(spaces), settings)
+    jobs, study = found.jobs, found.study
+    for note in found.notes:
         warn(f"note: {note}")
     if dry_run:
-        show_space(jobs, study, store, config.device, as_json)
+        show_space(jobs, study, found.store, found.config.device, as_json)
         if planned.to_fetch and not as_json:
             print_grid(pending_grid(planned.to_fetch), indent=2)
         return
-    worker = Worker(store.folder(study.name), study, jobs, config)
+    worker = found.begin()
     warn(f"{worker.folder}: {', '.join(jobs)}; {study.words}")
     warn(study.overlap)
     with reporting(plain or as_json) as reporter:

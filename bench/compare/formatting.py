@@ -10,7 +10,7 @@ from bench.base.text import lines, plural
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
 from bench.records import RunRecord
-from bench.records.searches import TUNED
+from bench.records.value_sources import TUNED
 from bench.score.suites import find_metric
 
 SEVERAL = "several backbones"

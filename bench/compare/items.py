@@ -17,7 +17,7 @@ from bench.compare.statistics.table import AVERAGE
 from bench.data.sets import DataFolder
 from bench.records.predictions import Predicted, read_predicted, same_items
 from bench.records.record import ScoreKey
-from bench.records.store import Run
+from bench.records.run import Run
 from bench.score.metrics.correlation import mean_ranks
 from bench.score.metrics.metric import Metric
 from bench.score.suites import find_metric, find_task

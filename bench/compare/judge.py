@@ -43,10 +43,10 @@ from bench.compare.statistics.table import (
     prediction_hashes,
 )
 from bench.data.sets.sts import STS_TASKS
-from bench.records.arrays import has_predictions
+from bench.records.packed import has_predictions
 from bench.records.predictions import Floats, Predicted, read_predicted, same_items
 from bench.records.record import RunRecord, Score, ScoreKey
-from bench.records.store import Run
+from bench.records.run import Run
 from bench.score.influence import Influence
 from bench.score.metrics.metric import Metric
 from bench.score.suites import Arrays, find_metric, find_task, rescore, suite_names

@@ -14,7 +14,7 @@ from bench.compare.statistics.column import Column
 from bench.compare.statistics.power import Planned, seeds_needed
 from bench.compare.statistics.table import ALPHA, WORSE, Table
 from bench.compare.tables import verdict
-from bench.records.store import Run
+from bench.records.run import Run
 
 LARGEST = 100.0
 """Points of a difference."""

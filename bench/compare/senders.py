@@ -18,7 +18,7 @@ from bench.compare.sender_rows import row_labels
 from bench.compare.statistics.rows import SENDER
 from bench.compare.together import read_together
 from bench.records.record import RecipeValue, RunRecord
-from bench.records.store import Run
+from bench.records.run import Run
 
 SENDER_FILE = "submitted_by.txt"
 LONGEST_NAME = 120

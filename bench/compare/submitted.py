@@ -13,7 +13,7 @@ from dataclasses import replace
 from bench.base.text import list_names
 from bench.compare.judge import Lenders, add_verdicts, read_columns, with_intervals
 from bench.compare.statistics.table import Against, Cell, Row, Table
-from bench.records.store import Run
+from bench.records.run import Run
 
 NO_BASELINE = "the publisher's runs have no tested baseline"
 

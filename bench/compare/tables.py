@@ -44,10 +44,11 @@ from bench.compare.statistics.table import (
 from bench.compare.submitted import beside_publishers, judge_submitted, publishers_table
 from bench.data.overlap import seen_tasks
 from bench.records.copies import distinct_runs
-from bench.records.predictions import Run
-from bench.records.record import RunRecord, Score, dev_words, name_in_suites
-from bench.records.searches import is_tuned, kind_of_values, search_of
-from bench.records.store import data_key
+from bench.records.names import data_key
+from bench.records.record import RunRecord, Score, name_in_suites
+from bench.records.run import Run
+from bench.records.selection import dev_words
+from bench.records.value_sources import is_tuned, kind_of_values, search_of
 
 # --- what the runs of one table do not share although they stand in one column: a footnote for each difference ---
 

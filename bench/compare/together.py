@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.base.files import file_sha256
 from bench.base.reading import read_plain_file
-from bench.records.store import RECORD
+from bench.records.names import RECORD
 
 TOGETHER_FILE = "submitted_with.txt"
 TOGETHER_BYTES = 1 << 17

@@ -30,14 +30,17 @@ from bench.base.errors import (
 )
 from bench.base.user_code import place_of_code
 from bench.conformance import Failed, fail_if, once_each, result_of
+from bench.data.corpora.columns import COLUMNS_OF
 from bench.method import Context, Method
 from bench.method.batch import Batch, Loss, checked_loss
 from bench.method.building import build_method
 from bench.method.torch_method import TorchMethod
-from bench.run.plan import COLUMNS_OF, learns
+from bench.run.planned import learns
 from bench.run.plugins import Plugin
-from bench.run.recipes import check_entries, check_overrides, choose, fits, merge, read, variants_of
-from bench.run.search import check_key, dimension, with_values
+from bench.run.recipe_checks import check_entries, check_overrides
+from bench.run.recipe_files import fits, read
+from bench.run.recipes import choose, merge, variants_of
+from bench.run.search.space import check_key, dimension, with_values
 
 SENTENCES = [
     "A man is playing a guitar .",

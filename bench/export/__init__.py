@@ -26,10 +26,11 @@ from bench.export import card, folders, results
 from bench.export.code import check_code, remove_code_names
 from bench.export.results import Exported
 from bench.method import Method
+from bench.records.damage import AGAIN
+from bench.records.names import RECORD
 from bench.records.paths import refuse_paths
 from bench.records.record import RunRecord
-from bench.records.store import AGAIN, RECORD
-from bench.run.plan import TrainedRun
+from bench.run.finished import TrainedRun
 
 TOLERANCE = 1e-5
 """How far a vector may move by batch and padding, and how far an export's may lie from the method's."""

@@ -15,7 +15,7 @@ from bench.export.folders import transformers_example
 from bench.export.results import Exported, hub_backbone, scored_cells
 from bench.records import Run, RunRecord
 from bench.records.record import AVERAGE
-from bench.run.plan import TrainedRun
+from bench.run.finished import TrainedRun
 from bench.show.grid import Cell, Column, as_markdown, grid
 from bench.show.tables.report import what
 

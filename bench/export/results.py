@@ -19,9 +19,11 @@ from bench.base.errors import BenchError, DataMissing
 from bench.compare.statistics.table import Cell, Spread, Table
 from bench.compare.tables import TableOptions, compare_runs
 from bench.method import read_json
+from bench.records.damage import AGAIN, foreign_files
+from bench.records.names import data_key
 from bench.records.record import AVERAGE, RunRecord, Score
-from bench.records.store import AGAIN, Run, data_key, foreign_files
-from bench.run.plan import TrainedRun
+from bench.records.run import Run
+from bench.run.finished import TrainedRun
 from bench.score.suites import find_metric
 
 HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"

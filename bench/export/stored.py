@@ -11,8 +11,10 @@ from bench.base.files import write_or_fail
 from bench.base.reading import read_plain_file
 from bench.export import check_export, check_repository, export, results, upload
 from bench.export.results import Exported
-from bench.records.store import Run, RunsFolder, read_record
-from bench.run.plan import TrainedRun, find_run, load_run
+from bench.records.record import read_record
+from bench.records.run import Run
+from bench.records.store import RunsFolder
+from bench.run.finished import TrainedRun, find_run, load_run
 
 FOLDERS = ("sentence-transformers", "transformers", "mteb")
 Say = Callable[[str], None]

@@ -27,8 +27,10 @@ from bench.method import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.records.record import PRETRAINED
 from bench.references import find_checkpoint
-from bench.run import plan
 from bench.run.config import RunConfig
+from bench.run.finished import backbone_of, find_run
+from bench.run.plan import of_run, plan_config
+from bench.run.planned import NOT_TRAINED, PlannedRun
 from bench.run.plugins import Plugin, Registry, discover
 from bench.score.suites import expand_suites, suite
 
@@ -145,19 +147,19 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
 
 def plan_model(
     model: Model, config: RunConfig, data: DataFolder, ready: Callable[[Reference], Reference]
-) -> list[plan.PlannedRun]:
-    """The run of one model, as :func:`bench.run.plan.make` plans it, with the suites, text, names and plugins of the config."""
+) -> list[PlannedRun]:
+    """The run of one model, as :func:`bench.run.plan.plan_config` plans it, with the suites, text, names and plugins of the config."""
     config = replace(
         config,
         methods=(model.method,),
         backbones=(model.backbone,),
-        setting=plan.NOT_TRAINED,
+        setting=NOT_TRAINED,
         overrides=model.overrides,
         precision="fp32",
     )
     plugins = [Path(file) for file in config.plugins]
     if model.run is None:
-        return plan.make(
+        return plan_config(
             config,
             Registry({model.method: model.plugin}, ()) if model.plugin else discover(plugins),
             data,
@@ -167,13 +169,13 @@ def plan_model(
         raise BenchError(
             f"--fresh: {model.run} is a run, and would be trained again", "leave --fresh out"
         )
-    run = plan.find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
-    backbone = plan.backbone_of(run.record, run.plugin, run.folder.absolute().parent)
+    run = find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
+    backbone = backbone_of(run.record, run.plugin, run.folder.absolute().parent)
     backbone = replace(
         backbone if run.plugin.cls.own_backbone else ready(backbone),
         title="".join(config.names) or str(run.record.provenance.backbone.title or ""),
     )
-    planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, config, data)
+    planned = of_run(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
             f"{model.run} was renamed: its record is {run.record.run_id}",
@@ -182,7 +184,7 @@ def plan_model(
     return [planned]
 
 
-def check_model(run: plan.PlannedRun) -> str | None:
+def check_model(run: PlannedRun) -> str | None:
     """One line about the cost of encoding, if it has one. Raises BenchError if it is certain to fail."""
     cls = run.plugin.cls
     if not issubclass(cls, ExternalModel):

@@ -14,9 +14,9 @@ from dataclasses import replace
 from bench.external.objects import ObjectModel, answers_alike
 from bench.method import prompted, task_prompt
 from bench.records import RunsFolder
+from bench.records.sizes import VECTORS
 from bench.run.config import RunConfig
-from bench.run.execute import VECTORS
-from bench.run.plan import PlannedRun, with_fingerprint
+from bench.run.planned import PlannedRun, with_fingerprint
 from bench.score.encoding import VectorStore
 
 LONGEST, SHORTEST, SPREAD = 256, 64, 704

@@ -18,14 +18,9 @@ from bench.data.sets import DataFolder
 from bench.method import Method
 from bench.run.config import RunConfig, as_typed, from_table
 from bench.run.plugins import Plugin, discover, from_file, register_class
-from bench.run.recipes import (
-    OF_ENCODERS,
-    ON_REQUEST,
-    OTHER_NAMES,
-    TRAINING,
-    plain_key,
-    read_custom,
-)
+from bench.run.recipe_checks import OF_ENCODERS, OTHER_NAMES, plain_key
+from bench.run.recipe_defaults import ON_REQUEST, TRAINING
+from bench.run.recipe_files import read_custom
 from bench.score.suites import split_names, use_files
 
 PathLike = str | os.PathLike[str]

@@ -15,7 +15,7 @@ from bench.method import SilentReporter
 from bench.records.store import RunsFolder
 from bench.run.config import RunConfig
 from bench.run.execute import execute
-from bench.run.plan import PlannedRun
+from bench.run.planned import PlannedRun
 
 
 class QuietReporter(SilentReporter):

@@ -35,10 +35,9 @@ from bench.library.plots import plot_trials
 from bench.library.results import STYLE, WIDTH
 from bench.library.training import Setting
 from bench.records.searches import RECIPE, Search, best_trial
-from bench.records.store import RunsFolder
 from bench.run.config import Plan, with_recipes
-from bench.run.search import Worker, definition, jobs_of, plan_notes
-from bench.run.searching import check_optuna, do_trials, search_options, values_of, write_found
+from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
+from bench.run.search.trials import do_trials, values_of, write_found
 from bench.show.grid import Column, Grid, as_html, grid, terminal
 
 if TYPE_CHECKING:
@@ -185,23 +184,21 @@ def search_recipes(
     configs = with_recipes(run_config(options, suites, data), options)
     asked = search_options(configs, select, seeds_named=seeds is not None)
     plan = checked(Plan((asked.config,)))
-    config, planned = plan.runs[0], plan_runs(plan)
-    store = RunsFolder(config.runs)
-    jobs = jobs_of(planned.runs, _space_texts(space), asked.fixed)
-    study = definition(
-        jobs,
-        name=name,
+    named = {method for method, _ in plan.runs[0].named}
+    settings_of_trials = TrialSettings(
         trials=trials,
         sampler=sampler,
         pruner=pruner,
-        suites=asked.suites,
-        fixed=asked.fixed,
-        command=f"bench.search_recipes({', '.join(map(repr, jobs))}, trials={trials})",
+        name=name,
+        command=f"bench.search_recipes({', '.join(map(repr, sorted(named)))}, trials={trials})",
     )
-    worker = Worker(store.folder(study.name), study, jobs, config)
+    found = plan_search(
+        plan_runs(plan).runs, plan.runs[0], asked, _space_texts(space), settings_of_trials
+    )
+    worker = found.begin()
     with show_progress(progress) as shown:
         reporter = shown or QuietReporter()
-        for note in plan_notes(jobs):
+        for note in found.notes:
             reporter.note(note)
         do_trials(worker, reporter)
     results, files = write_found(worker)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError
 from bench.library.arguments import PathLike, as_path, listed
 from bench.library.results import Result, Results, distinct_results
-from bench.records.store import RunsFolder, read_record
+from bench.records.record import read_record
+from bench.records.store import RunsFolder
 
 if TYPE_CHECKING:
     import pandas as pd

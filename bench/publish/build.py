@@ -49,9 +49,10 @@ from bench.publish.versions import (
     seal,
     versions,
 )
-from bench.records.arrays import NAME, Packed
+from bench.records.packed import NAME, Packed
 from bench.records.paths import refuse_paths
-from bench.records.store import Run, RunsFolder
+from bench.records.run import Run
+from bench.records.store import RunsFolder
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
 from bench.show.figures import Figure, missing_library

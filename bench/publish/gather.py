@@ -31,14 +31,17 @@ from bench.data.sets import DataFolder
 from bench.publish.senders import look_alikes_last, refuse_look_alike, sender_of
 from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
 from bench.publish.versions import RUNS, Version, read_version
-from bench.records.arrays import Packed
+from bench.records.names import CURVE, RECORD, predictions_name
+from bench.records.packed import Packed
 from bench.records.paths import refuse_paths
-from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
-from bench.records.searches import SUMMARY, Search, read_search, search_of
-from bench.records.store import CURVE, RECORD, Run, RunsFolder, predictions_name, read_record
+from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, read_record
+from bench.records.run import Run
+from bench.records.searches import SUMMARY, Search, read_search
+from bench.records.store import RunsFolder
+from bench.records.value_sources import search_of
 from bench.run.plugins import Plugin, discover
-from bench.run.recipes import RecipeFile
-from bench.run.recipes import read as read_recipes
+from bench.run.recipe_files import RecipeFile
+from bench.run.recipe_files import read as read_recipes
 from bench.score.suites import reduce_predictions
 from bench.verify.scores import check_average, check_hash, check_score
 

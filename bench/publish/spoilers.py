@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bench.base.errors import one_line
-from bench.records.store import Run
+from bench.records.run import Run
 
 Draw = Callable[[Sequence[Run]], object]
 """Makes everything that a version has of these runs."""

@@ -21,16 +21,25 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.base.errors import BenchError, DataDamaged, one_line, printable
+from bench.base.errors import (
+    DIFFERS,
+    UNCHECKED,
+    BenchError,
+    DataDamaged,
+    Finding,
+    one_line,
+    printable,
+)
 from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
 from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder
 from bench.publish.senders import sender_of
+from bench.records.names import CURVE, RECORD, predictions_name
 from bench.records.paths import refuse_paths
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
-from bench.records.store import CURVE, RECORD, Run, RunsFolder, predictions_name
+from bench.records.run import Run
+from bench.records.store import RunsFolder
 from bench.verify import verify_run
-from bench.verify.scores import DIFFERS, UNCHECKED, Finding
 
 MiB = 1 << 20
 TOTAL_BYTES, MOST_FILES = 50 * MiB, 1000

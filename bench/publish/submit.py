@@ -16,8 +16,9 @@ from bench.compare.together import write_together
 from bench.publish.asides import alone_in, folder_beside, move_to_place
 from bench.publish.senders import check_name
 from bench.publish.submissions import check_submission, read_for_submission
-from bench.records.record import RunRecord
-from bench.records.store import CURVE, RECORD, RunsFolder, predictions_name, read_record
+from bench.records.names import CURVE, RECORD, predictions_name
+from bench.records.record import RunRecord, read_record
+from bench.records.store import RunsFolder
 
 TEMPORARY = ".submitting-"
 """How the name of a folder begins in which a submission is written."""

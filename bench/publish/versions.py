@@ -18,7 +18,7 @@ from msgspec import Struct
 from bench.base.errors import DIFFERS, BenchError, DataDamaged, Finding, one_line
 from bench.base.files import file_sha256
 from bench.base.reading import TABLES_BYTES, read_plain_file
-from bench.records.arrays import MANIFEST, NAME
+from bench.records.packed import MANIFEST, NAME
 from bench.records.record import RunRecord
 from bench.records.store import RunsFolder
 from bench.verify import check_manifest

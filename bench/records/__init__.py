@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bench.records.names import FOREIGN
 from bench.records.record import (
     BackboneUsed,
     Checkout,
@@ -16,7 +17,8 @@ from bench.records.record import (
     ScoreKey,
     Training,
 )
-from bench.records.store import FOREIGN, Run, RunsFolder, default_runs
+from bench.records.run import Run
+from bench.records.store import RunsFolder, default_runs
 
 __all__ = [
     "FOREIGN",

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from bench.base.errors import BenchError
 from bench.base.reading import PREDICTIONS_BYTES, read_plain_file
-from bench.records.arrays import has_predictions
+from bench.records.packed import has_predictions
 from bench.records.record import AVERAGE
-from bench.records.store import Run
+from bench.records.run import Run
 
 
 def distinct_runs(runs: Iterable[Run]) -> list[Run]:

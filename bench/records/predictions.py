@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.data.sets.sts import sentence_numbers
 from bench.records.record import ScoreKey
-from bench.records.store import Run
+from bench.records.run import Run
 
 Floats = NDArray[np.float64]
 

@@ -10,12 +10,9 @@ step at a time by ``UPGRADES``; a newer one is refused.
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
-import json
 import operator
 import re
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -36,7 +33,6 @@ SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
 RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._+@=-]{0,199}$(?!\n)"
 MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$(?!\n)"
-
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # far beyond any score or cost, and small enough that sums and squares over runs stay finite
@@ -45,7 +41,6 @@ Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBER``
 # bound of free numbers in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
 LARGEST_NUMBER = 2.0**64
-
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: dict,  # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is of
@@ -231,7 +226,7 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Mapping[str, str | None] = {}  # task -> sha256
     corpus: CorpusUsed = CorpusUsed()  # without a name: nothing was trained
     backbone: BackboneUsed = BackboneUsed()
-    # what the fingerprint is of, beyond the rest of the record (``bench.run.plan.determinants``)
+    # what the fingerprint is of, beyond the rest of the record (``bench.run.planned.determinants``)
     determines: Facts | None = None
     execution: HowExecuted = HowExecuted()
 
@@ -368,8 +363,6 @@ FREE = (
     "provenance.corpus.overlap",
 )
 """Fields that may hold any JSON, as the details of scores and the values of recipes do."""
-
-
 DEEPEST = 64
 """Objects and lists inside each other in a free field; real ones have four."""
 
@@ -472,51 +465,6 @@ def _plain(value: Any) -> Any:
     raise ValueError(f"{type(value).__name__} cannot be stored as JSON")
 
 
-# --- how many of the pairs that a checkpoint was selected on are also test pairs; from hashes alone, without the data ---
-
-
-def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tuple[int, int] | None:
-    """(pairs of a selection set that are test pairs of one of these sets of the suite sts, pairs); None if that is not known.
-
-    A pair is identified by its letters and digits, whichever sentence comes first.
-    """
-    content = known_sets()
-    shas = {sha: reason.partition(",")[0] for reason, sha in content["dev"].items()}
-    if shas.get(sha256) != name or (counts := content["dev_pairs"].get(name)) is None:
-        return None
-    return (
-        sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)),
-        sum(counts.values()),
-    )
-
-
-def dev_words(record: RunRecord) -> str:
-    """How many of the pairs that a checkpoint was selected on are test pairs; "" without a selection, or without scores of the suite
-    sts."""
-    done = record.training
-    if done is None or done.dev_score is None or all(s.suite != "sts" for s in record.scores):
-        return ""
-    name = done.dev_task or "the selection set"
-    return (
-        f"how many pairs of {name} are test pairs of the suite sts is not recorded"
-        if done.dev_pairs is None or done.dev_test_pairs is None
-        else f"{done.dev_test_pairs:,} of the {done.dev_pairs:,} pairs of {name} are test pairs of the suite sts"
-    )
-
-
-@functools.cache
-def known_sets() -> dict[str, Any]:
-    """Return ``given.json``, which ``python tools/make_given.py DATA`` writes.
-
-    Its "dev_pairs": for a selection set, names of sts sets separated by blanks -> pairs that exactly
-    those sets test.
-    """
-    return dict(json.loads(Path(__file__).with_name("given.json").read_bytes()))
-
-
-# --- reading one record's file, from a run's folder or from a version of the leaderboards; it may be damaged or forged ---
-
-
 def read_record(path: Path) -> RunRecord:
     """The record in one file. Raises RecordDamaged, naming the file and the field."""
     try:
@@ -527,42 +475,3 @@ def read_record(path: Path) -> RunRecord:
         reason, hint = str(error.strerror), None
     # the message may quote a damaged file: nothing in it may move the cursor
     raise RecordDamaged(printable(f"{path}: {reason}"), hint)
-
-
-# --- what determines a run's result, and the hash that names it ---
-# The plan computes the fingerprint from every option (:func:`bench.run.plan.with_fingerprint`). A record holds enough to compute it
-# again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
-# ``provenance.determines``. For recipe keys that name a file or a backbone ("places") the content counts, not the name: they are
-# stored there with the name of their content, or None if the recipe gives none.
-
-
-def fingerprint_of(determines: Mapping[str, Any]) -> str:
-    """sha256 of everything that determines a result, as JSON with sorted keys."""
-    return hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
-
-
-def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
-    """The fingerprint computed again from a record; None if an older record does not hold all its inputs.
-
-    ``rest`` replaces ``provenance.determines``.
-    """
-    rest = rest if rest is not None else record.provenance.determines
-    places = (rest or {}).get("places")
-    if rest is None or not isinstance(places, Mapping):
-        return None
-    return fingerprint_of(
-        {
-            "method": record.method,
-            "plugin": record.provenance.plugin.sha256,
-            "variant": record.variant,
-            "setting": record.setting,
-            "seed": record.seed,
-            "backbone": record.provenance.backbone.revision,
-            "recipe": {
-                key: value.value for key, value in record.recipe.items() if key not in places
-            },
-            "corpus": record.provenance.corpus.sha256,
-            **rest,
-            "places": {key: name for key, name in places.items() if name is not None},
-        }
-    )

@@ -17,7 +17,8 @@ from msgspec import Struct
 from bench.base.errors import BenchError, one_line
 from bench.base.reading import SEARCH_BYTES, read_plain_file
 from bench.base.text import plural
-from bench.records.record import RecipeValue, RunRecord
+from bench.records.record import RunRecord
+from bench.records.value_sources import search_of
 
 SCHEMA = "bench.search/1"
 SUMMARY = "search.json"
@@ -133,6 +134,22 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
     )
 
 
+def drawn_before(trial: Trial, trials: Sequence[Trial], recipe: Mapping[str, Any]) -> Trial | None:
+    """Return the first earlier trial with the same values, or None.
+
+    ``trials``: those of the trial's method. ``recipe``: the method's unchanged recipe; trial 0 has its values.
+    """
+    for earlier in trials:
+        if earlier.number >= trial.number:
+            continue
+        values = earlier.values
+        if earlier.number == RECIPE:
+            values = {key: recipe.get(key) for key in trial.values}
+        if values == trial.values:
+            return earlier
+    return None
+
+
 def expected_best(scores: Sequence[float | None]) -> list[float]:
     """The expected maximum of n dev scores (Dodge et al. 2019, "Show Your Work", section 3.1), for n from 1 to their number: n draws, with replacement, from the scores of the trials.
 
@@ -149,60 +166,3 @@ def expected_best(scores: Sequence[float | None]) -> list[float]:
         )
         for n in range(1, count + 1)
     ]
-
-
-# --- where a record's recipe values come from ---
-
-PAPER, OWN, TUNED = "paper", "recipe", "tuned"
-NOT_OF_A_PAPER = (
-    "--set",
-    "--budget",
-    "ours",
-    "harness default",
-    "--auto-batch",
-    "--chunk auto",
-    "the backbone's own value",
-    "builtin's own value",
-)
-DECISIVE = (
-    "learning_rate",
-    "batch_size",
-    "epochs",
-    "max_steps",
-    "budget",
-    "temperature",
-    "prompt_length",
-)
-"""Recipe values that every paper of this field states; with one of them from elsewhere, a row is not a paper's."""
-
-
-def search_of(record: RunRecord) -> Mapping[str, Any]:
-    """The record's description of the search that chose its values; empty if none did."""
-    return record.provenance.execution.search
-
-
-AS_ALL_TRIALS = ": as its trials had it"
-
-
-def is_tuned(value: RecipeValue) -> bool:
-    """Whether a search chose the value, and did not give it to all of its trials."""
-    return value.source.startswith("search ") and not value.source.endswith(AS_ALL_TRIALS)
-
-
-def kind_of_values(record: RunRecord) -> str:
-    """ "tuned: 12 trials", "paper" if the decisive values name a paper or its authors' code, else "recipe"; "" if nothing is trained."""
-    if record.training is None or "learning_rate" not in record.recipe:
-        return ""
-    if search := search_of(record):
-        trials: Any = search.get("trials")
-        counted = type(trials) is int and 0 <= trials < 1e6
-        return f"{TUNED}: {plural(trials, 'trial')}" if counted else TUNED
-    return (
-        OWN
-        if any(
-            record.recipe[key].source.startswith(NOT_OF_A_PAPER)
-            for key in DECISIVE
-            if key in record.recipe and record.recipe[key].value is not None
-        )
-        else PAPER
-    )

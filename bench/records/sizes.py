@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.base.errors import BenchError, RunLocked
-from bench.records.store import CHECKPOINT, RunsFolder
+from bench.records.names import CHECKPOINT
+from bench.records.store import RunsFolder
 
 VECTORS, STATE = "vectors", "state"
 

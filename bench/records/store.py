@@ -7,75 +7,30 @@ cached under its path, size and times, and it is read again if one of them chang
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import json
-import math
 import os
 import re
 import socket
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from io import BufferedReader
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import numpy as np
 from filelock import FileLock, Timeout
 
-from bench.base.errors import (
-    BenchError,
-    DataDamaged,
-    DataMissing,
-    RecordDamaged,
-    RunLocked,
-    UnknownName,
-)
-from bench.base.files import (
-    ELSEWHERE,
-    CacheEntry,
-    is_free,
-    is_settled,
-    values_sha256,
-    write_or_fail,
-)
-from bench.base.reading import (
-    CURVE_BYTES,
-    SETTINGS_BYTES,
-    NotPlainFile,
-    list_plain_files,
-    open_plain_file,
-    read_plain_file,
-    refuse_links,
-)
+from bench.base.errors import BenchError, RecordDamaged, RunLocked, UnknownName
+from bench.base.files import ELSEWHERE, is_free, write_or_fail
+from bench.base.reading import open_plain_file, refuse_links
 from bench.base.text import list_names
-from bench.records.arrays import PredictionsElsewhere, read_arrays
-from bench.records.record import AVERAGE, RUN_ID, RunRecord, Score, ScoreKey, read_record
+from bench.records.names import LOCK, RECORD, predictions_name
+from bench.records.record import RUN_ID, RunRecord, read_record
 
-RECORD, LOCK = "run.json", ".lock"
-FOREIGN = ("mteb", "own")  # suites whose tasks others named: mteb has an STS12, too
 _RUN_ID = re.compile(RUN_ID)
 
 
 def default_runs() -> Path:
     """$BENCH_RUNS, or ``runs`` in the working directory."""
     return Path(os.environ.get("BENCH_RUNS") or "runs")
-
-
-def data_key(task: str, text: str | None, suite: str = "") -> str:
-    """A set's name in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
-    prefix = f"{suite}/" if suite in FOREIGN else ""
-    return f"{prefix}{task}" if text in (None, "tokenised") else f"{prefix}{task}@{text}"
-
-
-@lru_cache(maxsize=1 << 10)  # thousands of runs have the same few names
-def predictions_name(task: str, text: str | None, suite: str = "") -> str:
-    """The predictions of a task in a run's folder: "predictions/STS12@raw.npz"."""
-    prefix = f"{suite}/" if suite in FOREIGN else ""
-    return (
-        f"predictions/{prefix}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
-    )
 
 
 class RunsFolder:
@@ -304,209 +259,3 @@ def _by_path(reference: str) -> Path | None:
     with contextlib.suppress(OSError, ValueError):  # a name too long, or with a zero byte
         return next((file for file in (path, path / RECORD) if file.is_file()), None)
     return None
-
-
-# --- a run: its record, and the folder with its predictions and its checkpoint ---
-
-
-CHECKPOINT = "checkpoint"
-
-
-class Run(NamedTuple):
-    record: RunRecord
-    folder: Path
-
-    @property
-    def scores(self) -> tuple[Score, ...]:
-        return self.record.scores
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / CHECKPOINT
-
-    def score(self, key: ScoreKey) -> Score:
-        """Raises DataMissing if the record has no such score."""
-        for score in self.record.scores:
-            if score.task == key.task and score.key == key:
-                return score
-        raise DataMissing(f"{self.record.run_id} has no score of {key.task}")
-
-    def predictions_file(self, key: ScoreKey) -> Path:
-        """The file with the predictions of a score."""
-        return self.folder / predictions_name(key.task, key.text, key.suite)
-
-    def predictions(
-        self, key: ScoreKey, names: Container[str] | None = None
-    ) -> dict[str, np.ndarray]:
-        """The stored arrays; with ``names`` only these, if they are there. Raises DataMissing (PredictionsElsewhere), DataDamaged."""
-        try:
-            return read_arrays(self.predictions_file(key), names, self.folder)
-        except PredictionsElsewhere:
-            raise
-        except DataMissing as error:
-            raise DataMissing(
-                f"{self.record.run_id} has no predictions of {key.task}", error.hint
-            ) from None
-
-
-# --- whether checkpoint and predictions are those that the record names, cheaply enough for every call ---
-
-SMALL = 1 << 20  # bytes; hashing a smaller file costs less than looking into the cache
-MISSING, CUT = "missing", "cut short or damaged"
-UNREADABLE = "cannot be read"
-AGAIN = "run its command again; bench runs RUN shows it"
-AGAIN_FRESH = "run its command again with --fresh; bench runs RUN shows it"
-
-
-def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
-    """What is wrong with which file of the checkpoint; None if nothing is.
-
-    A record without hashes (``bench.run/1``) cannot be checked. Files that the record does not name are ignored.
-    """
-    place = folder / CHECKPOINT
-    if not place.is_dir():
-        return f"{place} is {MISSING}"
-    try:
-        list_plain_files(place)
-    except OSError as error:
-        return f"{error.filename} {UNREADABLE} ({error.strerror})"
-    for name, recorded in sorted((record.checkpoint or {}).items()):
-        file = place / name
-        try:
-            if remembered_sha256(file, folder) != recorded:
-                return f"{file} is cut short or altered: its hash is not the recorded one"
-        except (FileNotFoundError, NotADirectoryError):
-            return f"{file} is {MISSING}"
-        except OSError as error:
-            return f"{file} {UNREADABLE} ({error.strerror})"
-    return None
-
-
-def prediction_problems(
-    record: RunRecord, folder: Path
-) -> dict[tuple[str, str, str, str | None], str]:
-    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
-    return {
-        score.key: problem
-        for score in record.scores
-        if score.task != AVERAGE
-        and (problem := _prediction_problem(record, score, folder)) is not None
-    }
-
-
-def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | None:
-    try:
-        arrays = Run(record, folder).predictions(score.key)
-        if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
-            return "altered"
-        for file in foreign_files(score, folder) if score.suite in FOREIGN else ():
-            json.loads(read_plain_file(file, SETTINGS_BYTES, folder))
-    except (DataMissing, FileNotFoundError, NotADirectoryError):
-        return MISSING
-    except (DataDamaged, OSError, ValueError, RecursionError):
-        return CUT
-    return None
-
-
-def foreign_files(score: Score, folder: Path) -> list[Path]:
-    """The result files of the tool that scored the task. A record may be forged: paths outside of the tool's folder are ignored."""
-    named = score.detail.get("results")
-    names = named if isinstance(named, list | tuple) else ()
-    return [
-        folder / path
-        for path in (Path(name) for name in names if isinstance(name, str))
-        if path.parts[:1] == (score.suite,) and ".." not in path.parts
-    ]
-
-
-def remembered_sha256(file: Path, inside: Path | None = None) -> str:
-    """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError.
-
-    ``inside``: a folder above the file, below which no link is followed; None: the file's own.
-    """
-    with open_plain_file(file, inside=inside) as stream:
-        facts = os.fstat(stream.fileno())
-        if facts.st_size < SMALL:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-        return _remembered_sha256(file, stream, facts)
-
-
-def _remembered_sha256(file: Path, stream: BufferedReader, facts: os.stat_result) -> str:
-    entry = CacheEntry(
-        "hashes",
-        str(file.resolve()),
-        [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino],
-    )
-    if (known := entry.read()) is not None:
-        return str(known)
-    sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    if is_settled(max(facts.st_mtime_ns, facts.st_ctime_ns)):
-        entry.write(sha256)
-    return sha256
-
-
-# --- what a training writes next to the record: its curve, and the batch that failed ---
-
-
-CURVE = "curve.jsonl"
-FAILED_BATCH = "failed-batch.tsv"  # the rows on which the loss became NaN or infinite
-
-
-def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The entries of ``folder/curve.jsonl``, by step, without lines that a crash cut short. Empty without a curve.
-
-    Raises DataDamaged, naming the file, for a link, a pipe, a device, or a file too large for a curve.
-    """
-    file = folder / CURVE
-    try:
-        lines = read_plain_file(file, CURVE_BYTES).decode("utf-8", "replace").splitlines()
-    except NotPlainFile as error:
-        raise DataDamaged(f"{file} is not a curve: {error.strerror}", "remove it") from None
-    except OSError:
-        return []
-    entries = []
-    for line in lines:
-        with contextlib.suppress(ValueError, RecursionError):
-            if isinstance(entry := json.loads(line), dict) and _is_number(entry.get("step")):
-                entries.append(entry)
-    return sorted(entries, key=lambda entry: entry["step"])
-
-
-def series(curve: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    """(step, value) of every entry in which the key is a number."""
-    return [
-        (float(entry["step"]), float(entry[key])) for entry in curve if _is_number(entry.get(key))
-    ]
-
-
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) < 1e300
-        and math.isfinite(value)
-    )
-
-
-# --- runs as tidy rows ---
-
-FACTS = ("method", "variant", "setting", "backbone", "seed", "status")
-SCORE = ("suite", "task", "protocol", "text", "metric", "value", "std", "n")
-COST = ("trainable_parameters", "train_seconds", "peak_memory_bytes", "encode_sentences_per_second")
-COLUMNS = ("run", "name", *FACTS, *SCORE, *COST)
-
-
-def tidy_rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """One mapping with the keys of ``COLUMNS`` for each run and score, in the runs' order. ``value`` has the papers' scale: correlation and
-    accuracy x 100; a value that was not recorded is None."""
-    return [
-        {
-            "run": record.run_id,
-            "name": record.backbone_name,
-            **{key: getattr(record, key) for key in FACTS},
-            **{key: getattr(score, key) for key in SCORE},
-            **{key: getattr(record.cost, key) for key in COST},
-        }
-        for record, _ in runs
-        for score in record.scores
-    ]

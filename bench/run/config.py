@@ -24,70 +24,14 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product, starmap
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.files import write_or_fail
-from bench.run.recipes import read_custom
-
-ENGINES = ("slurm", "ray")
-ON_EXAMPLE = "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on ray:cpus=4, or --on commands"
-
-
-Count = Annotated[int, msgspec.Meta(ge=1)]
-RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
-KEYS = {
-    "here": (),
-    "torchrun": ("gpus",),
-    "slurm": RESOURCES,
-    "ray": RESOURCES,
-    "commands": (*RESOURCES, "file"),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """Where the runs are done: the value of ``--on``, in parts."""
-
-    name: str = "here"
-    gpus: Count | None = None  # of each run; of torchrun: processes
-    cpus: Count | None = None
-    memory: str | None = None  # as typed: "16G"
-    parallel: Count | None = None  # runs at once
-    retries: Annotated[int, msgspec.Meta(ge=0)] = 3  # of a run whose worker was killed
-    file: str | None = None  # into which commands are written; None: standard output
-    options: tuple[tuple[str, str], ...] = ()  # of sbatch
-
-    @property
-    def elsewhere(self) -> bool:
-        """Are the runs done by workers, on other machines or later?"""
-        return self.name in (*ENGINES, "commands")
-
-
-def parse_target(text: str) -> Target:
-    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it belongs to the value before it
-    ("nodelist=a,b"). Raises BenchError for anything else."""
-    name, _, rest = text.partition(":")
-    if name not in KEYS:
-        raise UnknownName("target", name, KEYS, "of --on", ON_EXAMPLE)
-    if name == "torchrun" and rest.isdigit():
-        rest = f"gpus={rest}"
-    values: dict[str, Any] = {}
-    options = []
-    for part in re.split(r",(?=[\w-]+=)", rest) if rest else ():
-        key, equals, value = part.partition("=")
-        if key in KEYS[name]:
-            values[key] = value
-        elif name == "slurm" and equals:
-            options.append((key.lstrip("-"), value))
-        else:
-            raise BenchError(f"--on {text}: {name} has no option {key}", ON_EXAMPLE)
-    try:
-        return msgspec.convert({"name": name, "options": options, **values}, Target, strict=False)
-    except msgspec.ValidationError as error:
-        raise BenchError(f"--on {text}: {error}", ON_EXAMPLE) from None
+from bench.run.recipe_files import read_custom
+from bench.run.target import Target, parse_target
 
 
 def seconds_between_states() -> float:
@@ -195,9 +139,6 @@ def _values_of(key: str, text: str) -> list[str]:
             f"--set {key}=A,B,C, or \\, for a comma of the value",
         )
     return values if len(values) == 1 else [value.strip() for value in values]
-
-
-# --- plans: configs as tables of a TOML file ---
 
 
 def to_table(config: RunConfig) -> dict[str, Any]:

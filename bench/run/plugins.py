@@ -175,14 +175,26 @@ def _origin_of(cls: type) -> tuple[str, str, Path | None]:
 
 
 def _add(plugins: dict[str, Plugin], more: Sequence[Plugin]) -> None:
-    """Add all of ``more``. Raises BenchError, and adds none, if a name is already used: a run could not say which method it is."""
+    """Add all of ``more``; a class that is there already is no second one.
+
+    Raises BenchError, and adds none, if another class has the name: a run could not say which method it is.
+    """
     together = dict(plugins)
     for plugin in more:
-        if (taken := together.setdefault(plugin.name, plugin)) is not plugin:
+        taken = together.setdefault(plugin.name, plugin)
+        if taken.cls is plugin.cls:
+            continue
+        hint = f"choose another name in {plugin.package}: name = 'my-{plugin.name}'"
+        if taken.package == plugin.package:
             raise BenchError(
-                f"{plugin.package} defines the method '{plugin.name}', and so does {taken.package}",
-                f"choose another name in {plugin.package}: name = 'my-{plugin.name}'",
+                f"{plugin.package} defines the method '{plugin.name}' twice: "
+                f"in the classes {taken.cls.__qualname__} and {plugin.cls.__qualname__}",
+                hint,
             )
+        raise BenchError(
+            f"{plugin.package} defines the method '{plugin.name}', and so does {taken.package}",
+            hint,
+        )
     plugins |= together
 
 
@@ -206,15 +218,11 @@ def _plugins_of(
     loaded: Any, package: str, version: str = "", file: Path | None = None
 ) -> list[Plugin]:
     """The plugins of a method class, or of the classes that a module defines. Raises TypeError and ValueError for a bad class."""
-    classes: list[Any] = (
-        [
-            cls
-            for cls in filter(inspect.isclass, vars(loaded).values())
-            if cls.__module__ == loaded.__name__
-        ]
-        if inspect.ismodule(loaded)
-        else [loaded]
-    )
+    classes = [loaded]
+    if inspect.ismodule(loaded):
+        # a class may have several names there: METHOD = Mine
+        defined = dict.fromkeys(filter(inspect.isclass, vars(loaded).values()))
+        classes = [cls for cls in defined if cls.__module__ == loaded.__name__]
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
         if not re.fullmatch("[a-z0-9-]+", str(cls.name)):

@@ -29,9 +29,10 @@ from bench.board.board import Board, unused_name
 from bench.compare.formatting import setting_words, signed_number, variant_words
 from bench.compare.statistics.rows import Differs
 from bench.compare.statistics.table import BETTER, WORSE, Cell, Cost, Row, Table
+from bench.records.curve import read_curve, series
 from bench.records.record import Score
+from bench.records.run import Run
 from bench.records.searches import RECIPE, RUNNING, Study, Trial, expected_best
-from bench.records.store import Run, read_curve, series
 from bench.references import BASE, figure_runs, meaning, printed_gains, printed_points, results
 from bench.score.metrics.geometry import effective_rank
 from bench.show.grid import as_csv

@@ -29,9 +29,13 @@ from bench.base.files import file_sha256
 from bench.base.reading import CURVE_BYTES, list_plain_files, open_plain_file
 from bench.data.fetching import Site, download
 from bench.data.sets import DataFolder
-from bench.records.arrays import MANIFEST, NAME, Elsewhere, cached, read_manifest
-from bench.records.record import AVERAGE, RunRecord, Score, ScoreKey, known_sets, record_fingerprint
-from bench.records.store import CURVE, RECORD, Run, RunsFolder, data_key
+from bench.records.fingerprint import record_fingerprint
+from bench.records.names import CURVE, RECORD, data_key
+from bench.records.packed import MANIFEST, NAME, Elsewhere, cached, read_manifest
+from bench.records.record import AVERAGE, RunRecord, Score, ScoreKey
+from bench.records.run import Run
+from bench.records.selection import known_sets
+from bench.records.store import RunsFolder
 from bench.score.suites import find_task, suite_names
 from bench.verify.scores import (
     NotChecked,

@@ -21,9 +21,10 @@ from bench.base.same_code import code_of
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter
 from bench.records.record import AVERAGE, Score
-from bench.records.store import Run, RunsFolder
-from bench.run.execute import RunVectors, score_tasks
-from bench.run.plan import find_run, load_run
+from bench.records.run import Run
+from bench.records.store import RunsFolder
+from bench.run.finished import find_run, load_run
+from bench.run.vectors import RunVectors, score_tasks
 from bench.score.suites import (
     KnownTask,
     RunPlace,

@@ -11,9 +11,10 @@ import msgspec
 
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
 from bench.base.files import values_sha256
-from bench.records.arrays import PredictionsElsewhere
-from bench.records.record import AVERAGE, REDUCED, RunRecord, Score, known_sets
-from bench.records.store import Run
+from bench.records.packed import PredictionsElsewhere
+from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
+from bench.records.run import Run
+from bench.records.selection import known_sets
 from bench.score.suites import GIVEN, Arrays, average, rescore, suite, suite_names
 
 # --- what a verification reports: one finding for each check, and the findings of one run or version together ---

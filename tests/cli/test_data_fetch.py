@@ -123,7 +123,7 @@ def test_word_vectors_are_fetched_by_the_name_that_the_recipe_has(
     packed, wanted = out.getvalue(), data_set("glove-840b")
     form = {"any": Form(sha256=hashlib.sha256(packed).hexdigest(), bytes=len(packed))}
     small = replace(wanted, files=(replace(wanted.files[0], forms=form),))
-    monkeypatch.setattr("bench.run.plan.data_sets", lambda: {"glove-840b": small})
+    monkeypatch.setattr("bench.run.planner.data_sets", lambda: {"glove-840b": small})
     hub.serve(f"nlp.stanford.edu/data/{name}.zip", packed[:-1] + b"?")
     command = (*argv("run --method glove-avg --suite check --runs"), tmp_path / "runs")
     planned = bench(*command, "--dry-run")

@@ -16,7 +16,7 @@ from hub import StandInHub
 
 from bench.records import Run, RunsFolder
 from bench.records.arrays import read_arrays
-from bench.records.store import read_record
+from bench.records.record import read_record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
 from exports import outside  # noqa: E402
@@ -46,7 +46,7 @@ def push(finished: Finished, *arguments: str, token: str = "hf_good") -> Result:
 def test_mteb_itself_evaluates_it(made: Path, finished: Finished, tmp_path: Path) -> None:
     from scipy.stats import spearmanr
 
-    from bench.run.plan import find_run, load_run
+    from bench.run.finished import find_run, load_run
 
     texts = ["a man plays", "the dog runs in the park", "woman reads a book"]
     texts += ["market prices fell", "a child sleeps", "oil and gas"]

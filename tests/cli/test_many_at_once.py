@@ -16,7 +16,7 @@ from forked import server
 from models import sentences
 
 from bench.records import RunsFolder
-from bench.records.store import read_curve
+from bench.records.curve import read_curve
 
 RUNS = int(os.environ.get("BENCH_TEST_RUNS", 8))
 PROCESSES = int(os.environ.get("BENCH_TEST_PROCESSES", 4))

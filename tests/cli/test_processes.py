@@ -17,7 +17,7 @@ from models import sentences
 from run_parts import run_parts
 
 from bench.records import RunsFolder
-from bench.records.store import read_curve
+from bench.records.curve import read_curve
 
 SCRIPT = Path(sys.executable).parent / "bench"
 BENCH = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "bench"]

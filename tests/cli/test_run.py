@@ -135,7 +135,7 @@ def test_a_stop_while_scoring_keeps_the_training(
     command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bench.base.errors import Interrupted, RunFailed
-    from bench.run import execute
+    from bench.run import scoring
 
     by_a_plugin = ZeroDivisionError("by a\nplugin")
     for error, code, status in (
@@ -144,7 +144,7 @@ def test_a_stop_while_scoring_keeps_the_training(
         (by_a_plugin, 1, "failed"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(execute, "score_tasks", mock.Mock(side_effect=error))
+            patch.setattr(scoring, "score_tasks", mock.Mock(side_effect=error))
             done = bench(*command, "--runs", tmp_path)
         line = error_line(done, code)
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)

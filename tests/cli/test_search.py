@@ -22,8 +22,8 @@ from models import sentences
 
 from bench.base.errors import DataDamaged
 from bench.records import RunsFolder
-from bench.records.searches import Trial, best_trial, read_search
-from bench.run.search import check_journal
+from bench.records.searches import Trial, best_trial, drawn_before, read_search
+from bench.run.search.journal import check_journal
 
 PEAK = 2e-4
 MADE = '''"""Made: the dev score is 80 less ten points for each power of ten from the best rate; it grows over the steps."""
@@ -170,6 +170,36 @@ def test_a_grid_takes_every_point_once(ask: Any, tmp_path: Path) -> None:
     assert sorted(points) == [(rate, t) for rate in (1e-5, 2e-4, 4e-3) for t in (0.1, 0.2)]
 
 
+@pytest.mark.slow
+def test_a_search_says_that_it_drew_values_again(ask: Any, tmp_path: Path) -> None:
+    more = ("--set", "weight_decay=0", "--set", "learning_rate=2e-4", "--space", "temperature=0.1")
+    done = bench(*ask("--trials", "2", "--plain", *more))
+    assert done.exit_code == 0, done.output
+    said = [line for line in done.stderr.splitlines() if "drawn again" in line]
+    assert said == ["made trial 2 (3 of 3): drawn again: trial 1 had the same values"]
+
+
+@pytest.mark.parametrize(
+    ("number", "values", "earlier"),
+    [
+        (1, {"rate": 0.3, "size": 4}, None),  # a later trial is not an earlier one
+        (3, {"rate": 0.3, "size": 4}, 1),
+        (3, {"rate": 0.3, "size": 8}, None),
+        (3, {"rate": 0.2, "size": 4}, 0),  # the recipe's own values
+        (1, {"rate": 0.2, "size": 4}, 0),
+        (0, {}, None),
+    ],
+)
+def test_a_trial_repeats_the_first_with_its_values(
+    number: int, values: dict[str, Any], earlier: int | None
+) -> None:
+    drawn: list[dict[str, Any]] = [{}, {"rate": 0.3, "size": 4}, {"rate": 0.3, "size": 4}, {}]
+    drawn[number] = values
+    own = [Trial(method="made", number=i, values=some) for i, some in enumerate(drawn)]
+    found = drawn_before(own[number], own, {"rate": 0.2, "size": 4, "epochs": 1})
+    assert (found and found.number) == earlier
+
+
 @pytest.mark.nightly
 def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(
     ask: Any, tmp_path: Path
@@ -216,7 +246,7 @@ def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
     ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """A trial whose checkpoint were gone before it has ended would be a failed one for ever."""
-    from bench.run.search import Worker
+    from bench.run.search.worker import Worker
 
     class Killed(BaseException):
         pass

@@ -267,7 +267,7 @@ def test_an_unreadable_checkpoint_is_not_trained_again(tmp_path: Path) -> None:
     from msgspec.structs import replace
     from scored_run import finished_run
 
-    from bench.records.store import UNREADABLE, checkpoint_problem
+    from bench.records.damage import UNREADABLE, checkpoint_problem
 
     store = RunsFolder(tmp_path)
     run = finished_run(store)

@@ -214,15 +214,17 @@ def test_refused_options_are_one_line_and_nothing_is_queued(
 def test_a_plan_larger_than_an_array_may_be_is_several(slurm: SlurmCluster, tmp_path: Path) -> None:
     """2,500 runs, MaxArraySize 1,001: three arrays, one after the other for --parallel. Nothing of them begins."""
     from bench.records import RunsFolder
-    from bench.run import jobs
-    from bench.run.config import Plan, RunConfig, Target
+    from bench.run.config import Plan, RunConfig
+    from bench.run.jobs import new_batch, queued_jobs
+    from bench.run.slurm import submit_batch
+    from bench.run.target import Target
 
     store = RunsFolder(tmp_path / "runs")
     target = Target(name="slurm", parallel=7, options=(("hold", ""),))
-    batch = jobs.new_batch(store, [f"run-{i}" for i in range(2500)], target)
+    batch = new_batch(store, [f"run-{i}" for i in range(2500)], target)
     batch.write(Plan((RunConfig(),)))
-    assert len(jobs.submit(batch)) == 3
-    found = jobs.queue(store)
+    assert len(submit_batch(batch)) == 3
+    found = queued_jobs(store)
     assert set(found) == set(batch.runs) and {job.state for job in found.values()} == {"queued"}
     ids = slurm.call("squeue", "-h", "-o", "%i %E").splitlines()
     assert all("%7]" in one for one in ids) and sum("afterany" in one for one in ids) == 2

@@ -14,8 +14,9 @@ from finished_runs import finished
 
 from bench.base import devices
 from bench.records import RunsFolder
-from bench.run import jobs
-from bench.run.config import Plan, RunConfig, Target, read_plan
+from bench.run.config import Plan, RunConfig, read_plan
+from bench.run.jobs import new_batch
+from bench.run.target import Target
 
 PLUGIN = "from bench.methods.simcse import SimCSE\n\n\nclass Mine(SimCSE):\n    name = 'mine'\n"
 
@@ -144,7 +145,7 @@ def test_runs_that_slurm_has_are_listed(tmp_path: Path, stand_ins: Path, snapsho
     store = RunsFolder(tmp_path / "runs")
     store.write(working := record("simcse", 1, status="interrupted", scores=()))
     ids = [working.run_id, "simcse-waits", "simcse-gone"]
-    batch = jobs.new_batch(store, ids, Target(name="slurm"))
+    batch = new_batch(store, ids, Target(name="slurm"))
     batch.write(Plan((RunConfig(),)))
     name = f"bench-{batch.name}.0"
     lines = f"7_0|RUNNING|n1|None|{name}", f"7_1|PENDING||Resources|{name}", "8|PENDING|||other"

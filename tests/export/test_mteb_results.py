@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bench.base.errors import DataMissing
 from bench.export.results import write_mteb_results as write
 from bench.records import RunRecord, Score
-from bench.records.store import foreign_files
+from bench.records.damage import foreign_files
 
 mteb = pytest.importorskip("mteb")
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from bench.data.sets import DataFolder
 from bench.run.config import RunConfig
-from bench.run.plan import PlannedRun, make
+from bench.run.plan import plan_config
+from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
 
 
 def planned(data: DataFolder, *suites: str, **values: object) -> PlannedRun:
-    (run,) = make(
+    (run,) = plan_config(
         RunConfig(**{"methods": ("simcse",), "corpus": "builtin", "suites": suites, **values}),  # type: ignore[arg-type]
         discover(),
         data,

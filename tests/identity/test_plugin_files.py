@@ -11,7 +11,7 @@ import pytest
 from bench.base.errors import BenchError
 from bench.base.imported_code import hash_file
 from bench.base.plugin_files import import_file
-from bench.run.jobs import copy_plugins
+from bench.run.workers import copy_plugins
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:

@@ -15,8 +15,8 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from bench.method import Backbone, Batch, Context, Features, TorchMethod
-from bench.run.execute import parameter_counts
 from bench.run.recipes import merge
+from bench.run.record_of import parameter_counts
 
 TEXTS = [sentences(6, seed=seed, longest=longest) for seed, longest in ((1, 12), (2, 5), (3, 9))]
 EIGHT = sentences(8, seed=3, longest=14)

@@ -19,7 +19,7 @@ from torch import Tensor
 from bench import methods
 from bench.methods.cot_bert import TEMPLATES, CoTBERT, padded, two_stage, two_stage_loss
 from bench.methods.templates import Template, empty, wrap
-from bench.run.recipes import read
+from bench.run.recipe_files import read
 
 MEANS = "means {m} , so it can be summarized as {m} ."
 ROBERTA = ("The sentence of ' {s} ' ", "The sentence : ' {s} ' ")

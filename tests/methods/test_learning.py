@@ -16,15 +16,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
 from bench.records import RunsFolder
 from bench.run.config import RunConfig
-from bench.run.execute import build, dev_score, execute
-from bench.run.plan import make
+from bench.run.execute import execute
+from bench.run.plan import plan_config
 from bench.run.plugins import discover
 from bench.run.recipes import merge
+from bench.run.vectors import dev_score
+from bench.run.weights import build
 from bench.score.suites import LoadedTask
 from bench.score.suites.sts import LoadedPairs
 
@@ -79,7 +81,7 @@ def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
     kind = cls.needs(setting, merge(cls, None, "", {}, trained=True))[-1]
     if kind in ("sentences", "graded"):
         return {"sentences": "builtin", "graded": "stsb-train"}[kind]
-    source = open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz")
+    source = open_corpus_file(shared / "data" / "train" / "nli_triplets.csv.xz")
     rows = itertools.islice(source.rows(), 1000)
     with open(folder / "triplets.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("sent0", "sent1", "hard_neg"), *rows])
@@ -107,7 +109,7 @@ def test_a_trained_method_rises_above_its_start(name, setting, shared, tmp_path)
         corpus=corpus(name, setting, shared, tmp_path),
         overrides=STEPS | values,
     )
-    (planned,) = make(request, REGISTRY, DataFolder(shared / "data"))
+    (planned,) = plan_config(request, REGISTRY, DataFolder(shared / "data"))
     run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None
     run = replace(run, dev=replace(run.dev, read=partial(every_third, run.dev.read)))

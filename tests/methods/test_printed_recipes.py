@@ -15,9 +15,10 @@ import pytest
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder, Later
 from bench.run.config import RunConfig
-from bench.run.plan import PlannedRun, make
+from bench.run.plan import plan_config
+from bench.run.planned import PlannedRun
 from bench.run.plugins import discover
-from bench.run.search import space_of
+from bench.run.search.space import space_of
 
 REGISTRY = discover()
 BB, BL, RB, RL = "bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"
@@ -37,7 +38,7 @@ def rows() -> Iterator[Any]:
 def planned(method: str, backbone: str, setting: str | None = None, **values: Any) -> PlannedRun:
     """The first run of ``bench run --method METHOD --backbone BACKBONE``, planned without any data or weights."""
     request = RunConfig(methods=(method,), backbones=(backbone,), setting=setting, **values)
-    return make(request, REGISTRY, DataFolder(None, fetcher=Later()))[0]
+    return plan_config(request, REGISTRY, DataFolder(None, fetcher=Later()))[0]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ import pytest
 from bench import methods
 from bench.method import Method, Value
 from bench.references import meaning, results
-from bench.run.plan import vectors_named
-from bench.run.recipes import NO_SOURCE, TRAINING, Entry, merge, read, variants_of
+from bench.run.planner import vectors_named
+from bench.run.recipe_defaults import TRAINING
+from bench.run.recipe_files import NO_SOURCE, Entry, read
+from bench.run.recipes import merge, variants_of
 
 FOLDER = Path(methods.__file__).parent
 

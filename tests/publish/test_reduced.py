@@ -13,7 +13,8 @@ from published import publish
 
 from bench.publish.submissions import check_submission
 from bench.records import Run
-from bench.records.arrays import NAME, narrow, read_arrays
+from bench.records.arrays import read_arrays
+from bench.records.packed import NAME, narrow
 from bench.records.record import REDUCED
 from bench.score.suites import rescore, suite, suite_names
 from bench.show.pages.run_page import cosines

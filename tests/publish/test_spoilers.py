@@ -17,7 +17,8 @@ from bench.publish import build
 from bench.publish.build import version_files
 from bench.publish.spoilers import find_spoilers
 from bench.records.record import RunRecord
-from bench.records.store import Run, RunsFolder
+from bench.records.run import Run
+from bench.records.store import RunsFolder
 
 
 def drawn(bad: Sequence[str], together: Sequence[str] = ()) -> object:

@@ -18,7 +18,7 @@ from bench.compare.senders import SENDER_FILE, published_senders, read_sender
 from bench.compare.together import TOGETHER_FILE, write_together
 from bench.publish.build import as_csvs, as_json, markdown_page
 from bench.records import RunRecord, RunsFolder
-from bench.records.store import Run
+from bench.records.run import Run
 from bench.show.figures import figures
 from bench.show.pages.board import render
 

@@ -24,7 +24,8 @@ from bench.base.files import values_sha256
 from bench.publish import build
 from bench.publish.versions import MANIFEST, NAME, check, versions
 from bench.records import RunsFolder
-from bench.records.arrays import Packed, narrow, read_arrays, read_packed
+from bench.records.arrays import read_arrays
+from bench.records.packed import Packed, narrow, read_packed
 from bench.verify import runs_below, verify_run
 
 

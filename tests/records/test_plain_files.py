@@ -27,7 +27,7 @@ from bench.base.reading import (
 )
 from bench.records import RunsFolder
 from bench.records.arrays import read_arrays
-from bench.records.store import read_curve
+from bench.records.curve import read_curve
 from bench.verify import check_manifest
 
 

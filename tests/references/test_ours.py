@@ -6,7 +6,9 @@ import pytest
 
 from bench.references import find_printed, meaning, rows
 from bench.run.plugins import discover
-from bench.run.recipes import TRAINING, read, variants_of
+from bench.run.recipe_defaults import TRAINING
+from bench.run.recipe_files import read
+from bench.run.recipes import variants_of
 
 REGISTRY = discover()
 

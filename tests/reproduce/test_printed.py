@@ -23,7 +23,7 @@ from bench.compare.printed import (
 from bench.records import RunRecord, Score
 from bench.references import ReferenceResult, find_part, results
 from bench.run.plugins import discover
-from bench.run.reproduce import runs_of
+from bench.run.printed_runs import runs_of
 
 REGISTRY = discover()
 (STSB,) = [

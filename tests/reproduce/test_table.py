@@ -11,10 +11,14 @@ from bench.base.errors import BenchError
 from bench.method import Recipe
 from bench.references import FigureRuns, Part, Row, contents, figure_runs, find_part, results, rows
 from bench.run.config import RunConfig
-from bench.run.plan import learns
+from bench.run.planned import learns
 from bench.run.plugins import discover
-from bench.run.recipes import merge, parse, read, whole_entry
-from bench.run.reproduce import TableRun, in_order, runs_of, seeds_of, together, with_set
+from bench.run.printed_runs import runs_of, together
+from bench.run.recipe_files import read
+from bench.run.recipe_types import parse
+from bench.run.recipes import merge, whole_entry
+from bench.run.reproduce import in_order, seeds_of, with_set
+from bench.run.table_run import TableRun
 
 REGISTRY = discover()
 TABLES = [part for part in contents() if part.how == "scores"]

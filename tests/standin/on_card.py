@@ -87,7 +87,7 @@ def watched_training(method: Any, corpus: Any) -> list[tuple[dict[str, int], dic
     """Train, to the end or to where it is stopped. Of each step: the waits and the uploads, by place."""
     from bench.method import Interrupted
     from bench.training import loop
-    from bench.training.loop import Trainer
+    from bench.training.trainer import Trainer
 
     seen, real = [], Trainer.step
 

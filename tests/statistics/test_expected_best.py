@@ -12,7 +12,8 @@ from msgspec import structs
 from bench.compare.tables import chosen_on
 from bench.records import HowExecuted
 from bench.records.record import RecipeValue
-from bench.records.searches import expected_best, kind_of_values
+from bench.records.searches import expected_best
+from bench.records.value_sources import kind_of_values
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_an_imposter_of_the_same_batch_with_another_seed_joins_no_row(
 
 def read_only(folder: Path, data: object = None) -> RunRecord:
     """In the place of all checks: made runs have scores of nothing."""
-    from bench.records.store import read_record
+    from bench.records.record import read_record
 
     return read_record(folder / "run.json")
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bench.base.files import values_sha256
 from bench.records import RunsFolder, Score
-from bench.records.store import data_key
+from bench.records.names import data_key
 from bench.score import suites
 from bench.score.metrics.metric import ACCURACY, METRICS, Metric
 

@@ -18,7 +18,7 @@ from bench.base.errors import AGREES, BenchError, Finding
 from bench.conformance.suites import check_suite, stand_in
 from bench.data.sets import DataFolder
 from bench.records import Run, RunRecord, RunsFolder, Score
-from bench.run.execute import merge_scores
+from bench.run.scoring import merge_scores
 from bench.score import suites
 from bench.score.suites import (
     Suite,

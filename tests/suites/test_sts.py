@@ -11,7 +11,7 @@ from stand_in import words_in
 
 from bench.data.sets import DataFolder
 from bench.data.sets.sts import STS_TASKS, read_sts
-from bench.records.record import known_sets
+from bench.records.selection import known_sets
 from bench.score.suites import suite
 from bench.score.suites.sts import clean_dev_task, dev_task
 

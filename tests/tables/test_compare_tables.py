@@ -27,7 +27,7 @@ from bench.compare.statistics.table import Tested as OneFamily
 from bench.compare.tables import TableOptions, compare_runs, compared, table_answer, verdict
 from bench.records import Code, Run, RunRecord, RunsFolder
 from bench.records.record import HowExecuted, RecipeValue
-from bench.records.searches import OWN, PAPER, TUNED
+from bench.records.value_sources import OWN, PAPER, TUNED
 from bench.score.metrics.correlation import spearman
 from bench.show.tables.scores import print_tables, render
 

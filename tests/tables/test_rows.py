@@ -21,7 +21,7 @@ from bench.compare.statistics.rows import (
 )
 from bench.compare.tables import TableOptions, compare_runs
 from bench.records import Code, CorpusUsed, Run, RunRecord
-from bench.records.record import record_fingerprint
+from bench.records.fingerprint import record_fingerprint
 
 FP32: dict[str, Any] = {"places": {}, "precision": "fp32", "dev": "d" * 64}
 

@@ -24,9 +24,10 @@ from torch import Tensor, nn
 
 from bench.method import Batch, BenchError, Context, Loss, TorchMethod, seed_for
 from bench.method.ranks import Ranks
-from bench.run.plan import NOT_TRAINED, learns
+from bench.run.planned import NOT_TRAINED, learns
 from bench.run.plugins import discover
-from bench.training.gradient import backward, part_of
+from bench.training.batches import part_of
+from bench.training.gradient import backward
 
 COLUMNS = {
     "sentences": ("sentence",),

@@ -17,7 +17,7 @@ from bench.methods.consert import ConSERT
 from bench.methods.promcse import PromCSE
 from bench.methods.promptbert import PromptBERT
 from bench.methods.simcse import SimCSE
-from bench.training.gradient import batch_of, batches, lengthen, longest_input, row_order
+from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
 
 CPU = torch.device("cpu")
 

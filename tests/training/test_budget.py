@@ -14,14 +14,14 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
-import bench.training.gradient
-import bench.training.loop
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical_budget, parse_budget, total_steps
-from bench.records.store import read_curve
-from bench.run.recipes import Entry, merge
-from bench.training.gradient import row_order
+from bench.records.curve import read_curve
+from bench.run.recipe_files import Entry
+from bench.run.recipes import merge
+from bench.training import states, trainer
+from bench.training.batches import row_order
 from bench.training.loop import run_loop
 
 TOKENS = [len(row) for row in TOY_ROWS]
@@ -99,7 +99,7 @@ def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path)
 
 def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path, monkeypatch):
     """Linear to 0 at the budget's end: before each step, 1 - tokens so far / budget."""
-    monkeypatch.setattr(bench.training.loop, "LOG_EVERY", 1)
+    monkeypatch.setattr(trainer, "LOG_EVERY", 1)
     report, _ = train(tmp_path, "400tokens", learning_rate=2.0)
     rates = [entry["learning_rate"] for entry in read_curve(tmp_path)]
     assert len(rates) == report.steps > 30
@@ -127,7 +127,8 @@ class Clock:
 def test_seconds_end_the_training_and_dev_scores_do_not_count(tmp_path, monkeypatch, budget, steps):
     clock = Clock()
     ticking = SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0)
-    monkeypatch.setattr(bench.training.loop, "time", ticking)
+    for module in (states, trainer):
+        monkeypatch.setattr(module, "time", ticking)
     method = toy(tmp_path, budget=budget, epochs=None, eval_steps=2, select_on="scripted")
 
     def dev_score(method: Any) -> float:

@@ -13,7 +13,8 @@ import torch
 from models import Columns, built, sentences
 
 from bench.methods.simcse import SimCSE
-from bench.training.gradient import batch_of, compile_encoder
+from bench.training.batches import batch_of
+from bench.training.compiled import compile_encoder
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from models import Columns, built, sentences
 
 from bench.methods.promcse import PromCSE
-from bench.training.gradient import batch_of
+from bench.training.batches import batch_of
 
 
 @pytest.mark.parametrize(

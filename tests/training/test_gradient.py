@@ -17,7 +17,7 @@ from torch import Tensor
 from bench.base.errors import BenchError
 from bench.method import Batch, Loss, TorchMethod, features, passes
 from bench.method.features import Features
-from bench.run.plan import learns
+from bench.run.planned import learns
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 from bench.training.gradient import backward

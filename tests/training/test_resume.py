@@ -15,8 +15,11 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted, RunFailed
 from bench.method import Context, SilentReporter
 from bench.methods.simcse import SimCSE
-from bench.records.store import read_curve
-from bench.training.loop import Checkpoints, Trainer, run_loop, save_state, saved_states
+from bench.records.curve import read_curve
+from bench.training.checkpoints import Checkpoints
+from bench.training.loop import run_loop
+from bench.training.state_files import save_state, saved_states
+from bench.training.trainer import Trainer
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
 ROWS = 110  # 37 steps: one whole logging window of 25 and a part

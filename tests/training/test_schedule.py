@@ -14,7 +14,7 @@ from models import TOY_ROWS, Columns, toy, toy_recipe
 
 from bench.method import UncorrectedAdamW, adamw
 from bench.method.budget import total_steps
-from bench.training.gradient import row_order
+from bench.training.batches import row_order
 from bench.training.loop import run_loop
 
 
@@ -158,7 +158,7 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
     assert bool(clipped) == bool(clip)
     found = report.steps, report.best_step, report.sentences, report.dev_score
     assert found == (steps, steps, 2 * len(TOY_ROWS), None)
-    from bench.records.store import read_curve
+    from bench.records.curve import read_curve
 
     (entry,) = read_curve(tmp_path)
     assert entry["step"] == steps

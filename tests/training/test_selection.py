@@ -16,8 +16,9 @@ from bench.base.errors import OutOfMemory, RunFailed
 from bench.method import Batch, Context
 from bench.method.batch import Loss
 from bench.method.torch_method import TorchMethod
-from bench.records.store import read_curve
-from bench.training.loop import run_loop, saved_states
+from bench.records.curve import read_curve
+from bench.training.loop import run_loop
+from bench.training.state_files import saved_states
 
 
 def train(

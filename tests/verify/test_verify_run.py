@@ -19,7 +19,8 @@ from scored_run import finished_run, predictions
 from bench.base.errors import AGREES, DIFFERS, UNCHECKED
 from bench.base.files import values_sha256
 from bench.records import RunRecord, RunsFolder
-from bench.records.record import fingerprint_of, known_sets, record_fingerprint
+from bench.records.fingerprint import fingerprint_of, record_fingerprint
+from bench.records.selection import known_sets
 from bench.verify import verify_run
 from bench.verify.scores import close
 

@@ -1,6 +1,6 @@
 """What makes a row: runs of which nothing but the seed differs, and one code of their method.
 
-Two runs differ where the fingerprint says so (:func:`bench.run.plan.determinants`): in a recipe value, in the content behind a file that
+Two runs differ where the fingerprint says so (:func:`bench.run.planned.determinants`): in a recipe value, in the content behind a file that
 a recipe names, in the training text, the backbone's revision, the precision, the set on which checkpoints are chosen, or the number of
 processes where that matters. Only the code of the method may differ within a row's name: one code is shown, and a footnote has the
 commands that show the others.

@@ -16,7 +16,7 @@ from bench.board.repeat import NOT_REPEATABLE, repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import Row, Table
 from bench.records.record import public_name
-from bench.records.store import Run
+from bench.records.run import Run
 from bench.show.figures import Figure
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link

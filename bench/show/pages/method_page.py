@@ -13,7 +13,7 @@ from bench.board.repeat import repeat_search
 from bench.compare.formatting import Block, blocks, heads, score, setting_words, spans
 from bench.compare.statistics.table import Row, Table
 from bench.records.searches import RECIPE, Search, best_trial, expected_best
-from bench.run.recipes import Entry
+from bench.run.recipe_files import Entry
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import render_template, run_link
 from bench.show.pages.printed import printed_papers

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from bench.base.text import plural, slug
 from bench.board.board import Board, board
 from bench.compare.printed import DIFFERS, NOT_TESTED
-from bench.records.store import Run
+from bench.records.run import Run
 from bench.references import (
     PAPERS,
     SUITES,

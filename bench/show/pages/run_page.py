@@ -21,9 +21,10 @@ from bench.compare.formatting import score
 from bench.compare.statistics.table import INCONCLUSIVE, Row, Table
 from bench.compare.statistics.table import Cell as ScoreCell
 from bench.compare.tables import verdict
-from bench.records.arrays import NAME, has_predictions
+from bench.records.curve import read_curve, series
+from bench.records.packed import NAME, has_predictions
 from bench.records.record import RunRecord
-from bench.records.store import Run, read_curve, series
+from bench.records.run import Run
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import form_text, render_template, run_link
 from bench.show.tables import report

@@ -12,14 +12,16 @@ from typing import Any
 
 import msgspec
 
+from bench.base.errors import UNCHECKED
 from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.data.overlap import overlaps_of
-from bench.records.record import RunRecord, Score, dev_words, is_given_by_user
-from bench.records.store import read_curve, series
+from bench.records.curve import read_curve, series
+from bench.records.record import RunRecord, Score, is_given_by_user
+from bench.records.selection import dev_words
 from bench.score.suites import find_metric
 from bench.show.grid import Column, Grid, grid
-from bench.verify.scores import KINDS, UNCHECKED, RunReport
+from bench.verify.scores import KINDS, RunReport
 
 NARROWEST = 24  # characters of a column of text that can still be read
 Facts = list[tuple[str, str]]

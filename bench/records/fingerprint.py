@@ -1,0 +1,53 @@
+"""What determines a run's result, and the hash that names it.
+
+The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A record holds enough to compute it
+again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
+``provenance.determines``. Recipe keys that name a file or a backbone ("places") count by their content, not by their name: they
+are stored there with the name of their content, or None if the recipe gives none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bench.records.record import RunRecord
+
+# The plan computes the fingerprint from every option (:func:`bench.run.planned.with_fingerprint`). A record holds enough to compute it
+# again, so that a seed or recipe that was changed afterwards is noticed. The inputs without a field of their own are in
+# ``provenance.determines``. For recipe keys that name a file or a backbone ("places") the content counts, not the name: they are
+# stored there with the name of their content, or None if the recipe gives none.
+
+
+def fingerprint_of(determines: Mapping[str, Any]) -> str:
+    """sha256 of everything that determines a result, as JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
+
+
+def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:
+    """The fingerprint computed again from a record; None if an older record does not hold all its inputs.
+
+    ``rest`` replaces ``provenance.determines``.
+    """
+    rest = rest if rest is not None else record.provenance.determines
+    places = (rest or {}).get("places")
+    if rest is None or not isinstance(places, Mapping):
+        return None
+    return fingerprint_of(
+        {
+            "method": record.method,
+            "plugin": record.provenance.plugin.sha256,
+            "variant": record.variant,
+            "setting": record.setting,
+            "seed": record.seed,
+            "backbone": record.provenance.backbone.revision,
+            "recipe": {
+                key: value.value for key, value in record.recipe.items() if key not in places
+            },
+            "corpus": record.provenance.corpus.sha256,
+            **rest,
+            "places": {key: name for key, name in places.items() if name is not None},
+        }
+    )

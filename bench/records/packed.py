@@ -1,0 +1,240 @@
+"""``predictions.parquet``: the predictions of all runs of a published version in one file."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import os
+import sys
+from collections.abc import Container, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from bench.base.errors import DataDamaged, DataMissing, one_line
+from bench.base.files import default_cache
+from bench.base.parquet import TooLarge, read_batches
+from bench.base.reading import MANIFEST_BYTES, is_plain_file, open_plain_file, read_plain_file
+
+NAME, MANIFEST = "predictions.parquet", "MANIFEST.json"
+DEPTH = 6  # folders from a predictions file up to its version: runs/ID/predictions/mteb/STS12.npz
+LARGEST_PACKED = 1 << 31  # bytes of all its arrays
+MOST_PACKED = 1 << 20  # arrays
+DTYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "U")
+DIFFERENCES = "d2"
+
+
+class Packed:
+    """Collects the arrays of a version's predictions files and writes them as one file."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self._row_of: dict[tuple[Any, ...], int] = {}
+        self._first: dict[tuple[Any, ...], tuple[int, np.ndarray]] = {}  # ranks of a method, of all
+
+    def add(self, file: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raises DataDamaged for arrays of anything but numbers and text."""
+        for name, values in sorted(arrays.items()):
+            values = narrow(values)
+            text = values.dtype.kind == "U"
+            data = json.dumps(values.ravel().tolist()).encode() if text else values.tobytes()
+            dtype, shape = "U" if text else values.dtype.str[1:], values.shape
+            if dtype not in DTYPES:
+                raise DataDamaged(f"{file}: the array '{name}' holds neither numbers nor text")
+            row = len(self.rows)
+            first = self._row_of.setdefault((dtype, shape, sha256(data).digest()), row)
+            stored = (dtype, shape, data, None) if first == row else (dtype, shape, None, first)
+            if first == row and dtype == "i2" and values.ndim == 1:
+                of_all, of_method = (
+                    self._first.setdefault((method, Path(file).name, name, shape), (row, values))
+                    for method in ("", Path(file).parent.parent.name.rsplit("-", 2)[0])
+                )
+                alike, base = of_all if of_method[0] == row else of_method
+                if alike != row:
+                    planes = (values - base).view(np.uint8).reshape(-1, 2).T.tobytes()
+                    stored = (DIFFERENCES, shape, planes, alike)
+            self.rows.append((file, name, *stored))
+
+    def write(self, path: Path) -> None:
+        """The same arrays in the same order give the same bytes."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        names, text, number = ["file", "array", "dtype"], pa.string(), pa.int32()
+        types = (text, text, text, pa.list_(number), pa.binary(), number)
+        parquet.write_table(
+            pa.table(
+                [
+                    pa.array(*column)
+                    for column in zip(zip(*self.rows, strict=True), types, strict=True)
+                ],
+                names=[*names, "shape", "data", "same"],
+            ),
+            path,
+            compression="zstd",
+            compression_level=19,
+            use_dictionary=names,
+        )
+
+
+def narrow(values: np.ndarray) -> np.ndarray:
+    """The same values in row order, little-endian, in the narrowest type that holds each exactly."""
+    values = np.asarray(values)
+    kind = values.dtype.kind
+    narrower = {"i": ("i1", "i2", "i4"), "u": ("i1", "i2", "i4"), "f": ("f2", "f4")}.get(kind, ())
+    values = values.astype(values.dtype.newbyteorder("<"), order="C")
+    for dtype in (name for name in narrower if np.dtype(name).itemsize < values.itemsize):
+        with np.errstate(over="ignore", invalid="ignore"):
+            smaller = values.astype(f"<{dtype}")
+        back = smaller.astype(values.dtype)
+        if back.tobytes() == values.tobytes() if kind == "f" else np.array_equal(back, values):
+            return smaller  # NaN and -0.0 are the same, too
+    return values
+
+
+class Elsewhere(Struct, frozen=True):
+    """Predictions that are stored outside their version."""
+
+    url: Annotated[str, Meta(pattern="^https?://")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+    bytes: Annotated[int, Meta(ge=0)]
+
+
+class Manifest(Struct, frozen=True):
+    """``MANIFEST.json`` of a version: path -> sha256, paths relative to it with forward slashes."""
+
+    files: dict[str, str]
+    predictions_url: Elsewhere | None = None
+
+
+class PredictionsElsewhere(DataMissing):
+    """The predictions of a version are at a URL, and were not fetched."""
+
+
+def read_manifest(version: Path) -> Manifest | None:
+    """The version's manifest; None if it has none. Raises DataDamaged."""
+    file = version / MANIFEST
+    try:
+        return msgspec.json.decode(read_plain_file(file, MANIFEST_BYTES), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DataDamaged(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise DataDamaged(f"{file} cannot be read: {one_line(error)}") from None
+
+
+def cached(digest: str) -> Path:
+    """Where a predictions file of this sha256 is after it was fetched."""
+    return default_cache() / "predictions" / f"{digest}.parquet"
+
+
+def find_packed(path: Path) -> tuple[Path, Path] | None:
+    """(version that holds ``path``, its file of predictions, which may have to be fetched); None for other paths."""
+    for version in list(path.absolute().parents)[:DEPTH]:
+        if is_plain_file(version / NAME):
+            return version, version / NAME
+        with contextlib.suppress(DataDamaged):  # check_manifest reports it
+            if (manifest := read_manifest(version)) and manifest.predictions_url is not None:
+                return version, cached(manifest.predictions_url.sha256)
+    return None
+
+
+def has_predictions(folder: Path) -> bool:
+    """Whether predictions of the run in ``folder`` are here: in its folder, or in its version."""
+    if (folder / "predictions").is_dir():
+        return True
+    located = find_packed(folder / "predictions")
+    return located is not None and is_plain_file(located[1])
+
+
+def read_packed(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray] | None:
+    """The arrays of the predictions file ``path`` from its version's one file; None if that has none of them.
+
+    Raises PredictionsElsewhere, and DataDamaged for anything that ``Packed`` would not have written.
+    """
+    if (located := find_packed(path)) is None:
+        return None
+    version, file = located
+    if not is_plain_file(file):
+        raise PredictionsElsewhere(
+            f"the predictions of {version.name} are stored elsewhere and were not fetched",
+            f"bench verify {version} fetches them",
+        )
+    try:
+        state = os.stat(file)
+        table, rows = _read(file, state.st_mtime_ns, state.st_size)
+        named = rows.get(path.absolute().relative_to(version.absolute()).as_posix())
+        return (
+            None
+            if named is None
+            else {
+                array: _values(table, row)
+                for array, row in named.items()
+                if only is None or array in only
+            }
+        )
+    except Exception as error:  # pyarrow raises errors of many kinds for files that are not Parquet
+        raise DataDamaged(f"{file} is not a predictions file: {one_line(error)}") from None
+
+
+@functools.lru_cache(maxsize=4)
+def _read(file: Path, changed: int, size: int) -> tuple[Any, dict[str, dict[str, int]]]:
+    """(the table, file -> array -> row). Raises ValueError for a table that would fill the memory."""
+    import pyarrow
+    from pyarrow import parquet
+
+    names = ["file", "array", "dtype"]  # each is stored once, however many rows have it
+    with open_plain_file(file, LARGEST_PACKED) as stream:
+        stored = parquet.ParquetFile(stream, read_dictionary=names)
+        if stored.metadata.num_rows > MOST_PACKED:
+            raise TooLarge(f"{stored.metadata.num_rows:,} arrays, the limit is {MOST_PACKED:,}")
+        batches = list(read_batches(stored, [*names, "shape", "data", "same"], LARGEST_PACKED))
+    table = pyarrow.Table.from_batches(batches).select(["dtype", "shape", "data", "same"])
+    table = table.combine_chunks()  # a value is then found in the same time wherever it is
+    rows: dict[str, dict[str, int]] = {}
+    row = 0
+    for batch in batches:
+        files, arrays = _texts(batch["file"]), _texts(batch["array"])
+        for of, array in zip(files, arrays, strict=True):
+            rows.setdefault(of, {})[array] = row
+            row += 1
+    return table, rows
+
+
+def _texts(column: Any) -> list[str]:
+    """The texts of a dictionary-encoded column; rows with the same text share it."""
+    dictionary = [sys.intern(text) for text in column.dictionary.to_pylist()]
+    return [dictionary[index] for index in column.indices.to_pylist()]
+
+
+def _values(table: Any, row: int) -> np.ndarray:
+    dtype, shape, same, data = (
+        table[name][row].as_py() for name in ("dtype", "shape", "same", "data")
+    )
+    if same is not None:
+        values = _values(table, same)
+        if dtype == DIFFERENCES:
+            planes = np.frombuffer(data, np.uint8).reshape(2, -1)
+            values = values + planes.T.copy().view("<i2").reshape(shape)
+        if list(values.shape) != shape:
+            raise ValueError(f"row {row}: another shape than row {same}")
+        return values
+    if dtype not in DTYPES or any(n < 0 for n in shape):
+        raise ValueError(f"row {row}: an array of type {dtype[:20]} and shape {shape}")
+    if dtype == "U":
+        texts = json.loads(data)
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"row {row}: not a list of texts")
+        values = np.array(texts, dtype=f"<U{max(map(len, texts), default=1) or 1}")
+    else:
+        values = np.frombuffer(data, f"<{dtype}").copy()
+    if values.size != math.prod(shape):
+        raise ValueError(f"row {row}: {values.size:,} values for shape {shape}")
+    return values.reshape(shape)

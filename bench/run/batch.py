@@ -1,0 +1,90 @@
+"""Runs that one command hands to a cluster, and what the cluster says of each."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.base.errors import BenchError
+from bench.base.files import write_or_fail
+from bench.run.config import Plan, write_plan
+from bench.run.target import Target
+from bench.run.workers import WORKER, worker_environment
+
+JOBS_FOLDER = ".jobs"
+
+
+@dataclass(frozen=True)
+class JobBatch:
+    """The runs that one command hands to an engine."""
+
+    folder: Path
+    runs: tuple[str, ...]
+    target: Target
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def command(self, run_id: str) -> list[str]:
+        """The worker's command line for one run."""
+        return ["sh", str(self.folder / "worker.sh"), run_id]
+
+    @property
+    def worker(self) -> str:
+        """The content of worker.sh."""
+        return WORKER.format(
+            directory=shlex.quote(os.getcwd()),
+            variables="\n".join(
+                f"export {key}={shlex.quote(value)}"
+                for key, value in sorted(worker_environment(self.target.cpus).items())
+            ),
+            command=shlex.join(
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "bench",
+                    "run",
+                    "--wait",
+                    "--plain",
+                    "--plan",
+                    f"{self.folder}/plan.toml",
+                    "--runs",
+                    str(self.folder.parents[1]),
+                ]
+            ),
+        )
+
+    def write(self, plan: Plan) -> None:
+        """Raises BenchError where a file cannot be written."""
+        self.write_runs(self.runs)
+        write_plan(self.folder / "plan.toml", plan)
+        write_or_fail(self.folder / "worker.sh", self.worker.encode())
+        (self.folder / "logs").mkdir(exist_ok=True)
+
+    def write_runs(self, runs: Sequence[str]) -> None:
+        write_or_fail(self.folder / "runs.txt", "".join(f"{run}\n" for run in runs).encode())
+
+
+@dataclass(frozen=True)
+class ClusterJob:
+    """A run that an engine has. ``cancel`` is the engine's own command; ``log``: the output of its workers."""
+
+    engine: str
+    state: str  # "queued" or "running"
+    name: str  # "12_3" for Slurm; Ray's has that of its driver, "HOST:PID"
+    detail: str  # the node, or why it is queued
+    cancel: str
+    log: Path
+
+    def describe(self) -> str:
+        return " ".join(filter(None, [self.engine, self.name, self.detail]))
+
+
+class EngineSilent(BenchError):
+    """An engine that did not answer: what it has is unknown."""

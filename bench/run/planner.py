@@ -1,0 +1,392 @@
+"""The runs of one config: from a method, a backbone and recipe values to a planned run for each
+seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bench.backbones import Reference, check_stored_prefix, resolve
+from bench.backbones.direction import is_causal
+from bench.backbones.dropout import own_dropout
+from bench.backbones.folder import shape
+from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.files import file_sha256
+from bench.base.text import list_names
+from bench.data.corpora import Corpus
+from bench.data.sets import STSB_TRAIN, TARGET, DataFolder, DataSet, NotFetchedYet, data_sets
+from bench.method.checks import check_direction, check_last_batch, check_noise
+from bench.method.contract import Method
+from bench.method.recipe import Recipe, Value
+from bench.records.record import BUDGET, SET
+from bench.run.config import RunConfig
+from bench.run.corpora import AbsentCorpus, open_corpus
+from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, dev_task
+from bench.run.length import length_notes
+from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
+from bench.run.plugins import Plugin
+from bench.run.recipe_checks import check_entries, check_values
+from bench.run.recipe_files import CustomRecipe, Entry, read
+from bench.run.recipes import merge, settings_with_recipe, whole_entry
+from bench.run.scored_tasks import ScoredTasks
+
+SHARED_TEXT = {
+    TARGET: "transductive: trained on the text of the sets that are scored",
+    STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
+}
+"""Corpus -> what a reader of its scores should know."""
+ABSENT = "unknown"
+"""The name of content that is not fetched yet."""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """What all runs of a config share, and the way from there to each of them."""
+
+    config: RunConfig
+    scored: ScoredTasks
+    data: DataFolder
+    # may fetch a backbone whose revision is not known yet
+    ready: Callable[[Reference], Reference]
+    # method -> its recipe of --recipe
+    recipes: Mapping[str, CustomRecipe]
+    # name -> the corpus, each opened once
+    corpora: dict[str, Corpus] = field(default_factory=dict)
+
+    def backbones(self, plugin: Plugin) -> list[Reference]:
+        """Return the backbones of the config, or the one that the method brings."""
+        names = self.config.names
+        brought = plugin.cls.own_backbone
+        if brought:
+            # a finished encoder may have a title
+            title = names[0] if names and self.config.backbones == (brought,) else ""
+            return [Reference(name=brought, revision=ABSENT, path=None, title=title)]
+        references = [self._reference(name) for name in self.config.backbones]
+        if not names:
+            return references
+        return [
+            replace(reference, title=title)
+            for reference, title in zip(references, names, strict=True)
+        ]
+
+    def _reference(self, name: str) -> Reference:
+        return self.ready(resolve(name, allow_pickle=self.config.allow_pickle))
+
+    def plan(
+        self, plugin: Plugin, variant: str, backbone: Reference, overrides: Mapping[str, str]
+    ) -> list[PlannedRun]:
+        """Plan one run for each seed. Raises BenchError for a mistake.
+
+        ``overrides``: recipe key -> the value that the user gave.
+        """
+        config = self.config
+        cls = plugin.cls
+        notes = [note for known in self.scored.data for note in known.notes]
+
+        # the setting, and the recipe of a paper for it
+        recipes = read(plugin.folder, plugin.name).recipes
+        check_entries(cls, recipes)
+        setting = choose_setting(plugin, recipes, config.setting, backbone.model, variant)
+        trained = learns(cls, setting)
+        entry = whole_entry(
+            cls,
+            recipes,
+            setting,
+            backbone.model,
+            variant,
+            trained=trained,
+            shape=shape(backbone.config()),
+        )
+        if entry and entry.backbone != backbone.model:
+            notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")
+        if config.setting is None and len(cls.settings) > 1:
+            notes.append(f"setting {setting} (no --setting was given)")
+
+        # every recipe value, with its source
+        custom = self.recipes.get(plugin.name)
+        if custom is not None:
+            check_values(cls, custom.values, f"--recipe {custom.file}")
+            notes += custom.check(config.seeds, plugin.sha256)
+        recipe = self.build_recipe(plugin, setting, backbone, variant, overrides, entry)
+        printed = None
+        if entry and custom is None and entry.backbone == backbone.model:
+            printed = entry
+        if printed and printed.note:
+            notes.append(printed.note)
+        recipe, places = self._with_vectors(cls, recipe, backbone)
+        absent = ABSENT in places.values()
+
+        # the backbone
+        check_stored_prefix(backbone, cls.reads)
+        check_direction(cls, recipe, backbone.name, causal=is_causal(backbone.config()))
+        check_dropout(cls, setting, recipe, backbone)
+        if cls.own_backbone:
+            revision = ABSENT if absent else cls.own_revision(recipe)
+            backbone = replace(backbone, revision=revision)
+            if config.backbones != (cls.own_backbone,):
+                notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
+        if backbone.hub and backbone.path is None:
+            absent = True
+
+        # the training text
+        corpus = None
+        if trained:
+            corpus = self._corpus(plugin, setting, recipe, entry)
+            notes += corpus_notes(corpus)
+        if isinstance(corpus, AbsentCorpus):
+            absent = True
+        elif corpus is not None:
+            check_last_batch(cls, recipe, len(corpus))
+
+        # the set that selects the checkpoint
+        dev = None
+        if trained and setting != NOT_TRAINED:
+            try:
+                dev = dev_task(str(recipe["select_on"]), self.data)
+            except NotFetchedYet:
+                absent = True
+
+        # the seeds, and what else determines the result
+        seeds: tuple[int | None, ...] = config.seeds
+        if setting in cls.deterministic:
+            seeds = (None,)
+        if len(config.seeds) > len(seeds):
+            notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
+        # not settled: the plan is for a CPU
+        precision = "fp32" if config.precision == "auto" else config.precision
+        determines: dict[str, Any] = {
+            "places": places,
+            "precision": precision if trained else "fp32",
+            "dev": dev.sha256 if dev else None,
+        }
+        if trained and ranks_matter(cls, recipe, config.ranks):
+            determines["ranks"] = config.ranks
+            notes.append(
+                f"{plugin.name} trains differently on {config.ranks} processes than on one"
+            )
+        if corpus is not None and setting != NOT_TRAINED:
+            requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
+            notes += length_notes(recipe, len(corpus), epochs_requested=requested)
+
+        run = PlannedRun(
+            plugin=plugin,
+            variant=variant,
+            setting=setting,
+            backbone=backbone,
+            seed=None,
+            recipe=recipe,
+            corpus=corpus,
+            tasks=self.scored.tasks,
+            task_data=self.scored.data,
+            dev=dev,
+            text=config.text,
+            precision=precision,
+            notes=tuple(notes),
+            expect=printed_number(cls, printed, recipe, config.corpus, trained),
+            custom=custom,
+            determines=determines,
+            missing=self.scored.missing,
+            provisional=absent,
+        )
+        return [with_fingerprint(replace(run, seed=seed)) for seed in seeds]
+
+    def build_recipe(
+        self,
+        plugin: Plugin,
+        setting: str,
+        backbone: Reference,
+        variant: str,
+        overrides: Mapping[str, str],
+        entry: Entry | None,
+    ) -> Recipe:
+        """Merge all layers of recipe values.
+
+        Raises BenchError for a key or a value that is not valid.
+
+        The dev set is the built-in one if nobody named another, and the backbone or the corpus is
+        built in, or STS-B is not at hand.
+        """
+        cls = plugin.cls
+        trained = learns(cls, setting)
+        custom = self.recipes.get(plugin.name)
+        implied: dict[str, Value] = {}
+        if custom is not None:
+            implied.update(custom.values)
+        recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
+        asked = "select_on" in overrides or "select_on" in implied
+        if setting != NOT_TRAINED and not asked and recipe["select_on"] == STSB_DEV:
+            corpus = self._corpus_name(entry)
+            if "builtin" in (backbone.name, corpus) or self._lacks_stsb():
+                implied["select_on"] = BUILT_IN_DEV
+                recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
+        return with_budget_source(recipe, self.config)
+
+    def _lacks_stsb(self) -> bool:
+        """Return True if STS-B dev is neither on this machine nor to be fetched."""
+        try:
+            dev_task(STSB_DEV, self.data)
+        except NotFetchedYet:
+            return False
+        except DataMissing:
+            return True
+        return False
+
+    def _corpus_name(self, entry: Entry | None) -> str | None:
+        """Return the name that --corpus gives, else the one of the paper's recipe."""
+        if self.config.corpus:
+            return self.config.corpus
+        return entry.corpus if entry else None
+
+    def _corpus(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
+        """Open the corpus of one run.
+
+        Raises DataMissing if it is not on this machine, BenchError if it is not of the kind that
+        the method needs.
+        """
+        name = self._corpus_name(entry)
+        if name is None:
+            raise DataMissing("this method's recipes name no corpus", "--corpus FILE")
+        if name not in self.corpora:
+            requested = bool(self.config.corpus)
+            self.corpora[name] = open_corpus(name, requested, self.data, self.scored.data)
+        corpus = self.corpora[name]
+        if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
+            corpus = corpus.only(str(recipe["corpus_column"]))
+        check_kind(corpus, plugin, setting, recipe)
+        return corpus
+
+    def _with_vectors(
+        self, cls: type[Method], recipe: Recipe, backbone: Reference
+    ) -> tuple[Recipe, dict[str, str | None]]:
+        """Check the recipe, and put the files of word vectors into it.
+
+        Also returns, for each key that names a file, a folder or a backbone, what names its
+        content: ABSENT if it is not fetched yet, None if the recipe gives none.
+        """
+        keys = [key for key in cls.places if key in recipe]
+        values = recipe.values_with_source()
+        try:
+            for key in keys:
+                wanted = vectors_named(recipe[key])
+                if wanted is not None:
+                    values[key] = replace(values[key], value=str(self.data.vectors(wanted)))
+            recipe = Recipe(values)
+            cls.check(recipe, backbone.path)
+        except NotFetchedYet:
+            return recipe, dict.fromkeys(keys, ABSENT)
+        contents: dict[str, str | None] = {}
+        for key in keys:
+            value = recipe[key]
+            contents[key] = None if value is None else self._content_name(str(value))
+        return recipe, contents
+
+    def _content_name(self, place: str) -> str:
+        """Return the hash or the revision of the file, folder or backbone that a recipe value
+        names.
+        """
+        path = Path(place).expanduser()
+        if path.is_file():
+            return file_sha256(path)
+        return self._reference(place).revision
+
+
+def choose_setting(
+    plugin: Plugin, recipes: Sequence[Entry], requested: str | None, backbone: str, variant: str
+) -> str:
+    """Return the requested setting, else the first that trains: one with a recipe for the backbone
+    before all others.
+
+    Raises UnknownName if the method has no such setting.
+    """
+    settings = plugin.cls.settings
+    setting = requested or ""
+    if not setting:
+        usual = [*settings_with_recipe(recipes, backbone, variant), *settings]
+        training = [name for name in usual if name != NOT_TRAINED]
+        setting = training[0] if training else NOT_TRAINED
+    if setting not in settings:
+        raise UnknownName("setting", setting, settings, f"of {plugin.name}")
+    return setting
+
+
+def with_budget_source(recipe: Recipe, config: RunConfig) -> Recipe:
+    """Return the recipe, in which the value that --budget gave says so."""
+    if config.budget is None:
+        return recipe
+    values = recipe.values_with_source()
+    key = config.budget_key
+    if key in values and values[key].source == SET:
+        values[key] = replace(values[key], source=f"{BUDGET} {config.budget}")
+    return Recipe(values)
+
+
+def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
+    """Raises BenchError if dropout should make two views of a sentence differ, but the backbone has
+    none.
+    """
+    if own_dropout(backbone.config()) == 0:
+        check_noise(cls, setting, recipe, backbone.name, dropout=0)
+
+
+def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> None:
+    """Raises BenchError if a corpus does not have the columns that the method trains on."""
+    needed = plugin.cls.needs(setting, recipe)
+    if corpus.kind == "n-tuples" and "triplets" in needed:
+        if plugin.cls.several_negatives:
+            return
+        raise BenchError(
+            f"{plugin.name} takes one hard negative a row; "
+            f"{corpus.name} has {len(corpus.columns) - 2}",
+            "write a row for each of them: sent0, sent1, hard_neg",
+        )
+    if corpus.kind not in needed:
+        raise BenchError(
+            f"{plugin.name} in the {setting} setting needs {' or '.join(needed)}; "
+            f"{corpus.name} has the columns {', '.join(corpus.columns)}",
+            "docs/data.md lists the columns of each kind; --set corpus_column=all, "
+            "or the name of a column, uses a wider file as sentences",
+        )
+
+
+def corpus_notes(corpus: Corpus) -> list[str]:
+    """Return what a reader of the scores should know about the training text."""
+    notes = []
+    if corpus.name in SHARED_TEXT:
+        notes.append(SHARED_TEXT[corpus.name])
+    if corpus.unread:
+        notes.append(f"{corpus.name}: columns that are not read: {list_names(corpus.unread)}")
+    return notes
+
+
+def ranks_matter(cls: type[Method], recipe: Recipe, ranks: int) -> bool:
+    """Return True if so many processes train another encoder than one does."""
+    return ranks > 1 and cls.depends_on_processes(recipe)
+
+
+def printed_number(
+    cls: type[Method], entry: Entry | None, recipe: Recipe, corpus: str | None, trained: bool
+) -> Mapping[str, Any] | None:
+    """Return the number that the paper prints, if recipe and corpus are just those of its entry;
+    else None.
+
+    ``corpus``: the value of --corpus.
+    """
+    if entry is None:
+        return None
+    if trained and corpus not in (None, entry.corpus):
+        return None
+    whole = merge(cls, entry, entry.variant, {}, trained=trained)
+    return entry.expect if dict(recipe) == dict(whole) else None
+
+
+def vectors_named(value: object) -> DataSet | None:
+    """Return the set of word vectors that a recipe value names, unless there is a file of that
+    name.
+    """
+    known = data_sets().get(str(value))
+    if known is None or known.kind != "vectors" or Path(str(value)).is_file():
+        return None
+    return known

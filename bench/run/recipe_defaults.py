@@ -1,0 +1,63 @@
+"""The harness's own values of recipe keys, which backbones, methods, papers and users replace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bench.method.contract import Method
+from bench.method.recipe import Value
+
+SHARED = "the papers' common loop (SimCSE train.py)"
+BACKBONES = (
+    Path(__file__).parents[1] / "builtin"
+)  # whose recipes/backbones.toml holds what belongs to a backbone
+TRAINING: Mapping[str, Value] = {
+    "batch_size": Value(64, "harness default"),
+    "learning_rate": Value(3e-5, "harness default"),
+    "epochs": Value(1, "harness default"),
+    "max_steps": Value(None, "harness default: as many as the epochs have"),
+    "max_seq_length": Value(32, SHARED + "; special tokens included"),
+    "eval_steps": Value(125, SHARED, "SimCSE's paper, appendix A, says 250"),
+    "select_on": Value("STS-B dev", SHARED + ": best Spearman, strictly better, one checkpoint"),
+    "warmup_steps": Value(0, SHARED),
+    "weight_decay": Value(0.0, SHARED),
+    "max_grad_norm": Value(1.0, SHARED),
+    "dropout": Value(None, "the backbone's own config"),
+    "warmup_ratio": Value(0.0, SHARED),
+    "schedule": Value("linear", SHARED),
+    "drop_last": Value(False, SHARED),
+    "patience": Value(None, SHARED),
+    "corpus_column": Value(None, "harness default: the corpus as it is"),
+}  # the harness's own keys: what bench.training reads
+ON_REQUEST: Mapping[str, Value] = {
+    "budget": Value(None, "harness default: as long as the epochs say"),
+}  # in a recipe only if something sets them, so that the fingerprint of a recipe without them stays the same
+HELP: Mapping[str, str] = {
+    "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
+    "learning_rate": "AdamW's first rate; falls linearly to 0",
+    "epochs": "passes over the corpus",
+    "max_steps": "optimiser steps at most; the schedule ends there",
+    "max_seq_length": "tokens of a training sentence, special tokens included",
+    "eval_steps": "steps between two dev scores",
+    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'captions dev', or 'last' to keep the last step",
+    "warmup_steps": "steps in which the rate rises from 0",
+    "weight_decay": "AdamW's, not on biases and layer norms",
+    "max_grad_norm": "global norm to which gradients are clipped",
+    "dropout": "hidden and attention dropout of the backbone",
+    "warmup_ratio": "the same as a share of all steps, where warmup_steps is 0",
+    "schedule": "of the rate after the warm-up: 'linear' to 0, or 'constant'",
+    "drop_last": "leave the last short batch of an epoch out",
+    "patience": "dev scores in a row without improvement until training stops; none: never",
+    "budget": "how long to train, in place of the epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h",
+    "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a sentence ('all')",
+}
+# the keys of a method that reads its corpus once
+ONE_PASS = ("max_seq_length", "dropout", "corpus_column")
+
+
+def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
+    """The harness's recipe keys that a method uses, if it is trained (or fitted) or not."""
+    if trained:
+        return ONE_PASS if method.fitted == "pass" else tuple(TRAINING)
+    return ("dropout",) if method.own_backbone is None else ()

@@ -1,0 +1,166 @@
+"""Recipe files: those of methods and backbones, and a file for one run (``bench run --recipe FILE``)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, convert
+
+from bench.base.errors import BenchError
+from bench.base.same_code import code_of
+from bench.method.recipe import Value
+
+NO_SOURCE = "no source"  # of a value for which the file names none
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Raised by reading a file that is not a recipe."""
+Names = str | list[str] | None
+Setting = Literal["unsupervised", "supervised", "none"]
+Settings = Setting | list[Setting] | None
+
+
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """One recipe of a method's file, with the values that it shares."""
+
+    setting: Setting
+    backbone: str
+    variant: str
+    values: dict[str, Value] = {}
+    corpus: str | None = None
+    expect: dict[str, Any] | None = None
+    note: str = ""
+    facts: dict[str, Value] = {}
+    file: str = ""  # where it stands
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What the paper says, what its authors' code does, and what is done here."""
+
+    topic: str
+    paper: str
+    code: str
+    use: str
+
+
+class Space(Struct, frozen=True, forbid_unknown_fields=True):
+    """:mod:`bench.run.search` says what the values mean."""
+
+    values: Annotated[dict[str, Any], Meta(min_length=1)]
+    setting: Settings = None
+    backbone: Names = None
+    variant: Names = None
+
+
+class RecipeFile(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"recipes": "recipe", "disagreements": "disagreement", "spaces": "space"},
+):
+    recipes: tuple[Entry, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
+    printed: dict[Literal["method", "variants"], Any] = {}
+    family: str = ""
+    spaces: tuple[Space, ...] = ()
+    variants: dict[str, dict[str, Value]] = {}
+
+
+@cache
+def read(folder: Path, method: str) -> RecipeFile:
+    """The recipe file of a method; empty if there is none. Raises BenchError, naming the file, if it is malformed."""
+    file = folder / "recipes" / f"{method}.toml"
+    if not file.exists():
+        return RecipeFile()
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        common, variants = tables.pop("common", []), tables.get("variants", {})
+        convert([table.get("setting") for table in common], list[Settings])
+        tables["recipe"] = [_whole(one, common, str(file)) for one in tables.get("recipe", [])]
+        tables["variants"] = {name: _triples(values) for name, values in variants.items()}
+        return convert(tables, RecipeFile)
+    except UNREADABLE as error:
+        raise BenchError(f"{file} is not a valid recipe file: {error}") from None
+
+
+def _whole(
+    recipe: Mapping[str, Any], common: Sequence[Mapping[str, Any]], file: str
+) -> dict[str, Any]:
+    """A recipe's table over the tables of ``common`` that apply to it; later ones win."""
+    recipe = {"variant": "", **recipe}
+    whole: dict[str, Any] = {"values": {}, "facts": {}}
+    for table in (*common, recipe):
+        if all(fits(table.get(key), recipe[key]) for key in ("setting", "backbone", "variant")):
+            whole |= {
+                **table,
+                **{key: whole[key] | _triples(table.get(key, {})) for key in ("values", "facts")},
+            }
+    return {**whole, "file": file}
+
+
+def _triples(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every ``key = value`` as ``key = { value, source, note }``."""
+    values = {}
+    for key, content in table.items():
+        values[key] = {
+            "value": None,
+            "source": NO_SOURCE,
+            "note": None,
+            **(content if isinstance(content, dict) else {"value": content}),
+        }
+        if len(values[key]) > 3:
+            raise ValueError(f"{key}: expected {{ value, source, note }}, or a value")
+    return values
+
+
+def fits(names: str | Sequence[str] | None, name: str) -> bool:
+    """Does a table with ``names`` as its setting, backbone or variant apply to ``name``?"""
+    return names is None or name in ([names] if isinstance(names, str) else names)
+
+
+class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
+    """``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, if a search chose them, ``[search]``.
+    The command or the method gives what is missing."""
+
+    method: str
+    values: dict[str, Value]
+    setting: Setting | None = None
+    variant: str = ""
+    backbone: str | None = None
+    corpus: str | None = None
+    search: dict[str, Any] = {}
+    file: str = ""  # where it stands
+
+    def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
+        """Notes on the values of a search; ``plugin`` is the hash of the method's code now. Raises BenchError for a seed of the search, whose
+        dev score chose the values."""
+        name = self.search.get("name", "the search")
+        if used := set(seeds).intersection(self.search.get("seeds", [])):
+            raise BenchError(
+                f"seed {min(used)}: {name} chose these values by its scores on this seed, which are therefore biased",
+                "--seeds 1-5, or other seeds that the search did not use",
+            )
+        return (
+            []
+            if code_of(self.search.get("plugin", plugin)) == code_of(plugin)
+            else [f"the code of {self.method} has changed since {name}"]
+        )
+
+
+def read_custom(file: Path) -> CustomRecipe:
+    """Raises BenchError, naming the file, if it is not a recipe."""
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table |= {"values": _triples(table["values"]), "file": str(file)}
+        recipe = convert(table, CustomRecipe)
+        convert(recipe.search.get("seeds", []), list[int])
+    except UNREADABLE as error:
+        raise BenchError(
+            f"--recipe {file} is not a valid recipe: {error}",
+            "bench search writes one for each method; docs/search.md describes the format",
+        ) from None
+    return recipe

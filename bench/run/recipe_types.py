@@ -1,0 +1,79 @@
+"""The types of recipe values: what a key may hold, and text as a value of that type."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any
+
+from msgspec import Meta, ValidationError, convert
+
+from bench.base.errors import BenchError
+
+WHOLE: Mapping[str, Any] = {
+    "batch_size": Annotated[int, Meta(ge=1)],
+    "max_steps": Annotated[int, Meta(ge=1)] | None,
+    "max_seq_length": Annotated[int, Meta(ge=3)],
+    "eval_steps": Annotated[int, Meta(ge=1)],
+    "warmup_steps": Annotated[int, Meta(ge=0)],
+    "max_length": Annotated[int, Meta(ge=3)] | None,
+    "patience": Annotated[int, Meta(ge=1)] | None,
+}
+FRACTIONS: Mapping[str, Any] = {
+    "learning_rate": Annotated[float, Meta(ge=0)],
+    "epochs": Annotated[float, Meta(ge=0)],
+    "weight_decay": Annotated[float, Meta(ge=0)],
+    "max_grad_norm": Annotated[float, Meta(ge=0)] | None,
+    "dropout": Annotated[float, Meta(ge=0, lt=1)] | None,
+    "warmup_ratio": Annotated[float, Meta(ge=0, lt=1)],
+}
+KINDS: Mapping[str, Any] = {**WHOLE, **FRACTIONS, "budget": str | None}
+"""Types for msgspec; any other key has the type of its default."""
+IN_ENGLISH = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+}
+
+
+def _kind(key: str, like: Any) -> Any:
+    return KINDS.get(
+        key, Any if like is None else str | None if isinstance(like, str) else type(like)
+    )
+
+
+def parse(key: str, text: str, like: Any) -> Any:
+    """The value of ``text``, with the type of ``like``, the value that it replaces. Raises BenchError if it has another type."""
+    kind = _kind(key, like)
+    if text.lower() in {"none", "null", ""} and not _wrong(None, kind):
+        return None
+    if kind is Any:
+        with suppress(ValueError):
+            return convert(text, int | float, strict=False)
+        return text
+    if wrong := _wrong(text, kind, strict=False):
+        raise BenchError(
+            f"--set {key}={text}: {wrong}",
+            None if like is None else f"for example --set {key}={like}",
+        )
+    return convert(text, kind, strict=False)
+
+
+def wrong_kind(key: str, value: Any, like: Any) -> str:
+    """What is wrong with a value from a file whose default is ``like``; "" if nothing is."""
+    wrong = _wrong(value, _kind(key, like))
+    return f"{wrong}, found {value!r}" if wrong else ""
+
+
+def _wrong(value: Any, kind: Any, *, strict: bool = True) -> str:
+    try:
+        converted = convert(value, kind, strict=strict)
+    except ValidationError as error:
+        expected = str(error).partition(", got")[0].replace(" | null", "").replace("`", "")
+        return re.sub(r"\w+", lambda word: IN_ENGLISH.get(word[0], word[0].lower()), expected)
+    return (
+        "expected a number" if isinstance(converted, float) and not math.isfinite(converted) else ""
+    )

@@ -1,0 +1,200 @@
+"""What a record says of a planned run without giving away a folder of this machine: names in the place of absolute paths."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from bench.base import __version__, devices
+from bench.base.paths import hide_paths, recorded_command, recorded_path
+from bench.base.places import remember_place
+from bench.data.sets import fetch_warning
+from bench.method import Method
+from bench.records.names import CHECKPOINT
+from bench.records.record import (
+    BackboneUsed,
+    Checkout,
+    Code,
+    CorpusUsed,
+    Cost,
+    Facts,
+    HowExecuted,
+    Provenance,
+    RecipeValue,
+    RunRecord,
+)
+from bench.run.config import RunConfig
+from bench.run.planned import PlannedRun
+from bench.run.plugins import Plugin
+from bench.score.suites import SuitePlugin
+
+
+def command_of(config: RunConfig) -> str:
+    """The command that made a run, with paths relative to the working directory, or by their names."""
+    if not config.command:
+        return recorded_command(["bench", *sys.argv[1:]])
+    try:
+        words = shlex.split(config.command) if config.command.startswith("bench ") else []
+    except ValueError:
+        words = []
+    return recorded_command(words) if words else hide_paths(config.command)
+
+
+def recipe_of(run: PlannedRun) -> dict[str, RecipeValue]:
+    """Every hyperparameter. One that is a file, a folder or a backbone has its name; ``determines`` has its hash."""
+    values = {
+        key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()
+    }
+    for key in run.determines["places"]:
+        known = values[key]
+        if isinstance(known.value, str):
+            values[key] = RecipeValue(
+                value=recorded_path(known.value), source=known.source, note=known.note
+            )
+    return {
+        key: RecipeValue(
+            value=value.value,
+            source=hide_paths(value.source),
+            note=None if value.note is None else hide_paths(value.note),
+        )
+        for key, value in values.items()
+    }
+
+
+def backbone_used(run: PlannedRun) -> BackboneUsed:
+    """The backbone by name and revision: a hub's commit, or the hash of a folder's weights."""
+    return BackboneUsed(
+        name=recorded_path(run.backbone.name),
+        revision=run.backbone.revision,
+    )
+
+
+def corpus_used(run: PlannedRun) -> CorpusUsed:
+    """The training text by name and hash; without a name if nothing was trained."""
+    corpus = run.corpus
+    if corpus is None:
+        return CorpusUsed()
+    return CorpusUsed(
+        name=recorded_path(corpus.name),
+        sha256=corpus.sha256,
+        columns=corpus.columns,
+        warning=hide_paths(fetch_warning(corpus.path)),
+    )
+
+
+def code_of(plugin: Plugin | SuitePlugin) -> Code:
+    """A plugin's code. A file is named as a command of the working directory names it."""
+    package = plugin.package
+    if package.endswith(".py"):
+        package = recorded_path(package)
+    return Code(package=package, version=plugin.version, sha256=plugin.sha256)
+
+
+def remember_places(run: PlannedRun, runs: Path) -> None:
+    """Note in the runs folder where this machine has the folders and files that the record names."""
+    backbone = run.backbone
+    if backbone.path is not None and not backbone.hub and backbone.name != "builtin":
+        _remember(runs, backbone.revision, backbone.name)
+    for key, content in (run.determines.get("places") or {}).items():
+        value = run.recipe.get(key)
+        if content is not None and isinstance(value, str):
+            _remember(runs, content, value)
+
+
+def _remember(runs: Path, content: str, name: str) -> None:
+    place = Path(name).expanduser()
+    if place.exists():
+        remember_place(runs, content, place)
+
+
+def new_record(run: PlannedRun, config: RunConfig) -> RunRecord:
+    custom = run.custom
+    return RunRecord(
+        run_id=run.run_id,
+        fingerprint=run.fingerprint,
+        status="interrupted",
+        method=run.method,
+        variant=run.variant,
+        setting=run.setting,
+        backbone=recorded_path(run.backbone.name),
+        seed=run.seed,
+        recipe=recipe_of(run),
+        scores=(),
+        cost=Cost(),
+        provenance=Provenance(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=command_of(config),
+            bench_version=__version__,
+            git=git_state(run.plugin.folder),
+            packages=devices.packages(),
+            plugin=code_of(run.plugin),
+            platform=devices.platform_facts(config.device),
+            data={},
+            corpus=corpus_used(run),
+            backbone=backbone_used(run),
+            determines=run.determines,
+            execution=HowExecuted(
+                recipe_file=tuple(sorted(custom.values)) if custom else (),
+                search=dict(custom.search) if custom else {},
+            ),
+        ),
+    )
+
+
+def git_state(folder: Path) -> Checkout:
+    """The commit, and whether the working tree differs from it; neither if ``folder`` is not in a git checkout, or git takes too long."""
+    git = ["git", "-c", "core.abbrev=40", "-C", str(folder)]
+    call = partial(subprocess.run, capture_output=True, text=True, timeout=10, check=True)
+    try:
+        call([*git, "ls-files", "--error-unmatch", "."])
+        state = call([*git, "describe", "--always", "--exclude", "*", "--dirty"]).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return Checkout()
+    return Checkout(commit=state.removesuffix("-dirty"), dirty=state.endswith("-dirty"))
+
+
+def with_provenance(record: RunRecord, **facts: Any) -> RunRecord:
+    return replace(record, provenance=replace(record.provenance, **facts))
+
+
+def with_execution(record: RunRecord, facts: Facts) -> RunRecord:
+    """The record with more facts about how it was executed."""
+    return with_provenance(record, execution=replace(record.provenance.execution, **facts))
+
+
+def measure_cost(method: Method, folder: Path, *, trained: bool) -> Cost:
+    return Cost(
+        device=devices.device_name(method.context.device),
+        checkpoint_bytes=sum(
+            file.stat().st_size for file in (folder / CHECKPOINT).rglob("*") if file.is_file()
+        ),
+        **parameter_counts(method, trained=trained),
+    )
+
+
+def parameter_counts(method: Method, *, trained: bool) -> dict[str, Any]:
+    """Fields of a record's cost, counted after everything is built; empty without torch. A run that trains nothing has no trainable
+    parameters.
+
+    A part is an attribute of the method: the first component of a parameter's name. Shared parameters count for the first part.
+    """
+    if not hasattr(method, "named_parameters"):
+        return {}
+    parts = Counter[str]()
+    for name, parameter in method.named_parameters():
+        if trained and parameter.requires_grad:
+            parts[name.partition(".")[0]] += parameter.numel()
+    return {
+        "trainable_parameters": parts.total(),
+        "trainable_parts": dict(parts),
+        "total_parameters": sum(parameter.numel() for _, parameter in method.named_parameters()),
+    }

@@ -1,0 +1,64 @@
+"""The tasks that runs are scored on, with their data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.base.errors import DataMissing
+from bench.data.sets import DataFolder, NotFetchedYet
+from bench.score.suites import KnownTask, Task, expand_suites, suite, survey
+
+
+@dataclass(frozen=True)
+class ScoredTasks:
+    """What the runs of a config will be scored on. Tasks whose data is fetched later come last and are not in ``data``."""
+
+    tasks: tuple[Task, ...]
+    data: tuple[KnownTask, ...]
+    missing: tuple[DataMissing, ...]
+
+
+def find_scored_tasks(suites: Sequence[str], text: str, data: DataFolder) -> ScoredTasks:
+    """Every task in every requested text form; a task with only one form is there once. Raises DataMissing if no set is here."""
+    there: list[tuple[Task, KnownTask]] = []
+    later: list[Task] = []
+    missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
+    for task in (task for name in expand_suites(suites) for task in suite(name).tasks):
+        forms: dict[str | None, KnownTask] = {}
+        for form in text.split(","):
+            if None in forms:
+                break
+            try:
+                known = survey(task, data, form)
+                forms.setdefault(known.form, known)
+            except DataMissing as error:
+                missing[error.message] = error
+            except NotFetchedYet:
+                later.append(task)
+        there += [(task, known) for known in forms.values()]
+    if not there and not later:
+        raise _all_missing(list(missing.values()))
+    return ScoredTasks(
+        (*(task for task, _ in there), *later),
+        tuple(known for _, known in there),
+        tuple(missing.values()),
+    )
+
+
+def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
+    """The distinct sentences that scoring these suites encodes. Raises DataMissing if a set is not here."""
+    scored = find_scored_tasks(suites, text, data)
+    if scored.missing:
+        raise _all_missing(scored.missing)
+    return list(dict.fromkeys(sentence for task in scored.data for sentence in task.task.sentences))
+
+
+def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
+    """One line for all of them, with the command that fetches them, if there is one."""
+    first, others = missing[0], len(missing) - 1
+    names = " ".join(dict.fromkeys(error.name for error in missing if error.name))
+    return DataMissing(
+        first.message + (f"; nor are {others} other sets" if others else ""),
+        (first.hint or "").replace(f"data fetch {first.name}", f"data fetch {names}"),
+    )

@@ -1,0 +1,138 @@
+"""A search from its options to the moment before the first trial, for ``bench search`` and ``bench.search_recipes``."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bench.base.errors import BenchError
+from bench.base.text import one_value
+from bench.records.searches import Study
+from bench.records.store import RunsFolder
+from bench.run.config import RunConfig
+from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV
+from bench.run.plan import check_names
+from bench.run.planned import PlannedRun
+from bench.run.search.study import Job, definition, jobs_of, plan_notes
+from bench.run.search.worker import Worker
+from bench.score.suites import expand_suites
+
+SEEDS = (901,)
+"""Of a search that names none: published runs need others."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of a search that was asked for, ready to be planned. ``fixed``: recipe values that are the same in all trials."""
+
+    config: RunConfig
+    suites: tuple[str, ...]
+    fixed: tuple[str, ...]
+
+
+def check_optuna() -> None:
+    """Raises BenchError if Optuna is not installed."""
+    if importlib.util.find_spec("optuna") is None:
+        raise BenchError(
+            "bench search needs Optuna, which is not installed",
+            "pip install 'sentence-bench[search]'",
+        )
+
+
+def search_options(
+    configs: Sequence[RunConfig], select: str | None, *, seeds_named: bool
+) -> SearchOptions:
+    """The options of the trials of a search. ``select``: the dev set, None for the usual one. Raises BenchError for more than one recipe
+    for a method, and for more than one backbone."""
+    config, *others = configs
+    check_names(config)
+    suites = expand_suites(config.suites)
+    built_in = suites == ["check"] or "builtin" in (*config.backbones, config.corpus)
+    select = select or (BUILT_IN_DEV.value if built_in else STSB_DEV)
+    fixed = {**config.values, "select_on": select}
+    methods = [method for method, _ in config.named]
+    if others or len({*methods}) < len(methods) or len(config.backbones) > 1:
+        raise BenchError(
+            "a search has one recipe per method, and one backbone: too many are named",
+            "one search for each variant and each backbone",
+        )
+    config = replace(
+        config,
+        suites=("check",),  # which needs no data: nothing is scored
+        seeds=config.seeds if seeds_named else SEEDS,
+        budget=None,
+        overrides={key: one_value(value) for key, value in fixed.items()},
+    )
+    return SearchOptions(config, tuple(suites), tuple(fixed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSettings:
+    """How a search draws and ends its trials, and what it is called."""
+
+    trials: int
+    """The number of trials of each method, besides its unchanged recipe."""
+    sampler: str
+    """How Optuna draws values: "random", "grid" or "tpe"."""
+    pruner: str
+    """How Optuna ends a trial early: "none", "median" or "halving"."""
+    name: str | None = None
+    """The name of the search and of its folder; None: a hash of its options."""
+    command: str = ""
+    """What the record names as the command; "": this process's command line."""
+
+
+@dataclass(frozen=True)
+class PlannedSearch:
+    """A search that is ready to begin: nothing is written yet."""
+
+    config: RunConfig
+    jobs: Mapping[str, Job]
+    """Method -> its runs and its space."""
+    study: Study
+    notes: tuple[str, ...]
+    """What the user should know before the first trial."""
+
+    @property
+    def store(self) -> RunsFolder:
+        return RunsFolder(self.config.runs)
+
+    def begin(self) -> Worker:
+        """Begin the search, or continue it. Raises BenchError if its folder holds another one."""
+        return Worker(self.store.folder(self.study.name), self.study, self.jobs, self.config)
+
+
+def plan_search(
+    planned: Sequence[PlannedRun],
+    config: RunConfig,
+    options: SearchOptions,
+    spaces: Mapping[str, str],
+    settings: TrialSettings,
+) -> PlannedSearch:
+    """Plan a search of the methods of these runs.
+
+    ``planned``: the runs of ``config``, which is that of ``options`` once it is settled. ``spaces``: recipe key -> the values to
+    search, as ``--space`` takes them. Raises BenchError for a method or a key that cannot be searched.
+    """
+    jobs = jobs_of(planned, spaces, options.fixed)
+    study = definition(
+        jobs,
+        name=settings.name,
+        trials=settings.trials,
+        sampler=settings.sampler,
+        pruner=settings.pruner,
+        suites=options.suites,
+        fixed=options.fixed,
+        command=settings.command,
+    )
+    return PlannedSearch(config, jobs, study, tuple(plan_notes(jobs)))
+
+
+def spaces_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Return recipe key -> values of options such as ``--space temperature=0.03,0.05``."""
+    spaces = {}
+    for pair in pairs:
+        key, _, values = pair.partition("=")
+        spaces[key] = values
+    return spaces

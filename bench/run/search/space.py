@@ -1,0 +1,184 @@
+"""The space of a search: which recipe keys are searched, and which values they may have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from bench.base.errors import BenchError, UnknownName
+from bench.method.recipe import Recipe, Value
+from bench.run.plugins import Plugin
+from bench.run.recipe_defaults import BACKBONES
+from bench.run.recipe_files import fits, read
+from bench.run.recipe_types import WHOLE, parse, wrong_kind
+
+NOT_SEARCHED = (
+    "select_on",
+    "budget",
+    "max_steps",
+    "epochs",
+    "eval_steps",
+    "corpus_column",
+    "patience",
+)
+"""Recipe keys that define the comparison: how long a trial trains, on what, and what selects it. All trials share them."""
+EXAMPLE = (
+    "--space temperature=0.03,0.05,0.1, --space dropout=0.05..0.2, "
+    "or --space learning_rate=log:1e-5..1e-3"
+)
+
+
+class Dimension(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A line of ``[space.values]``: ``values`` to choose from, or a range from ``low`` to ``high``, both included.
+
+    Ends that are ints mean whole numbers only. ``factor`` is how a file may state low and high: see :func:`dimension`.
+    """
+
+    source: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    values: tuple[Any, ...] = ()
+    low: int | float = 0
+    high: int | float = 0
+    scale: Literal["uniform", "log"] = "uniform"
+    factor: float | None = None
+
+    def rounded(self, value: Any) -> Any:
+        """A value from a range with three digits, because people read recipes; one of ``values`` unchanged."""
+        if self.values or isinstance(self.low, int):
+            return value if self.values else round(value)
+        return min(max(float(f"{value:.3g}"), self.low), self.high)
+
+    def grid(self) -> tuple[Any, ...]:
+        """The values, or both ends and the middle of a range."""
+        low, high = self.low, self.high
+        middle = math.sqrt(low * high) if self.scale == "log" else (low + high) / 2
+        return self.values or tuple(dict.fromkeys(map(self.rounded, (low, middle, high))))
+
+    def distribution(self) -> Any:
+        """Optuna's distribution of it."""
+        from optuna.distributions import (
+            CategoricalDistribution,
+            FloatDistribution,
+            IntDistribution,
+        )
+
+        if self.values:
+            return CategoricalDistribution(self.values)
+        kind: Any = IntDistribution if isinstance(self.low, int) else FloatDistribution
+        return kind(self.low, self.high, log=self.scale == "log")
+
+    def text(self) -> str:
+        """ "1e-05, 3e-05", "0.02 to 0.2, log scale" """
+        scale = ", log scale" if self.scale == "log" else ""
+        return (
+            ", ".join(map(short, self.values)) or f"{short(self.low)} to {short(self.high)}{scale}"
+        )
+
+
+def short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def space_of(
+    plugin: Plugin,
+    recipe: Recipe,
+    *,
+    setting: str,
+    backbone: str,
+    variant: str,
+    options: Mapping[str, str] | None = None,
+    fixed: Collection[str] = (),
+) -> dict[str, Dimension]:
+    """What is searched of a method: ``options`` (--space KEY=...), else the method's own file, else what is common to all.
+
+    Keys of ``fixed`` have one value for all trials. Raises BenchError, with the file and the key, for wrong bounds.
+    """
+    lines = [
+        (f"{folder / 'recipes' / name}.toml: space of {key}", key, bounds)
+        for folder, name in ((BACKBONES, "backbones"), (plugin.folder, plugin.name))
+        for table in read(folder, name).spaces
+        if fits(table.setting, setting) and fits(table.variant, variant)
+        if fits(table.backbone, backbone)
+        for key, bounds in table.values.items()
+        if name == plugin.name or recipe.get(key) is not None  # it may lack a common key
+    ]
+    space: dict[str, Dimension] = {}
+    for label, key, bounds in lines:
+        check_key(key, recipe, plugin, f"in {label}")
+        space[key] = dimension(key, bounds, recipe, label)
+    for key, text in (options or {}).items():
+        if key in recipe:  # one of several methods may lack it
+            check_key(key, recipe, plugin, f"of {plugin.name}")
+            space[key] = parse_dimension(key, text, recipe)
+    return {key: space[key] for key in sorted(space) if key not in fixed}
+
+
+def check_key(key: str, recipe: Recipe, plugin: Plugin, where: str) -> None:
+    """Raises BenchError for a key that the recipe lacks, or that a search may not change."""
+    if key not in recipe:
+        raise UnknownName("recipe key", key, recipe, where)
+    if key in NOT_SEARCHED or key in plugin.cls.places:
+        raise BenchError(
+            f"recipe key '{key}' {where} cannot be searched: all trials share its value",
+            "--set KEY=VALUE changes it for all trials",
+        )
+
+
+def parse_dimension(key: str, text: str, recipe: Recipe) -> Dimension:
+    """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``. Raises BenchError for anything else."""
+    scale, _, ends = text.rpartition(":")
+    low, dots, high = ends.partition("..")
+    label, bounds = f"--space {key}={text}", dict[str, Any](source="--space")
+    try:
+        if dots:
+            bounds |= {"low": float(low), "high": float(high), "scale": scale or "uniform"}
+        else:
+            bounds["values"] = [parse(key, part.strip(), recipe[key]) for part in text.split(",")]
+    except (ValueError, BenchError):
+        raise BenchError(f"{label}: expected values like {recipe[key]}", EXAMPLE) from None
+    return dimension(key, bounds, recipe, label)
+
+
+def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
+    """A recipe key with the ``bounds`` of a file's line: values; low, high and scale; or factor, which is from the recipe's value divided
+    by it to the value times it. Raises BenchError, beginning with ``label``, if they are wrong."""
+    current = recipe[key]
+    whole = key in WHOLE or (isinstance(current, int) and not isinstance(current, bool))
+    try:
+        axis = msgspec.convert(bounds, Dimension)
+        low, high, scale = axis.low, axis.high, axis.scale
+        if axis.factor is not None:
+            if not isinstance(current, int | float):
+                raise ValueError(f"a factor needs a number in the recipe, found {current}")
+            low, high, scale = current / axis.factor, current * axis.factor, "log"
+            low, high = (max(1, round(low)), round(high)) if whole else (low, high)
+        if not axis.values:
+            if not (0 if scale == "log" else -math.inf) < low < high < math.inf:
+                raise ValueError(
+                    "expected values, or low below high (above 0 on a log scale); "
+                    f"found {low:g} to {high:g}"
+                )
+            kind = int if whole and low == int(low) and high == int(high) else float
+            low, high = kind(low), kind(high)
+        for value in axis.values or (low, high):
+            if reason := wrong_kind(key, value, current):
+                raise ValueError(reason)
+    except (ValueError, TypeError) as error:  # msgspec's errors are ValueErrors
+        raise BenchError(
+            f"{label}: {error}",
+            EXAMPLE
+            if label.startswith("--space")
+            else '{ values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor',
+        ) from None
+    return msgspec.structs.replace(axis, low=low, high=high, scale=scale, factor=None)
+
+
+def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recipe:
+    """The recipe with these values, which come from ``source``."""
+    return Recipe(
+        recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()}
+    )

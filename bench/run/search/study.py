@@ -1,0 +1,193 @@
+"""What a search is: its methods with their runs and spaces, and everything that its trials share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from bench.base.errors import BenchError, RunFailed, UnknownName
+from bench.base.paths import hidden_values, recorded_command, recorded_path
+from bench.data.sets.sts import STS_TASKS
+from bench.method.budget import STEPS, budget_of
+from bench.records.searches import Searched, Study
+from bench.records.selection import dev_test_pairs
+from bench.run.planned import PlannedRun, with_fingerprint
+from bench.run.search.space import Dimension, space_of, with_values
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method of a search: a run for each seed, without test scores, and what its trials differ in."""
+
+    runs: tuple[PlannedRun, ...]
+    space: Mapping[str, Dimension]  # by recipe key
+
+    def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
+        """The runs of a trial. Raises RunFailed if the method refuses the values."""
+        first = self.runs[0]
+        recipe = with_values(first.recipe, values, source)
+        try:
+            first.plugin.cls.check(recipe, first.backbone.path)
+        except BenchError as error:
+            raise RunFailed(error.message) from None
+        return [with_fingerprint(replace(run, recipe=recipe)) for run in self.runs]
+
+
+def jobs_of(
+    planned: Sequence[PlannedRun], spaces: Mapping[str, str], fixed: Collection[str]
+) -> dict[str, Job]:
+    """The methods of a search by name. ``spaces``: --space; ``fixed``: recipe keys that have one value for all trials. Raises
+    BenchError for a method that cannot be searched, and for a --space that no method has."""
+    keys = {key for run in planned for key in run.recipe}
+    for key in spaces.keys() - keys:
+        raise UnknownName("recipe key", key, keys, "of these methods")
+    for key in spaces.keys() & fixed:
+        raise BenchError(
+            f"--space {key}: it has one value for all trials", f"leave --set {key}=... out"
+        )
+    jobs = {}
+    for method in sorted({run.method for run in planned}):
+        runs = tuple(
+            replace(run, tasks=(), task_data=(), missing=(), expect=None)
+            for run in planned
+            if run.method == method
+        )
+        run = runs[0]
+        if run.dev is None or run.seed is None:
+            raise BenchError(
+                f"{method} cannot be searched: {run.recipe.get('select_on', 'none')} gives no dev score here",
+                "--data DIR, --select 'captions dev' (in the package), or leave the method out",
+            )
+        space = space_of(
+            run.plugin,
+            run.recipe,
+            setting=run.setting,
+            backbone=run.backbone.model,
+            variant=run.variant,
+            options=spaces,
+            fixed=fixed,
+        )
+        if not space:
+            raise BenchError(
+                f"the space of {method} is empty: no recipe file says what to search",
+                "--space KEY=A,B,C, or --space KEY=LOW..HIGH",
+            )
+        jobs[method] = Job(runs, space)
+    return jobs
+
+
+def plan_notes(jobs: Mapping[str, Job]) -> list[str]:
+    """The plan's notes on each method, and whether a budget of steps is more training for one method than for another."""
+    recipes = [job.runs[0].recipe for job in jobs.values()]
+    notes = [f"{method}: {note}" for method, job in jobs.items() for note in job.runs[0].notes]
+    budget = budget_of(recipes[0])
+    if budget and budget.unit == STEPS and len({recipe.batch_size for recipe in recipes}) > 1:
+        notes.append(
+            "the methods differ in batch_size, so equal steps are not equal training; "
+            "--set batch_size=N or a budget of sentences makes it equal"
+        )
+    return notes
+
+
+def overlap_line(run: PlannedRun, suites: Sequence[str]) -> str:
+    """How many pairs of the dev set are test pairs of the suite sts. From hashes: no test data are read."""
+    assert run.dev is not None
+    name, pairs = run.dev.name, f"{run.dev.name}: {run.dev.n:,} pairs"
+    if name == "captions dev":
+        return f"{pairs}; it shares no caption and no image with the suite check"
+    if "sts" not in suites:
+        return pairs
+    if (counts := dev_test_pairs(name, run.dev.sha256, STS_TASKS)) is None:
+        return f"{pairs}; its overlap with the suite sts is not known"
+    shared, n = counts
+    return f"{name}: {shared:,} of its {n:,} pairs ({100 * shared / n:.1f} %) are test pairs of the suite sts"
+
+
+def definition(
+    jobs: Mapping[str, Job],
+    *,
+    name: str | None,
+    trials: int,
+    sampler: str,
+    pruner: str,
+    suites: Sequence[str],
+    fixed: Sequence[str],
+    command: str = "",
+) -> Study:
+    """What is searched. ``command``: what a record says made it; "": this process's command line. The default name is a hash of everything but the number of trials, so that more trials continue a search.
+
+    Raises BenchError if a grid has fewer points than there are trials: every method gets the same number.
+    """
+    for method, job in jobs.items():
+        points = math.prod(len(axis.grid()) for axis in job.space.values())
+        if sampler == "grid" and points < trials:
+            raise BenchError(
+                f"--sampler grid: the grid of {method} has {points} points, fewer than {trials} trials",
+                f"--trials {points}",
+            )
+    methods = {}
+    for method, job in jobs.items():
+        run = job.runs[0]
+        methods[method] = Searched(
+            setting=run.setting,
+            variant=run.variant,
+            plugin=run.plugin.sha256,
+            backbone=recorded_path(run.backbone.name),
+            revision=run.backbone.revision,
+            corpus="" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}",
+            dev=run.dev.sha256 if run.dev else "",
+            space=msgspec.to_builtins(job.space),
+            recipe={
+                key: value for key, value in _named_recipe(run).items() if key not in job.space
+            },
+        )
+    study = Study(
+        name=name or "",
+        trials=trials,
+        seeds=tuple(run.seed or 0 for run in job.runs),
+        sampler=sampler,
+        pruner=pruner,
+        budget=run.recipe.get("budget"),
+        select_on=str(run.recipe["select_on"]),
+        dev_pairs=run.dev.n if run.dev else 0,
+        overlap=overlap_line(run, suites),
+        precision=run.precision,
+        suites=tuple(suites),
+        fixed=tuple(fixed),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=command or recorded_command(["bench", *sys.argv[1:]]),
+        methods=methods,
+    )
+    digest = hashlib.sha256(json.dumps(identity_of(study), sort_keys=True).encode()).hexdigest()
+    return msgspec.structs.replace(study, name=name or f"search-{digest[:8]}")
+
+
+def _named_recipe(run: PlannedRun) -> dict[str, Any]:
+    """The recipe's values, of which files, folders and backbones have their names."""
+    values = dict(run.recipe)
+    for key in run.determines["places"]:
+        if isinstance(values[key], str):
+            values[key] = recorded_path(values[key])
+    return values
+
+
+def identity_of(study: Study) -> dict[str, Any]:
+    """What the commands of one search have in common, as JSON. A search of an earlier bench may hold absolute paths."""
+    content = hidden_values(json.loads(msgspec.json.encode(study)))
+    content |= {
+        f"{method}.{key}": fact
+        for method, facts in content.pop("methods").items()
+        for key, fact in facts.items()
+    }
+    return {
+        key: content[key]
+        for key in content.keys() - {"name", "trials", "created", "command", "overlap", "suites"}
+    }

@@ -1,0 +1,73 @@
+"""The trials of a search, one after the other, and the recipe files that it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from bench.method.context import Reporter
+from bench.records.searches import RECIPE, Search, Trial
+from bench.run.search.found import write_recipe
+from bench.run.search.space import short
+from bench.run.search.worker import Worker
+
+
+class TrialReporter(Reporter, Protocol):
+    """Shows the progress of trials: a :class:`bench.cli.planning.RunReporter`, or one that says nothing."""
+
+    def plan(self, runs: Sequence[Any]) -> None: ...
+
+    def start(self, label: str, number: int | None = None) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+    def done(self, line: str) -> None: ...
+
+
+def do_trials(worker: Worker, reporter: TrialReporter) -> None:
+    """Do the trials of a search that no other process does: all methods get their first before any gets its second, so that a search that
+    was stopped is fair."""
+    order = [(method, n) for n in range(worker.study.trials + 1) for method in worker.jobs]
+    reporter.plan(order)
+    for place, (method, number) in enumerate(order, 1):
+        claimed: AbstractContextManager[Trial | None] = worker.claimed(method, number)
+        with claimed as trial:
+            if trial is None:  # it has ended, or another process works on it
+                continue
+            reporter.start(f"{method} {label_of(trial)}", place)
+            reporter.note(values_of(trial))
+            earlier = worker.drawn_before(trial)
+            if earlier is not None:
+                reporter.note(f"drawn again: {label_of(earlier)} had the same values")
+            trial = worker.run(trial, reporter)
+            scores = ", ".join(f"{score:.2f}" for score in trial.dev)
+            reporter.done(
+                f"{trial.state}: {trial.error or f'dev {scores}'}; "
+                f"{trial.steps:,} steps, {trial.seconds:.1f} s"
+            )
+
+
+def label_of(trial: Trial) -> str:
+    """ "trial 3", or "recipe as it is"."""
+    return "recipe as it is" if trial.number == RECIPE else f"trial {trial.number}"
+
+
+def write_found(worker: Worker) -> tuple[Search, dict[str, Path | None]]:
+    """Write the summary of a search and the recipe file of each method that has a score; returns both."""
+    with worker.lock:
+        results = worker.write()
+        files = {
+            method: write_recipe(worker.folder, results, method, job.runs[0])
+            for method, job in worker.jobs.items()
+        }
+    return results, files
+
+
+def values_of(trial: Trial | None) -> str:
+    """ "learning_rate=1e-05, temperature=0.05": what a trial changes."""
+    values = {} if trial is None else trial.values
+    return (
+        ", ".join(f"{key}={short(value)}" for key, value in values.items()) or "the recipe's values"
+    )

@@ -1,0 +1,107 @@
+"""Options that depend on the machine: device, precision, and how many processes train together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bench.base import devices
+from bench.base.errors import BenchError
+from bench.base.launched import launched
+from bench.run.cards import card_named, planned_device
+from bench.run.config import RunConfig, series
+from bench.run.planned import PlannedRun
+from bench.run.target import Target
+
+if TYPE_CHECKING:
+    from bench.method.ranks import Ranks
+
+
+def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None) -> RunConfig:
+    """The config with a device, a precision and a number of processes. Raises BenchError for what this machine cannot do.
+
+    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this process, which agree on one precision.
+    """
+    config = (
+        _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
+    )
+    for values in series(config.values):
+        budget = values.get("budget", "")
+        if "gpu" in budget and not config.device.startswith("cuda"):
+            raise BenchError(
+                f"--budget {budget}: this run is on {config.device}, which is not a GPU",
+                f"--budget {budget.replace('gpu-', '')}, or --device cuda",
+            )
+    return config
+
+
+def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
+    device = planned_device(config.device) if only_look else devices.choose_device(config.device)
+    if card_named(device) is not None:
+        precision = "bf16" if config.precision == "auto" else config.precision
+        return replace(config, device=device, precision=precision)
+    choose = partial(devices.choose_precision, config.precision, device)
+    precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
+    count = process_count(config.target, device)
+    return replace(
+        config,
+        device=device,
+        precision=precision,
+        on="here" if count == 1 else f"torchrun:{count}",
+    )
+
+
+def _settled_elsewhere(config: RunConfig) -> RunConfig:
+    """From the options alone, never from this machine."""
+    if config.device not in ("auto", "cuda"):
+        raise BenchError(
+            f"--device {config.device} is about this machine",
+            "use --device cuda, or gpus=N in --on, to request GPUs; otherwise the runs use the CPU",
+        )
+    gpus, on = config.target.gpus or int(config.device == "cuda"), config.on
+    if gpus and not config.target.gpus:
+        on += f"{',' if ':' in on else ':'}gpus={gpus}"
+    device, precision = ("cuda", "bf16") if gpus else ("cpu", "fp32")
+    if config.precision != "auto":
+        precision = devices.choose_precision(config.precision, device)
+    return replace(config, device=device, precision=precision, on=on)
+
+
+def is_launched() -> bool:
+    """Was this process started as one of several, by torchrun or a similar launcher?"""
+    return launched() is not None
+
+
+def process_count(target: Target, device: str) -> int:
+    """How many processes train together. Raises BenchError for a number that is missing or too large."""
+    if (process := launched()) is not None:
+        return process.count
+    if target.name != "torchrun":
+        return 1
+    if device == "cpu" and target.gpus is not None:
+        return target.gpus
+    if device != "cuda":
+        raise BenchError(
+            f"--on torchrun on {device}: how many processes?",
+            "--device cuda --on torchrun:N, or --device cpu --on torchrun:2",
+        )
+    import torch
+
+    count = torch.cuda.device_count()
+    if (target.gpus or 0) > count:
+        raise BenchError(
+            f"--on torchrun:{target.gpus}: more processes than the {count} GPUs here",
+            f"--on torchrun:{count}",
+        )
+    return target.gpus or count
+
+
+def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:
+    """Raises BenchError if a method that trains cannot split a batch."""
+    from bench.training.gradient import check_chunk
+
+    for run in planned:
+        if isinstance(chunk, int) and run.corpus is not None and run.plugin.cls.fitted != "pass":
+            check_chunk(run.plugin.cls, chunk)

@@ -1,0 +1,66 @@
+"""Where runs are done: the value of ``--on``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+
+from bench.base.errors import BenchError, UnknownName
+
+ENGINES = ("slurm", "ray")
+ON_EXAMPLE = "--on torchrun:4, --on slurm:partition=gpu,gpus=1,time=4:00:00, --on ray:cpus=4, or --on commands"
+Count = Annotated[int, msgspec.Meta(ge=1)]
+RESOURCES = ("gpus", "cpus", "memory", "parallel", "retries")
+KEYS = {
+    "here": (),
+    "torchrun": ("gpus",),
+    "slurm": RESOURCES,
+    "ray": RESOURCES,
+    "commands": (*RESOURCES, "file"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where the runs are done: the value of ``--on``, in parts."""
+
+    name: str = "here"
+    gpus: Count | None = None  # of each run; of torchrun: processes
+    cpus: Count | None = None
+    memory: str | None = None  # as typed: "16G"
+    parallel: Count | None = None  # runs at once
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 3  # of a run whose worker was killed
+    file: str | None = None  # into which commands are written; None: standard output
+    options: tuple[tuple[str, str], ...] = ()  # of sbatch
+
+    @property
+    def elsewhere(self) -> bool:
+        """Are the runs done by workers, on other machines or later?"""
+        return self.name in (*ENGINES, "commands")
+
+
+def parse_target(text: str) -> Target:
+    """``"slurm:partition=gpu,gpus=1"`` as a :class:`Target`; a comma without a KEY= after it belongs to the value before it
+    ("nodelist=a,b"). Raises BenchError for anything else."""
+    name, _, rest = text.partition(":")
+    if name not in KEYS:
+        raise UnknownName("target", name, KEYS, "of --on", ON_EXAMPLE)
+    if name == "torchrun" and rest.isdigit():
+        rest = f"gpus={rest}"
+    values: dict[str, Any] = {}
+    options = []
+    for part in re.split(r",(?=[\w-]+=)", rest) if rest else ():
+        key, equals, value = part.partition("=")
+        if key in KEYS[name]:
+            values[key] = value
+        elif name == "slurm" and equals:
+            options.append((key.lstrip("-"), value))
+        else:
+            raise BenchError(f"--on {text}: {name} has no option {key}", ON_EXAMPLE)
+    try:
+        return msgspec.convert({"name": name, "options": options, **values}, Target, strict=False)
+    except msgspec.ValidationError as error:
+        raise BenchError(f"--on {text}: {error}", ON_EXAMPLE) from None

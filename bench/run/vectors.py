@@ -1,0 +1,107 @@
+"""The vectors of a run's method, and tasks that are scored with them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import RunFailed
+from bench.method import Method, Reporter, task_prompt
+from bench.score.encoding import VectorStore
+from bench.score.suites import KnownTask, RunPlace, TaskResult
+
+
+def dev_score(dev: KnownTask, method: Method) -> float:
+    """Spearman x 100 of a method on the selection set, whose distinct sentences are encoded once."""
+    vectors = VectorStore()
+    vectors.add(dev.task.sentences, method.encode)
+    return float(dev.task.score(vectors).value)
+
+
+class RunVectors:
+    """The vectors of one run, in ``folder`` or in memory; each sentence is encoded once for every prompt.
+
+    ``encoded`` sentences took ``seconds``.
+    """
+
+    def __init__(
+        self, method: Method, reporter: Reporter, folder: Path | None = None, key: str = "vectors"
+    ) -> None:
+        self.method, self.reporter, self.folder, self.key = method, reporter, folder, key
+        self.stores: dict[str | None, VectorStore] = {}
+        self.encoded, self.seconds = 0, 0.0
+
+    def of(self, prompt: str | None, sentences: Sequence[str]) -> VectorStore:
+        """The store with these sentences, encoded with a task's prompt, or with the method's (None).
+
+        Raises RunFailed, with advice if memory ran out.
+        """
+        from bench.training.memory import MEMORY_ERRORS, explain_out_of_memory
+
+        if prompt not in self.stores:
+            suffix = "" if prompt is None else hashlib.sha256(prompt.encode()).hexdigest()[:8]
+            self.stores[prompt] = VectorStore(self.folder, self.key + suffix)
+        store, began = self.stores[prompt], time.perf_counter()
+        if not (missing := len(store.missing(sentences))):
+            return store
+        self.reporter.phase("encode", missing)
+        try:
+            self.encoded += store.add(sentences, partial(self.method.encode_with, prompt))
+        except ValueError as error:
+            raise RunFailed(f"encoding failed: {error}") from None
+        except MEMORY_ERRORS as error:
+            explain_out_of_memory(error, "encoding", self.method.context.device)
+            raise
+        self.seconds += time.perf_counter() - began
+        return store
+
+    def array(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+        """One row for each sentence."""
+        return self.of(prompt, sentences)(sentences)
+
+    def shape_facts(self) -> dict[str, Any]:
+        """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
+        vectors = next((store.first(4096) for store in self.stores.values() if len(store)), None)
+        if vectors is None:
+            return {}
+        lengths = (vectors.astype("f8") ** 2).sum(1) ** 0.5
+        return {
+            "dimension": int(vectors.shape[1]),
+            "normalised": bool((abs(lengths - 1) < 1e-3).all()),
+        }
+
+
+def score_tasks(
+    tasks: Sequence[KnownTask], vectors: RunVectors, place: RunPlace, device: str
+) -> Iterator[tuple[KnownTask, TaskResult | RunFailed]]:
+    """Encode the sentences of all tasks together, then score one task after the other.
+
+    A task that cannot be scored yields its error, and the others go on; a failure of the encoding raises RunFailed.
+    """
+    recipe = getattr(vectors.method, "recipe", {})  # a plugin's own ``build`` may set none
+    prompts = {known: task_prompt(recipe, known.suite, known.name) for known in tasks}
+    sentences: dict[str | None, list[str]] = {}
+    for known, prompt in prompts.items():
+        sentences.setdefault(prompt, []).extend(known.task.sentences)
+    for prompt, texts in sentences.items():
+        vectors.of(prompt, texts)
+    reporter = vectors.reporter
+    reporter.phase("score", len(tasks))
+    for i, known in enumerate(tasks, 1):
+        reporter.advance(i - 1, task=known.name)
+        try:
+            yield (
+                known,
+                known.task.on(device).score_in(place, partial(vectors.array, prompts[known])),
+            )
+        except RunFailed as failed:
+            yield known, failed
+        if not known.task.sentences:  # it has encoded meanwhile
+            reporter.phase("score", len(tasks))
+        reporter.advance(i, task=known.name)

@@ -1,0 +1,105 @@
+"""The process of one run on a cluster: its command, its environment, and the plugins that it needs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.base import PLACE
+from bench.base.errors import BenchError
+from bench.base.files import default_cache, write_or_fail
+from bench.base.imported_code import files_of_plugin, package_of_file
+from bench.base.text import list_names
+from bench.run.execute import job_here
+from bench.run.planned import PlannedRun
+
+VARIABLES = (
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "TMPDIR",
+    "TOKENIZERS_PARALLELISM",
+    "XDG_CACHE_HOME",
+    "OMP_NUM_THREADS",
+)
+VARIABLES_BEGIN = ("BENCH_", "HF_", "TRANSFORMERS_", "TORCH_", "ONEDNN_", "MKL_", "ATEN_")
+WORKER = """\
+#!/bin/sh
+# sh worker.sh RUN: one run of this plan, from any folder and with an empty environment
+cd {directory} || exit 1
+{variables}
+exec {command} --only "$1"
+"""
+
+
+def find_planned(planned: Sequence[PlannedRun], run_id: str) -> PlannedRun:
+    """The run with that id. Raises BenchError if the plan has none, as on a machine with another plugin or corpus."""
+    runs = {run.run_id: run for run in planned}
+    if run_id not in runs:
+        raise BenchError(
+            f"--only {run_id}: the plan has no such run here; it has {list_names(runs)}",
+            "use the plugin, backbone, corpus, precision and version that the plan was made with",
+        )
+    return runs[run_id]
+
+
+def worker_environment(cpus: int | None = None) -> dict[str, str]:
+    """The variables on which a worker's result or files depend, without tokens: workers open no connection."""
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in VARIABLES or name.startswith(VARIABLES_BEGIN))
+        and "TOKEN" not in name.replace("TOKENIZERS", "")
+        and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
+    }
+    folders = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+    return {
+        **variables,
+        **({} if cpus is None else {"OMP_NUM_THREADS": str(cpus)}),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys([str(PLACE), *map(os.path.abspath, folders)])),
+        "BENCH_CACHE": str(default_cache().absolute()),
+    }
+
+
+def stop_with_parent() -> None:
+    """Stop this worker, with its state saved, when the process that started it is gone for any reason."""
+    if job_here() and "LOCAL_RANK" not in os.environ:
+        threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _stop_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def copy_plugins(files: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Copies of plugin files, of the files beside them that they import, and of their recipes, below ``folder``: editing one changes no
+    queued run."""
+    copies = []
+    for number, file in enumerate(map(Path, files)):
+        container, _ = package_of_file(file)
+        target = folder.absolute() / str(number)
+        for code in files_of_plugin(file):
+            copy = target / code.path.relative_to(container)
+            write_or_fail(copy, code.path.read_bytes())
+            for init in _inits_between(code.path.parent, container):
+                write_or_fail(target / init.relative_to(container), init.read_bytes())
+        copy = target / file.absolute().relative_to(container)
+        for recipe in (file.parent / "recipes").glob("*.toml"):
+            write_or_fail(copy.parent / "recipes" / recipe.name, recipe.read_bytes())
+        copies.append(str(copy))
+    return tuple(copies)
+
+
+def _inits_between(folder: Path, container: Path) -> list[Path]:
+    """The ``__init__`` files of a folder and of those above it, below ``container``: without them its modules are of no package."""
+    found = []
+    while folder != container and folder.is_relative_to(container):
+        if (init := folder / "__init__.py").is_file():
+            found.append(init)
+        folder = folder.parent
+    return found
