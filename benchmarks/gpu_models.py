@@ -132,9 +132,9 @@ class Rows:
 @cache
 def carried_text() -> tuple[str, ...]:
     """The distinct sentences of the corpus that the package carries."""
-    from bench.data.corpora import open_corpus
+    from bench.data.corpora import open_corpus_file
 
-    return tuple(dict.fromkeys(row[0] for row in open_corpus("builtin").rows()))
+    return tuple(dict.fromkeys(row[0] for row in open_corpus_file("builtin").rows()))
 
 
 def sentences(count: int, skip: int = 0) -> list[str]:

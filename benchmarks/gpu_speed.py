@@ -148,7 +148,7 @@ def memory(place: Place, argument: str) -> Outcome:
 def foretold(place: Place, name: str, model: str, batch: int, precision: str) -> int:
     """Bytes, as ``bench run --dry-run`` has them."""
     from bench.backbones import Reference
-    from bench.data.corpora import open_corpus
+    from bench.data.corpora import open_corpus_file
     from bench.run.estimates import estimate
     from bench.run.plan import PlannedRun
     from bench.run.plugins import Plugin
@@ -164,7 +164,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
         backbone=Reference(name=model, revision="random", path=config_folder(model, place)),
         seed=1,
         recipe=recipe,
-        corpus=open_corpus("builtin"),
+        corpus=open_corpus_file("builtin"),
         tasks=(),
         task_data=(),
         dev=None,

@@ -38,10 +38,12 @@ SIMILARITY = Path("senteval-moses/downstream")
 
 def read_sentences(corpus: str, rows: int) -> list[str]:
     """The first distinct ``rows`` sentences of a corpus: equal ones would make pairs that are no negatives."""
-    from bench.data.corpora import open_corpus
+    from bench.data.corpora import open_corpus_file
 
     sentences = list(
-        islice(dict.fromkeys(row[0] for row in islice(open_corpus(corpus).rows(), 2 * rows)), rows)
+        islice(
+            dict.fromkeys(row[0] for row in islice(open_corpus_file(corpus).rows(), 2 * rows)), rows
+        )
     )
     if len(sentences) < rows:
         raise SystemExit(

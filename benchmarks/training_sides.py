@@ -283,7 +283,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from scipy.stats import spearmanr
 
     from bench.backbones import load, resolve
-    from bench.data.corpora import open_corpus
+    from bench.data.corpora import open_corpus_file
     from bench.data.corpora.token_cache import tokenise
     from bench.method import Context, seed_for
     from bench.methods.simcse import SimCSE
@@ -336,7 +336,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
         text.write_text("".join(f"{sentence}\n" for sentence in setup.sentences), encoding="utf-8")
         began = setup.now()
         corpus = tokenise(
-            open_corpus(text, Path(scratch)),
+            open_corpus_file(text, Path(scratch)),
             method.token_ids,
             "benchmark",
             len(method.backbone.tokenizer),

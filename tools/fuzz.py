@@ -51,7 +51,7 @@ from bench import methods
 from bench.backbones.folder import checkpoint_names, module_folders, read_config, tensor_names
 from bench.base.errors import BenchError
 from bench.base.files import CacheEntry
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.corpora.hub import HubName, read_rows
 from bench.data.fetching import unpack as unpack_archive
 from bench.data.sets import (
@@ -145,7 +145,7 @@ def parquet() -> bytes:
 
 
 def corpus(path: Path) -> int:
-    return sum(1 for _ in open_corpus(path, path.parent / "cache").rows())
+    return sum(1 for _ in open_corpus_file(path, path.parent / "cache").rows())
 
 
 def recipes(path: Path) -> object:

@@ -27,7 +27,7 @@ from bench.cli.options import (
     warn,
 )
 from bench.cli.planning import RunReporter, announce
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.fetching import offline_now
 from bench.data.overlap import (
     Match,
@@ -339,7 +339,7 @@ def overlap(
     \b
     Example:  bench data overlap nli.csv --data DIR
     """
-    opened = open_corpus(corpus)
+    opened = open_corpus_file(corpus)
     if column not in (None, "all") and len(opened.columns) > 1:
         opened = opened.only(column)
     if matches is not None and matches.suffix != ".jsonl":

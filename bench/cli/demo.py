@@ -15,7 +15,7 @@ from bench.cli.options import no_collection, parse_seeds, plain_option, say
 from bench.cli.planning import checked, plan_runs, reporting
 from bench.cli.run import run_all
 from bench.compare.tables import TableOptions, compare_runs
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.records import Run, RunRecord, RunsFolder
 from bench.run.config import Plan, RunConfig
 from bench.show.pages.board import comparison
@@ -59,7 +59,7 @@ def demo(out: Path, seeds: str, steps: int, browse: bool, plain: bool) -> None:
     \b
     Example:  bench demo --out /tmp/demo
     """
-    epochs = -(-steps * BATCH // len(open_corpus("builtin")))  # as many as the steps need
+    epochs = -(-steps * BATCH // len(open_corpus_file("builtin")))  # as many as the steps need
     config = RunConfig(
         methods=("first-last-avg", "last-avg", "embedding-last-avg", "cls", "simcse"),
         seeds=parse_seeds(seeds),

@@ -28,7 +28,7 @@ from bench.cli.options import (
     warn,
 )
 from bench.cli.planning import reporting
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.records import RunsFolder
 from bench.run.plan import find_run, load_run
 from bench.score.suites import check_vectors
@@ -80,7 +80,7 @@ def encode(
     """
     check_target(out, fresh)
     run = find_run(reference, RunsFolder(runs), plugins)
-    texts = [row[0] for row in open_corpus(file).only(column).unchanged_rows()]
+    texts = [row[0] for row in open_corpus_file(file).only(column).unchanged_rows()]
     for note in run.notes:
         warn(f"warning: {note}")
     device = choose_device(device)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.method import Method
@@ -93,7 +93,7 @@ def encode_sentences(
                 f"there is no file {os.fspath(sentences)!r:.80}",
                 "one sentence is a list, too: [sentence]",
             )
-        corpus = open_corpus(Path(sentences).expanduser()).only(column)
+        corpus = open_corpus_file(Path(sentences).expanduser()).only(column)
         texts = [row[0] for row in corpus.unchanged_rows()]
     elif column is not None:
         raise BenchError(f"column={column!r}: a list of sentences has no columns", "leave it out")

@@ -29,7 +29,7 @@ from bench.base.places import recall_place
 from bench.base.same_code import code_of
 from bench.base.text import list_names
 from bench.base.user_code import plugin_code
-from bench.data.corpora import Corpus, open_corpus
+from bench.data.corpora import Corpus, open_corpus_file
 from bench.data.corpora.columns import KINDS, NUMBERS, columns_to_be
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import silent, site
@@ -610,9 +610,9 @@ def opened(name: str, requested: bool, data: DataFolder, scored: Sequence[KnownT
     if name.startswith(PREFIX):
         return _of_hub(name, data)
     if name.startswith(BY_HASH):
-        return open_corpus(found_by_hash(name, data))
+        return open_corpus_file(found_by_hash(name, data))
     if name == "builtin" or (requested and Path(name).expanduser().exists()):
-        return open_corpus(name)
+        return open_corpus_file(name)
     if name not in RECIPE_CORPORA and requested:
         raise DataMissing(f"no corpus at {name}", f"--corpus FILE, or {', '.join(NAMES)}")
     return _of_recipes(RECIPE_CORPORA.get(name, name), data)
@@ -662,7 +662,7 @@ def _of_recipes(file: str, data: DataFolder) -> Corpus:
         assert known is not None
         return AbsentCorpus(file, COLUMNS_OF[known.unit], sum(known.items.values()))
     if path is not None:
-        return open_corpus(path)
+        return open_corpus_file(path)
     root = f" --data {data.root}" if data.root else ""
     fetch = f"bench data fetch {known.name}{root}; " if known and sources_of(known) else ""
     raise DataMissing(f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE")
@@ -676,7 +676,7 @@ def found_by_hash(requested: str, data: DataFolder) -> Path:
     folders = [Path(), *(root / "train" for root in data.roots)]
     for path in (path for folder in folders for path in sorted(folder.glob("*"))):
         with suppress(BenchError):
-            if BY_HASH + open_corpus(path).sha256 == requested.lower():
+            if BY_HASH + open_corpus_file(path).sha256 == requested.lower():
                 return path
     raise DataMissing(
         f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.base.errors import CorpusError
-from bench.data.corpora import Corpus, open_corpus
+from bench.data.corpora import Corpus, open_corpus_file
 from bench.data.corpora.token_cache import as_text, tokenise
 
 
 def corpus(tmp_path: Path, name: str, content: str) -> Corpus:
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
-    return open_corpus(path, cache=tmp_path / "cache")
+    return open_corpus_file(path, cache=tmp_path / "cache")
 
 
 CSV = "sent0,sent1,label\na b,c,entailment\nd,e f,2\ng,h,Neutral\n"
@@ -82,7 +82,7 @@ def test_scores_are_numbers(tmp_path: Path, name: str) -> None:
 def parquet(tmp_path: Path, **columns: list[object]) -> Corpus:
     path = tmp_path / "g.parquet"
     pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=1)
-    return open_corpus(path, cache=tmp_path / "cache")
+    return open_corpus_file(path, cache=tmp_path / "cache")
 
 
 def test_a_parquet_file_is_a_corpus(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import CorpusError
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 
 
 def rows(tmp_path: Path, name: str, content: str | bytes) -> list[tuple[str, ...]]:
     path = tmp_path / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return list(open_corpus(path, cache=tmp_path / "cache").rows())
+    return list(open_corpus_file(path, cache=tmp_path / "cache").rows())
 
 
 @pytest.mark.parametrize(

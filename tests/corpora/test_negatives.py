@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from bench.base.errors import CorpusError
-from bench.data.corpora import Corpus, open_corpus
+from bench.data.corpora import Corpus, open_corpus_file
 
 PAIR = {"anchor": "a", "positive": "b"}
 Make = Callable[[str, Any], Corpus]
@@ -31,7 +31,7 @@ def make(tmp_path: Path) -> Make:
             path.write_bytes(content.encode())
         else:
             path.write_text("".join(json.dumps(record) + "\n" for record in content))
-        return open_corpus(path, cache=tmp_path / "cache")
+        return open_corpus_file(path, cache=tmp_path / "cache")
 
     return make
 
@@ -131,7 +131,7 @@ def test_a_parquet_column_that_stands_there_twice_is_refused(tmp_path: Path) -> 
     table = pyarrow.Table.from_arrays(columns, names=["sent0", "sent1", "sent1"])
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(CorpusError, match="has the column 'sent1' twice"):
-        open_corpus(tmp_path / "a.parquet", cache=tmp_path)
+        open_corpus_file(tmp_path / "a.parquet", cache=tmp_path)
 
 
 def test_a_nul_in_a_list_is_found(make: Make) -> None:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.base.errors import CorpusError, DataMissing
-from bench.data.corpora import Corpus, open_corpus
+from bench.data.corpora import Corpus, open_corpus_file
 
 TRIPLET = ("sent0", "sent1", "hard_neg")
 COMPRESS = {"": lambda data: data, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -25,7 +25,7 @@ def make(tmp_path):
     def make(name: str, content: bytes | str) -> Corpus:
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return open_corpus(path, cache=tmp_path / "cache")
+        return open_corpus_file(path, cache=tmp_path / "cache")
 
     return make
 
@@ -121,7 +121,7 @@ def test_any_bytes_give_rows_or_one_clear_line(tmp_path, data, suffix, packed):
     path = tmp_path / ("a" + suffix)
     path.write_bytes(COMPRESS[path.suffix](data) if packed and path.suffix in COMPRESS else data)
     try:
-        corpus = open_corpus(path, cache=tmp_path / "cache")
+        corpus = open_corpus_file(path, cache=tmp_path / "cache")
         found = rows(corpus)
         assert found and all(len(row) == len(corpus.columns) and all(row) for row in found)
     except CorpusError as error:
@@ -246,11 +246,11 @@ def test_an_archive_that_ends_too_soon(make, suffix):
 
 def test_missing_folder_and_builtin(tmp_path):
     with pytest.raises(DataMissing, match="no corpus at") as caught:
-        open_corpus(tmp_path / "nothing.txt")
+        open_corpus_file(tmp_path / "nothing.txt")
     assert "builtin" in caught.value.hint
     with pytest.raises(CorpusError, match="is not a regular file"):
-        open_corpus(tmp_path)
-    corpus = open_corpus("builtin", cache=tmp_path / "cache")
+        open_corpus_file(tmp_path)
+    corpus = open_corpus_file("builtin", cache=tmp_path / "cache")
     assert corpus.name == "builtin" and corpus.columns == ("sentence",) and len(corpus) >= 3000
 
 
@@ -258,17 +258,17 @@ def test_survey_is_remembered_until_the_file_changes(make, tmp_path, monkeypatch
     corpus = make("a.txt.xz", lzma.compress(b"one\ntwo\n"))
     first = (corpus.sha256, len(corpus))
     with monkeypatch.context() as m:
-        again = open_corpus(tmp_path / "a.txt.xz", cache=tmp_path / "cache")
+        again = open_corpus_file(tmp_path / "a.txt.xz", cache=tmp_path / "cache")
         m.setattr(Corpus, "rows", lambda self, seen: pytest.fail("read again"))
         assert (again.sha256, len(again)) == first and again
     changed = make("a.txt.xz", lzma.compress(b"one\ntwo\nthree\n"))
     assert len(changed) == 3 and changed.sha256 != first[0]
     for file in (tmp_path / "cache" / "surveys").iterdir():
         file.write_text("{damaged")
-    assert len(open_corpus(tmp_path / "a.txt.xz", cache=tmp_path / "cache")) == 3
+    assert len(open_corpus_file(tmp_path / "a.txt.xz", cache=tmp_path / "cache")) == 3
 
 
 def test_a_cache_that_cannot_be_written_does_not_matter_for_reading(tmp_path):
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "file").write_text("")
-    assert len(open_corpus(tmp_path / "a.txt", cache=tmp_path / "file" / "cache")) == 1
+    assert len(open_corpus_file(tmp_path / "a.txt", cache=tmp_path / "file" / "cache")) == 1

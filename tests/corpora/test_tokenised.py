@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.corpora.token_cache import MAX_TOKENS, tokenise
 
 
@@ -29,7 +29,7 @@ def triplets(tmp_path):
     path = tmp_path / "t.csv"
     lines = [f"a{'b' * (i % 7)},c{i},{'d' * (i % 3)}" for i in range(25)]
     path.write_text("sent0,sent1,hard_neg\n" + "\n".join(lines) + "\n" + "long " * 300 + ",x,y\n")
-    return open_corpus(path, cache=tmp_path / "cache")
+    return open_corpus_file(path, cache=tmp_path / "cache")
 
 
 def build(corpus, tmp_path, encode=letters, key="letters", vocab=500, **more):
@@ -79,7 +79,7 @@ def test_another_tokenizer_format_or_text_is_another_cache(triplets, tmp_path):
     other = build(triplets, tmp_path, encode=lambda texts: [[1]] * len(texts), key="ones")
     assert everything(other)[0] == [[1]] * 26
     (tmp_path / "t.txt").write_bytes((tmp_path / "t.csv").read_bytes())
-    as_text = build(open_corpus(tmp_path / "t.txt", cache=tmp_path / "cache"), tmp_path)
+    as_text = build(open_corpus_file(tmp_path / "t.txt", cache=tmp_path / "cache"), tmp_path)
     assert (
         len(as_text) == 27 and as_text.sha256 == triplets.sha256
     )  # with the header as a line of text
@@ -133,7 +133,7 @@ def _slow_build(path, cache, counter, queue):
         time.sleep(0.5)
         return letters(texts)
 
-    ready = tokenise(open_corpus(path, cache=cache), encode, "slow", 500, cache=cache)
+    ready = tokenise(open_corpus_file(path, cache=cache), encode, "slow", 500, cache=cache)
     queue.put([row.tolist() for row in ready.column(1).ids(np.arange(len(ready)))])
 
 
@@ -155,11 +155,11 @@ def test_two_builders_do_the_work_once(triplets, tmp_path):
 MEASURE = """
 import json, sys, time
 from pathlib import Path
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.corpora.token_cache import tokenise
 def encode(texts): return [[len(w) for w in t.split()] for t in texts]
 began = time.perf_counter()
-ready = tokenise(open_corpus(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))
+ready = tokenise(open_corpus_file(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))
 seconds = time.perf_counter() - began
 status = Path("/proc/self/status")  # not ru_maxrss: a child starts with the peak of the process that made it
 peak = 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0]) if status.exists() else 0

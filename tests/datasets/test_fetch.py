@@ -20,7 +20,7 @@ import pytest
 from hub import StandInHub
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.sets import (
     ANY,
     DataFile,
@@ -514,7 +514,7 @@ def test_labelled_nli_is_built_from_the_two_archives(
     assert DataFolder(tmp_path).check(wanted).status == "found"
     few = replace(wanted, files=(replace(wanted.files[0], rows=3),))
     Fetcher(tmp_path).get(few)
-    corpus = open_corpus(tmp_path / "train" / name, cache=tmp_path / "cache")
+    corpus = open_corpus_file(tmp_path / "train" / name, cache=tmp_path / "cache")
     assert corpus.columns == ("sent0", "sent1", "label") and corpus.kind == wanted.unit
     assert list(corpus.rows()) == [  # an empty cell is one space, as in every corpus
         (*HORSE, "neutral"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.base.errors import BenchError
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.library.corpora import corpus_place
 
 PAIRS = [("a man plays", "a person plays"), ("a dog", "an animal")]
@@ -26,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read(corpus: Any) -> tuple[str, list[tuple[str, ...]]]:
     place = corpus_place(corpus)
     assert place is not None
-    opened = open_corpus(place)
+    opened = open_corpus_file(place)
     return opened.kind, list(opened.rows())
 
 
@@ -35,7 +35,7 @@ def test_sentences_are_the_corpus_that_a_file_with_their_lines_is(tmp_path: Path
     file = tmp_path / "text.txt"
     file.write_text("".join(f"{one}\n" for one in sentences), encoding="utf-8")
     place = corpus_place(sentences)
-    assert place is not None and open_corpus(place).sha256 == open_corpus(file).sha256
+    assert place is not None and open_corpus_file(place).sha256 == open_corpus_file(file).sha256
     assert corpus_place(iter(sentences)) == corpus_place(tuple(sentences)) == place
     assert corpus_place(sentences[:2]) != place
 

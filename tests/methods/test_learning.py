@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter, TorchMethod
 from bench.records import RunsFolder
@@ -79,7 +79,7 @@ def corpus(name: str, setting: str, shared: Path, folder: Path) -> str:
     kind = cls.needs(setting, merge(cls, None, "", {}, trained=True))[-1]
     if kind in ("sentences", "graded"):
         return {"sentences": "builtin", "graded": "stsb-train"}[kind]
-    source = open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz")
+    source = open_corpus_file(shared / "data" / "train" / "nli_triplets.csv.xz")
     rows = itertools.islice(source.rows(), 1000)
     with open(folder / "triplets.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("sent0", "sent1", "hard_neg"), *rows])

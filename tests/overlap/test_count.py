@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.data.overlap import Match, Overlap, ScoredSentences, count_overlaps
 
 LINES = """A man is playing a guitar .
@@ -39,7 +39,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_counts_by_hand(tmp_path: Path, cache: Path) -> None:
-    corpus = open_corpus(write(tmp_path / "c.txt", "\n".join(CORPUS)))
+    corpus = open_corpus_file(write(tmp_path / "c.txt", "\n".join(CORPUS)))
     matches: list[Match] = []
     first, other = count_overlaps(corpus, [TASK, OTHER], cache=cache, found=matches.append)
     assert first == Overlap("sts", "STS12", "tokenised", sentences=4, exact=2, near=1, rows=5)

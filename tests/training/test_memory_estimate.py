@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import BertConfig, BertModel
 
 from bench.backbones import Reference
-from bench.data.corpora import open_corpus
+from bench.data.corpora import open_corpus_file
 from bench.run.estimates import PROCESS, estimate
 from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
@@ -61,7 +61,7 @@ def planned(
         seed=1,
         recipe=merge(plugin.cls, None, "", values, trained=True),
         backbone=Reference(name=shape, revision="unknown", path=tmp_path),
-        corpus=open_corpus("builtin"),
+        corpus=open_corpus_file("builtin"),
         precision=precision,
     )
 

@@ -2,7 +2,7 @@
 
 A file is streamed, so its size does not matter; it is surveyed once, and tokenised once into memory-mapped arrays:
 
-corpus = open_corpus("wiki.txt.xz")               # reads the first row
+corpus = open_corpus_file("wiki.txt.xz")               # reads the first row
 len(corpus), corpus.sha256                        # one pass, remembered in the cache
 ready = token_cache.tokenise(corpus, encode, tokenizer_key="...", vocab_size=8192)
 ready.column(0).ids(np.array([5, 1, 9]))          # three arrays of token ids
@@ -136,7 +136,7 @@ class Corpus:
         return columns, ((row[i],) for row in rows for i in places)
 
 
-def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
+def open_corpus_file(path: str | Path, cache: Path | None = None) -> Corpus:
     """The corpus in a file, or with ``"builtin"`` the one in the package. Reads no more than the first row.
 
     ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Raises DataMissing if there is no such
