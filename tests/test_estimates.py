@@ -9,6 +9,7 @@ import pytest
 
 from bench.backbones import Reference
 from bench.data.corpora import Corpus
+from bench.run.corpora import AbsentCorpus
 from bench.run.estimates import (
     STEP_SECONDS,
     disk_bytes,
@@ -18,7 +19,7 @@ from bench.run.estimates import (
     training_seconds,
     weights_of,
 )
-from bench.run.plan import AbsentCorpus, PlannedRun
+from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
 from bench.run.recipes import merge
 

@@ -16,7 +16,8 @@ from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method, Value
 from bench.run.config import RunConfig
-from bench.run.plan import PlannedRun, make, stsb_train, with_value
+from bench.run.corpora import stsb_train
+from bench.run.plan import PlannedRun, make, with_value
 from bench.run.plugins import Plugin, Registry, discover
 
 NO_DATA = DataFolder(None)

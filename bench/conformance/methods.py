@@ -30,9 +30,10 @@ from bench.base.errors import (
 )
 from bench.base.user_code import place_of_code
 from bench.conformance import Failed, fail_if, once_each, result_of
+from bench.data.corpora.columns import COLUMNS_OF
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, Loss, TorchMethod, build_method, checked_loss
-from bench.run.plan import COLUMNS_OF, learns
+from bench.run.plan import learns
 from bench.run.plugins import Plugin
 from bench.run.recipes import check_entries, check_overrides, choose, fits, merge, read, variants_of
 from bench.run.search import check_key, dimension, with_values

@@ -23,6 +23,7 @@ KINDS: dict[tuple[str, ...], str] = {
     ("sent0", "sent1", "score"): "graded",
 }
 """The columns that a corpus may have, and the word with which a method says that it needs them."""
+COLUMNS_OF = {kind: columns for columns, kind in KINDS.items()}
 NUMBERS = ("label", "score")  # columns that hold no text
 LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # their ids in the hub's SNLI and MNLI
 NAMES = {
