@@ -23,12 +23,9 @@ from bench.base.files import file_sha256
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.same_code import code_of
-from bench.base.text import list_names
 from bench.base.user_code import plugin_code
 from bench.data.corpora import Corpus
 from bench.data.sets import (
-    STSB_TRAIN,
-    TARGET,
     DataFolder,
     DataSet,
     NotFetchedYet,
@@ -44,7 +41,7 @@ from bench.method.contract import (
     SilentReporter,
     Value,
 )
-from bench.records.record import BUDGET, SET, RunRecord, fingerprint_of
+from bench.records.record import BUDGET, CORPUS_PARTS, SET, RunRecord, fingerprint_of
 from bench.records.store import (
     AGAIN,
     AGAIN_FRESH,
@@ -55,7 +52,13 @@ from bench.records.store import (
     read_record,
 )
 from bench.run.config import RunConfig, series
-from bench.run.corpora import AbsentCorpus, open_corpus
+from bench.run.corpora import (
+    AbsentCorpus,
+    corpus_arguments,
+    describe_corpus,
+    is_composed,
+    open_corpus,
+)
 from bench.run.length import length_notes
 from bench.run.plugins import Plugin, Registry, discover
 from bench.run.recipes import (
@@ -86,11 +89,6 @@ BUILT_IN_DEV = Value(
     "captions dev", "with the package's backbone or corpus, or where STS-B is not at hand"
 )
 """The dev set of such a training, in place of STS-B dev. What is scored has no say in it."""
-SHARED_TEXT = {
-    TARGET: "transductive: trained on the text of the sets that are scored",
-    STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
-}
-"""Corpus -> what a reader of its scores should know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +261,7 @@ class _Planner:
     data: DataFolder
     ready: Ready
     recipes: Mapping[str, CustomRecipe]  # by method: --recipe
-    corpora: dict[str, Corpus] = field(default_factory=dict)  # by name, each opened once
+    corpora: dict[str | tuple[str, ...], Corpus] = field(default_factory=dict)  # by name
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Those of the config, or the one that the method brings."""
@@ -343,10 +341,8 @@ class _Planner:
         corpus = self._corpus(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and not isinstance(corpus, AbsentCorpus):
             check_last_batch(cls, recipe, len(corpus))
-        if corpus is not None and corpus.name in SHARED_TEXT:
-            notes.append(SHARED_TEXT[corpus.name])
-        if corpus is not None and corpus.unread:
-            notes.append(f"{corpus.name}: columns that are not read: {list_names(corpus.unread)}")
+        if corpus is not None:
+            notes += describe_corpus(corpus)
         absent |= isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
         dev = None
         if trained and setting != NOT_TRAINED:
@@ -363,6 +359,8 @@ class _Planner:
             "precision": precision if trained else "fp32",
             "dev": dev.sha256 if dev else None,
         }
+        if corpus is not None and not isinstance(corpus, AbsentCorpus) and is_composed(corpus):
+            determines[CORPUS_PARTS] = list(corpus_arguments(corpus))
         # faithful: their number divides the gradient. A whole forward(batch) sees only the rows of its process
         if (trained and config.ranks > 1) and (
             recipe.get("faithful") or (cls.fitted != "pass" and not cls.is_split())

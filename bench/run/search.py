@@ -43,7 +43,6 @@ from bench.base.files import write_or_fail, writing
 from bench.base.paths import hidden_values, hide_paths, recorded_command, recorded_path
 from bench.base.reading import refuse_links
 from bench.base.text import list_names, plural
-from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.data.sets.sts import STS_TASKS
 from bench.method.contract import STEPS, Recipe, Reporter, Value, budget_of, seed_for
 from bench.records.record import dev_test_pairs
@@ -65,6 +64,7 @@ from bench.records.searches import (
 from bench.records.sizes import VECTORS
 from bench.records.store import CHECKPOINT, RunsFolder
 from bench.run.config import RunConfig, toml_lines
+from bench.run.corpora import corpus_arguments, name_with_content
 from bench.run.execute import execute
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.run.plugins import Plugin
@@ -367,7 +367,7 @@ def definition(
             plugin=run.plugin.sha256,
             backbone=recorded_path(run.backbone.name),
             revision=run.backbone.revision,
-            corpus="" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}",
+            corpus="" if run.corpus is None else name_with_content(run.corpus),
             dev=run.dev.sha256 if run.dev else "",
             space=msgspec.to_builtins(job.space),
             recipe={
@@ -718,9 +718,11 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
     sources |= dict.fromkeys(best.values, source)
     found = {**of.recipe, **best.values}
     found |= {key: planned.recipe[key] for key in planned.determines["places"] if key in found}
-    corpus, _, sha256 = of.corpus.rpartition("@")
-    if corpus not in ("", "builtin", *MADE_HERE, *RECIPE_CORPORA):  # known by its hash only
-        corpus = f"{BY_HASH}{sha256}"
+    corpus: str | tuple[str, ...] | None = None
+    if planned.corpus is not None:
+        corpus = corpus_arguments(planned.corpus)
+        if len(corpus) == 1:
+            corpus = corpus[0]
     lines = [
         f"# The values that {study.name} found for {method}, for bench run --recipe.",
         *toml_lines(
@@ -729,7 +731,7 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
                 "setting": of.setting,
                 "variant": of.variant,
                 "backbone": planned.backbone.name,
-                "corpus": corpus or None,
+                "corpus": corpus,
             }
         ),
         "",
