@@ -14,9 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.text import one_value, seed_ranges
-from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA, data_sets
+from bench.data.corpora.naming import BY_HASH, HUB, parse_corpus
+from bench.data.sets import MADE_HERE, RECIPE_CORPORA, data_sets
 from bench.records.names import OWN_DATA
-from bench.records.record import AVERAGE, SET, SETTINGS, RunRecord, is_given_by_user, public_name
+from bench.records.record import (
+    AVERAGE,
+    CORPUS_PARTS,
+    SET,
+    SETTINGS,
+    RunRecord,
+    is_given_by_user,
+    public_name,
+)
 from bench.records.searches import Search, Searched
 
 NOT_REPEATABLE = "not repeatable from here"
@@ -31,6 +40,7 @@ MOST_WORDS, LONGEST_WORD = 200, 500
 _METHOD = re.compile(r"[a-z0-9-]+(\+[\w.-]+)?", re.ASCII)
 _NAME = re.compile(r"\w[\w .@+=/-]*")
 _CORPUS = re.compile(rf"builtin|hub:[\w./@:,#=-]+|{BY_HASH}[0-9a-f]{{64}}", re.ASCII)
+_COLUMN = re.compile(r"\w[\w .()+-]*=(?:sentence|label|score|negatives|sent[01]|hard_neg(?:_\d+)?)")
 _SUITE = re.compile(r"[a-z0-9][a-z0-9-]*(:[\w.,@-]+)?", re.ASCII)
 _FORM = re.compile(r"tokenised|raw|other-[0-9a-f]+")
 _FILE = re.compile(r"\w[\w .+-]*\.py")
@@ -90,8 +100,10 @@ def _run_words(records: Sequence[RunRecord]) -> list[str]:
     words += ["--backbone", _checked(_backbone(first), _NAME)]
     if seeds := seed_ranges(record.seed for record in records):
         words += ["--seeds", seeds]
-    if corpus := _corpus(first):
-        words += ["--corpus", corpus, "--precision", _precision(determines.get("precision"))]
+    if first.provenance.corpus.name:
+        for corpus in _corpora(first, determines.get(CORPUS_PARTS)):
+            words += ["--corpus", corpus]
+        words += ["--precision", _precision(determines.get("precision"))]
     for value in _values(first, _mapping(determines.get("places"))):
         words += [SET, value]
     if ranks := determines.get("ranks"):
@@ -146,14 +158,20 @@ def _suites(records: Sequence[RunRecord]) -> list[str]:
     return words
 
 
-def _corpus(record: RunRecord) -> str:
-    """What --corpus takes, "" if nothing was trained: a name that bench can find or fetch, else the hash of the text."""
-    name, sha256 = record.provenance.corpus.name, record.provenance.corpus.sha256
-    if not name:
-        return ""
+def _corpora(record: RunRecord, parts: object) -> list[str]:
+    """The values of --corpus, one for each text. ``parts``: those that the record has, if its text is composed; None: one text as it is."""
+    if parts is None:
+        return [_corpus(record.provenance.corpus.name, record.provenance.corpus.sha256)]
+    if not isinstance(parts, list | tuple) or not parts:
+        raise _NotRepeatable
+    return [_part_of_corpus(part) for part in parts]
+
+
+def _corpus(name: str | None, sha256: str | None) -> str:
+    """A value of --corpus: a name that bench can find or fetch, else the hash of the text."""
     if name in MADE_HERE:
-        return name
-    if name == "builtin" or name.startswith("hub:"):
+        return str(name)
+    if name is not None and (name == "builtin" or name.startswith(HUB)):
         return _checked(name, _CORPUS)
     hashes = {
         (data_set.files[0].name, form.sha256)
@@ -165,6 +183,17 @@ def _corpus(record: RunRecord) -> str:
         if (file, sha256) in hashes:
             return word
     return _checked(f"{BY_HASH}{sha256}", _CORPUS)
+
+
+def _part_of_corpus(argument: object) -> str:
+    """One of several values of --corpus, with the columns that it may have."""
+    if not isinstance(argument, str):
+        raise _NotRepeatable
+    if argument in MADE_HERE or _CORPUS.fullmatch(argument):
+        return argument
+    corpus = parse_corpus(argument)
+    columns = [_checked(column, _COLUMN) for column in corpus.columns]
+    return f"{_checked(corpus.source, _CORPUS)}:{','.join(columns)}"
 
 
 def _values(record: RunRecord, contents: Mapping[str, Any]) -> list[str]:
@@ -234,7 +263,7 @@ def _search_words(search: Search) -> list[str]:
         raise _NotRepeatable
     words = ["--method", ",".join(_searched_names(study.methods)), "--setting", first.setting]
     words += ["--backbone", _checked(public_name(first.backbone), _NAME)]
-    if corpus := _searched_corpus(first.corpus):
+    for corpus in _searched_corpora(first.corpus):
         words += ["--corpus", corpus]
     words += ["--trials", str(study.trials), "--seeds", seed_ranges(study.seeds)]
     words += ["--sampler", _checked(study.sampler, _SUITE)]
@@ -260,12 +289,17 @@ def _searched_names(methods: Mapping[str, Searched]) -> list[str]:
     return names
 
 
-def _searched_corpus(named: str) -> str:
-    """``named``: name@sha256."""
+def _searched_corpora(named: str) -> list[str]:
+    """The values of --corpus. ``named``: name@sha256, or names = value + value if there were several texts, or columns were chosen."""
+    _, equals, arguments = named.partition(" = ")
+    if equals:
+        return [_part_of_corpus(argument) for argument in arguments.split(" + ")]
     name, _, sha256 = named.rpartition("@")
-    if name in ("", "builtin", *MADE_HERE):
-        return name
-    return _checked(name if name.startswith("hub:") else f"{BY_HASH}{sha256}", _CORPUS)
+    if not name:
+        return []
+    if name in ("builtin", *MADE_HERE):
+        return [name]
+    return [_checked(name if name.startswith(HUB) else f"{BY_HASH}{sha256}", _CORPUS)]
 
 
 def _fixed_value(key: str, methods: Mapping[str, Searched]) -> str:

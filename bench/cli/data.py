@@ -27,7 +27,6 @@ from bench.cli.options import (
     warn,
 )
 from bench.cli.planning import RunReporter, announce
-from bench.data.corpora import open_corpus_file
 from bench.data.fetching import offline_now
 from bench.data.overlap import (
     Match,
@@ -47,6 +46,7 @@ from bench.data.sets import (
     sources_of,
 )
 from bench.data.sets.fetch import Fetcher
+from bench.run.corpora import open_corpus
 from bench.score.suites import expand_suites, suite
 from bench.show.grid import Column, grid
 from bench.show.tables.report import overlap_grid
@@ -331,7 +331,7 @@ def overlap(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Sentences of the evaluation sets that also occur in CORPUS (a file, or builtin): the same, or nearly the same.
+    """Sentences of the evaluation sets that also occur in CORPUS, named as in bench run --corpus: the same, or nearly the same.
 
     The same: equal letters and digits, ignoring case, punctuation and white space. Nearly the same: the two share at least 4 of 5
     of their words. A run counts this, too, for the tasks that it scores: bench runs RUN --all.
@@ -339,7 +339,8 @@ def overlap(
     \b
     Example:  bench data overlap nli.csv --data DIR
     """
-    opened = open_corpus_file(corpus)
+    folder = DataFolder(data, offline=True)
+    opened = open_corpus(corpus, True, folder, ())
     if column not in (None, "all") and len(opened.columns) > 1:
         opened = opened.only(column)
     if matches is not None and matches.suffix != ".jsonl":
@@ -347,7 +348,7 @@ def overlap(
             f"--matches {matches}: unknown format '{matches.suffix}'",
             f"--matches {matches.with_suffix('.jsonl')}",
         )
-    tasks = _sentences(DataFolder(data, offline=True), comma_list(suites), text)
+    tasks = _sentences(folder, comma_list(suites), text)
     reporter, found = RunReporter(), list[Match]()
     reporter.phase("rows", len(opened))
     overlaps = count_overlaps(

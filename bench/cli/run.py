@@ -95,6 +95,15 @@ def chunk_of(text: str) -> int | str:
     return text if text == "auto" else int(text)
 
 
+def _one_or_several(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> str | tuple[str, ...] | None:
+    """The value of an option that may be repeated: alone if it was given once, None if it was not given."""
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else values
+
+
 FILE = click.Path(path_type=Path, dir_okay=False)
 OPTIONS = (
     option(
@@ -138,8 +147,13 @@ OPTIONS = (
     option(
         WHAT,
         "--corpus",
-        help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, stsb-train, syncse-partial, syncse-scratch, target), "
-        "hub:OWNER/NAME:COLUMN, or sha256:HASH of a text that is here.  [default: the recipe's]",
+        multiple=True,
+        callback=_one_or_several,
+        metavar="FILE[:COLUMN,COLUMN]",
+        help="Training text: a file, with the columns to read, or a folder of save_to_disk; a name that recipes use "
+        "(builtin, wiki1m, nli, nli-labelled, stsb-train, syncse-partial, syncse-scratch, target); "
+        "hub:OWNER/NAME:COLUMN; or sha256:HASH of a text that is here. "
+        "May be repeated, or A,B: trained on together.  [default: the recipe's]",
     ),
     option(
         WHAT,

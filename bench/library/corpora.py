@@ -24,8 +24,9 @@ EXPECTED = (
 )
 
 
-def corpus_place(corpus: Any) -> str | None:
-    """The value of ``--corpus`` for what ``bench.train`` was given: a path or a name as it is, anything else as a file in the cache.
+def corpus_place(corpus: Any) -> str | tuple[str, ...] | None:
+    """The value of ``--corpus`` for what ``bench.train`` was given: a path or a name as it is, a list of Paths as several, anything else as a
+    file in the cache.
 
     The file's name is a hash of its content: the same rows are the same corpus. Sentences without line breaks become a .txt, which is
     what a file with the same lines is. Raises CorpusError, which names the row, for what is no training text.
@@ -45,6 +46,8 @@ def corpus_place(corpus: Any) -> str | None:
     if first is None:
         raise CorpusError(f"{WHERE}: {_kind_of(corpus)} has no rows", EXPECTED)
     rows = chain([first], rows)
+    if isinstance(first, os.PathLike):
+        return _several_files(list(rows))
     if isinstance(first, str):
         return str(_write_sentences(rows))
     if isinstance(first, Mapping):
@@ -52,6 +55,16 @@ def corpus_place(corpus: Any) -> str | None:
     if isinstance(first, Sequence) and not isinstance(first, bytes):
         return str(_write_records(_records_of_texts(rows), corpus))
     raise CorpusError(f"{WHERE}: row 1 is {first!r:.60}, of type {type(first).__name__}", EXPECTED)
+
+
+def _several_files(paths: Sequence[Any]) -> tuple[str, ...]:
+    """The paths as texts. Raises CorpusError for an item of another kind."""
+    for number, path in enumerate(paths, 1):
+        if not isinstance(path, os.PathLike):
+            raise CorpusError(
+                f"{WHERE}: row {number} is {path!r:.60}; row 1 is a Path", "every row of one kind"
+            )
+    return tuple(os.fspath(path) for path in paths)
 
 
 def _kind_of(corpus: Any) -> str:
@@ -112,7 +125,7 @@ def _refuse_files(sentences: Sequence[str]) -> None:
             return
     raise BenchError(
         f"{WHERE}: a list holds sentences, and these are names of files: {list_names(sentences)}",
-        f"corpus={sentences[0]!r}, or the sentences of the files",
+        f"corpus={','.join(sentences[:3])!r} trains on the files together, Paths in the list do so too",
     )
 
 

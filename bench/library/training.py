@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bench.base.paths import recorded_path
+from bench.base.paths import recorded_path, recorded_word
 from bench.cli.planning import checked, plan_runs
 from bench.library.arguments import (
     Methods,
@@ -66,8 +66,8 @@ def train(
 
     ``method``: a name of ``bench methods`` ("promcse", with a variant "promcse+eh"), a Method class of this script or notebook, a Python
     file with methods, a recipe file, or a list of these. ``backbone``: a hub name, a folder, "builtin", or several; None: the recipe
-    file's, else "builtin". ``corpus``: a file, a name that recipes use, a list of sentences or of pairs, columns as a dictionary, a
-    datasets.Dataset, a DataFrame; None: the recipe's. What is no file is written to the cache under the hash of its content.
+    file's, else "builtin". ``corpus``: a file (with columns to read "pairs.csv:question,answer"), several files ("a.txt,b.txt", or a list of Paths), a
+    name that recipes use, a list of sentences or of pairs, columns as a dictionary, a datasets.Dataset, a DataFrame; None: the recipe's. What is no file is written to the cache under the hash of its content.
     ``seeds``: a number, several, or "1-5". ``suites``: names of ``bench suites``, or files of your own. ``data``: the folder with
     evaluation data; None: $BENCH_DATA, or fetched. ``name``: what tables call the backbone.
 
@@ -121,7 +121,8 @@ def _command(methods: NamedMethods, options: Mapping[str, Any], values: Mapping[
     named = [*methods.names, *map(recorded_path, methods.recipes)]
     backbones = [recorded_path(one) for one in options.get("backbones", ["builtin"])]
     corpus = options.get("corpus")
-    known = None if corpus is None else recorded_path(corpus)
+    texts = [corpus] if isinstance(corpus, str) else list(corpus or ())
+    known = _alone([recorded_word(text) for text in texts]) if texts else None
     parts = [
         repr(_alone(named)),
         f"backbone={_alone(backbones)!r}",

@@ -386,6 +386,11 @@ def _problem_of(value: Any) -> str:
     return f"more than {DEEPEST} objects or lists inside each other"
 
 
+CORPUS_PARTS = "corpus_parts"
+"""The values of --corpus in ``provenance.determines``, with the hash of each text in the place of its name, if the training text is made of
+several, or of columns that were chosen. ``provenance.corpus.sha256`` covers all of it."""
+
+
 def _check_determines(determines: Facts | None) -> None:
     """Raises RecordDamaged for a part of the fingerprint's inputs that has another type. Parts that this version does not know may be anything."""
     if determines is None:

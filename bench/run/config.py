@@ -58,7 +58,8 @@ class RunConfig:
     seeds: tuple[int, ...] = (42,)
     suites: tuple[str, ...] = ("sts",)
     text: str = "tokenised"  # or several, with commas
-    corpus: str | None = None  # None: the recipe's
+    # a text, or several that are trained on together; None: the recipe's
+    corpus: str | tuple[str, ...] | None = None
     recipes: tuple[str, ...] = ()  # recipe files
     overrides: Mapping[str, str] = field(default_factory=dict)  # --set; "1,2,4" is a series
     budget: str | None = None  # "60steps", "10m", "2epochs"; None: as the recipe says

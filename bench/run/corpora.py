@@ -9,14 +9,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bench.base.errors import BenchError, DataMissing
+from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.base.files import default_cache, write_whole
+from bench.base.text import list_names
 from bench.data.corpora import Corpus, open_corpus_file
 from bench.data.corpora.columns import COLUMNS_OF, NUMBERS, columns_to_be
-from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
+from bench.data.corpora.hub import HubName, hub_corpus, is_here
+from bench.data.corpora.joined import JoinedCorpus, check_same_columns, joined_name
+from bench.data.corpora.naming import (
+    BY_HASH,
+    HUB,
+    CorpusName,
+    name_columns,
+    parse_columns,
+    path_exists,
+    split_corpora,
+)
 from bench.data.fetching import silent, site
 from bench.data.sets import (
-    BY_HASH,
     HUB_CORPORA,
     MADE_HERE,
     RECIPE_CORPORA,
@@ -31,44 +41,145 @@ from bench.data.sets import (
 from bench.data.sets.sts import read_sts
 from bench.score.suites import KnownTask
 
+SHARED_TEXT = {
+    TARGET: "transductive: trained on the text of the sets that are scored",
+    STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
+}
+"""Corpus -> what a reader of its scores should know."""
 NAMES = ("builtin", *MADE_HERE, *RECIPE_CORPORA, *HUB_CORPORA)
 
 
 class AbsentCorpus(Corpus):
     """A corpus of a plan that is only fetched later: its columns and its number of rows, 0 if that is not known."""
 
-    def __init__(self, name: str, columns: tuple[str, ...], rows: int) -> None:
-        self.name, self.columns, self._facts = name, columns, ("unknown", rows)
-        self.unread = ()
+    def __init__(
+        self, name: str, columns: tuple[str, ...], rows: int, parts: tuple[Corpus, ...] = ()
+    ) -> None:
+        self.name = self.source_name = name
+        self.columns, self._facts = columns, ("unknown", rows)
+        self.unread, self.chosen = (), None
+        self._parts = parts
+
+    @property
+    def parts(self) -> tuple[Corpus, ...]:
+        return self._parts or (self,)
 
     def only(self, column: str | None) -> AbsentCorpus:
         texts = len({*self.columns} - {*NUMBERS}) if column == "all" else 1
-        return AbsentCorpus(self.name, ("sentence",), len(self) * texts)
+        return AbsentCorpus(self.name, ("sentence",), len(self) * texts, self._parts)
+
+    def choose(self, columns: Sequence[str]) -> AbsentCorpus:
+        chosen = parse_columns(columns, self.name)
+        name = f"{self.name}:{','.join(columns)}"
+        return AbsentCorpus(name, columns_to_be(chosen.ours), len(self))
 
 
 def open_corpus(
+    text: str | Sequence[str],
+    requested: bool,
+    data: DataFolder,
+    scored: Sequence[KnownTask],
+) -> Corpus:
+    """Open the text of that name, or the texts of those names as one.
+
+    ``requested``: --corpus names them, which may be files with columns, and not a recipe. Raises DataMissing if one is not on this machine,
+    CorpusError if one cannot be read, or has other columns than the first.
+    """
+    if not requested:
+        return _open_source(str(text), (), False, data, scored)
+    texts = [text] if isinstance(text, str) else text
+    parts = [
+        _open_source(name.source, name.columns, True, data, scored)
+        for one in texts
+        for name in split_corpora(one)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    if not any(isinstance(part, AbsentCorpus) for part in parts):
+        return JoinedCorpus(parts)
+    check_same_columns(parts)
+    rows = [len(part) for part in parts]
+    known = sum(rows) if all(rows) else 0
+    return AbsentCorpus(joined_name(parts), parts[0].columns, known, tuple(parts))
+
+
+def _open_source(
+    name: str,
+    columns: Sequence[str],
+    requested: bool,
+    data: DataFolder,
+    scored: Sequence[KnownTask],
+) -> Corpus:
+    """Open one text, with the columns that were named. Raises DataMissing, CorpusError."""
+    if name.startswith(BY_HASH):
+        return open_corpus_file(find_by_hash(name, data, columns), columns=columns)
+    if name == "builtin" or (requested and name not in NAMES and path_exists(name)):
+        return open_corpus_file(name, columns=columns)
+    corpus = _open_known(HUB_CORPORA.get(name, name), requested, data, scored)
+    return corpus.choose(columns) if columns else corpus
+
+
+def _open_known(
     name: str, requested: bool, data: DataFolder, scored: Sequence[KnownTask]
 ) -> Corpus:
-    """The corpus of that name. ``requested``: --corpus names it, which may be a file, and not a recipe. Raises DataMissing if it is not
-    on this machine."""
-    name = HUB_CORPORA.get(name, name)
+    """Open a text that is no file: made of evaluation data, of the hub, or one that recipes name. Raises DataMissing."""
     if name == TARGET:
-        return (
-            AbsentCorpus(TARGET, ("sentence",), 0)
-            if data.later is not None and data.later.pending
-            else target_corpus(scored)
-        )
+        if data.later is not None and data.later.pending:
+            return AbsentCorpus(TARGET, ("sentence",), 0)
+        if not scored:
+            raise CorpusError(f"{TARGET} is the text that is scored, and nothing is scored here")
+        return target_corpus(scored)
     if name == STSB_TRAIN:
         return stsb_train(data)
-    if name.startswith(PREFIX):
+    if name.startswith(HUB):
         return _of_hub(name, data)
-    if name.startswith(BY_HASH):
-        return open_corpus_file(found_by_hash(name, data))
-    if name == "builtin" or (requested and Path(name).expanduser().exists()):
-        return open_corpus_file(name)
     if name not in RECIPE_CORPORA and requested:
         raise DataMissing(f"no corpus at {name}", f"--corpus FILE, or {', '.join(NAMES)}")
     return _of_recipes(RECIPE_CORPORA.get(name, name), data)
+
+
+def describe_corpus(corpus: Corpus) -> list[str]:
+    """Return what a reader of a run's plan should know of its text: whether it is test data, what is not read, what is there twice."""
+    notes = []
+    known: dict[tuple[str, str], str] = {}
+    for part in corpus.parts:
+        if part.source_name in SHARED_TEXT:
+            notes.append(SHARED_TEXT[part.source_name])
+        if part.unread:
+            notes.append(f"{part.name}: columns that are not read: {list_names(part.unread)}")
+        if len(corpus.parts) == 1 or isinstance(part, AbsentCorpus):
+            continue
+        content = (part.sha256, part.format)
+        if content in known:
+            notes.append(
+                f"{part.name} is the same text as {known[content]}: each row is trained on again"
+            )
+        known.setdefault(content, part.name)
+    return notes
+
+
+def corpus_arguments(corpus: Corpus) -> tuple[str, ...]:
+    """Return what ``--corpus`` takes to find the same text again under any file name: a value for each of its parts."""
+    arguments = []
+    for part in corpus.parts:
+        source = part.source_name
+        if source not in ("builtin", *MADE_HERE) and not source.startswith(HUB):
+            source = f"{BY_HASH}{part.content_sha256}"
+        columns = () if part.chosen is None else part.chosen.as_text()
+        arguments.append(CorpusName(source, columns).text)
+    return tuple(arguments)
+
+
+def is_composed(corpus: Corpus) -> bool:
+    """Say if it is more than one whole text: several, or chosen columns. Its hash alone does not lead to its files then."""
+    return len(corpus.parts) > 1 or corpus.chosen is not None
+
+
+def name_with_content(corpus: Corpus) -> str:
+    """Return how a search names its text: NAME@SHA256; if it is composed, NAMES = ARGUMENT + ARGUMENT."""
+    if not is_composed(corpus):
+        return f"{corpus.name}@{corpus.sha256}"
+    return f"{corpus.name} = {' + '.join(corpus_arguments(corpus))}"
 
 
 def stsb_train(data: DataFolder) -> Corpus:
@@ -102,7 +213,7 @@ def _of_hub(name: str, data: DataFolder) -> Corpus:
             urls=(site("hub", wanted.repo, wanted.revision or "main", "").url,),
         )
     )
-    columns = columns_to_be(name_columns(wanted.columns or ("text",)))
+    columns = columns_to_be(name_columns(wanted.columns or ("text",)) or ())
     return AbsentCorpus(name, columns, wanted.limit or 0)
 
 
@@ -121,16 +232,19 @@ def _of_recipes(file: str, data: DataFolder) -> Corpus:
     raise DataMissing(f"the recipe's corpus {file} is not on this machine", f"{fetch}--corpus FILE")
 
 
-def found_by_hash(requested: str, data: DataFolder) -> Path:
-    """The file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
+def find_by_hash(requested: str, data: DataFolder, columns: Sequence[str] = ()) -> Path:
+    """Find the file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
 
-    Raises DataMissing if no file has it. A file that is not a corpus is skipped; hashes are cached.
+    ``columns``: those that are read, which count for saved folders. Raises DataMissing if no file has it. A file that is not a corpus is
+    skipped; hashes are cached.
     """
     folders = [Path(), *(root / "train" for root in data.roots)]
-    for path in (path for folder in folders for path in sorted(folder.glob("*"))):
-        with suppress(BenchError):
-            if BY_HASH + open_corpus_file(path).sha256 == requested.lower():
-                return path
+    for folder in folders:
+        for path in sorted(folder.glob("*")):
+            with suppress(BenchError):
+                corpus = open_corpus_file(path, columns=columns)
+                if f"{BY_HASH}{corpus.content_sha256}" == requested.lower():
+                    return path
     raise DataMissing(
         f"no text with {requested} in {', '.join(str(folder.resolve()) for folder in folders)}",
         "put the file there under any name, or use another text: --corpus FILE",

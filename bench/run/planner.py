@@ -15,15 +15,20 @@ from bench.backbones.dropout import own_dropout
 from bench.backbones.folder import shape
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.files import file_sha256
-from bench.base.text import list_names
 from bench.data.corpora import Corpus
-from bench.data.sets import STSB_TRAIN, TARGET, DataFolder, DataSet, NotFetchedYet, data_sets
+from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch, check_noise
 from bench.method.contract import Method
 from bench.method.recipe import Recipe, Value
-from bench.records.record import BUDGET, SET
+from bench.records.record import BUDGET, CORPUS_PARTS, SET
 from bench.run.config import RunConfig
-from bench.run.corpora import AbsentCorpus, open_corpus
+from bench.run.corpora import (
+    AbsentCorpus,
+    corpus_arguments,
+    describe_corpus,
+    is_composed,
+    open_corpus,
+)
 from bench.run.dev_sets import BUILT_IN_DEV, STSB_DEV, dev_task
 from bench.run.length import length_notes
 from bench.run.planned import NOT_TRAINED, PlannedRun, learns, with_fingerprint
@@ -33,11 +38,6 @@ from bench.run.recipe_files import CustomRecipe, Entry, read
 from bench.run.recipes import merge, settings_with_recipe, whole_entry
 from bench.run.scored_tasks import ScoredTasks
 
-SHARED_TEXT = {
-    TARGET: "transductive: trained on the text of the sets that are scored",
-    STSB_TRAIN: "trained on rated pairs whose sentences the STS sets share",
-}
-"""Corpus -> what a reader of its scores should know."""
 ABSENT = "unknown"
 """The name of content that is not fetched yet."""
 
@@ -54,7 +54,7 @@ class Planner:
     # method -> its recipe of --recipe
     recipes: Mapping[str, CustomRecipe]
     # name -> the corpus, each opened once
-    corpora: dict[str, Corpus] = field(default_factory=dict)
+    corpora: dict[str | tuple[str, ...], Corpus] = field(default_factory=dict)
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Return the backbones of the config, or the one that the method brings."""
@@ -135,7 +135,7 @@ class Planner:
         corpus = None
         if trained:
             corpus = self._corpus(plugin, setting, recipe, entry)
-            notes += corpus_notes(corpus)
+            notes += describe_corpus(corpus)
         if isinstance(corpus, AbsentCorpus):
             absent = True
         elif corpus is not None:
@@ -167,6 +167,8 @@ class Planner:
             notes.append(
                 f"{plugin.name} trains differently on {config.ranks} processes than on one"
             )
+        if corpus is not None and not isinstance(corpus, AbsentCorpus) and is_composed(corpus):
+            determines[CORPUS_PARTS] = list(corpus_arguments(corpus))
         if corpus is not None and setting != NOT_TRAINED:
             requested = "epochs" in overrides or (custom is not None and "epochs" in custom.values)
             notes += length_notes(recipe, len(corpus), epochs_requested=requested)
@@ -234,7 +236,7 @@ class Planner:
             return True
         return False
 
-    def _corpus_name(self, entry: Entry | None) -> str | None:
+    def _corpus_name(self, entry: Entry | None) -> str | tuple[str, ...] | None:
         """Return the name that --corpus gives, else the one of the paper's recipe."""
         if self.config.corpus:
             return self.config.corpus
@@ -349,16 +351,6 @@ def check_kind(corpus: Corpus, plugin: Plugin, setting: str, recipe: Recipe) -> 
             "docs/data.md lists the columns of each kind; --set corpus_column=all, "
             "or the name of a column, uses a wider file as sentences",
         )
-
-
-def corpus_notes(corpus: Corpus) -> list[str]:
-    """Return what a reader of the scores should know about the training text."""
-    notes = []
-    if corpus.name in SHARED_TEXT:
-        notes.append(SHARED_TEXT[corpus.name])
-    if corpus.unread:
-        notes.append(f"{corpus.name}: columns that are not read: {list_names(corpus.unread)}")
-    return notes
 
 
 def ranks_matter(cls: type[Method], recipe: Recipe, ranks: int) -> bool:

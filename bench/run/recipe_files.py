@@ -131,7 +131,7 @@ class CustomRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     setting: Setting | None = None
     variant: str = ""
     backbone: str | None = None
-    corpus: str | None = None
+    corpus: str | tuple[str, ...] | None = None
     search: dict[str, Any] = {}
     file: str = ""  # where it stands
 

@@ -83,11 +83,13 @@ def corpus_used(run: PlannedRun) -> CorpusUsed:
     corpus = run.corpus
     if corpus is None:
         return CorpusUsed()
+    warnings = dict.fromkeys(fetch_warning(part.path) for part in corpus.parts)
+    warnings.pop("", None)
     return CorpusUsed(
         name=recorded_path(corpus.name),
         sha256=corpus.sha256,
         columns=corpus.columns,
-        warning=hide_paths(fetch_warning(corpus.path)),
+        warning=hide_paths("; ".join(warnings)),
     )
 
 

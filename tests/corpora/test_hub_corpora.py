@@ -16,7 +16,8 @@ from hub import StandInHub
 
 from bench.base.errors import BenchError, CorpusError
 from bench.data.corpora import Corpus
-from bench.data.corpora.hub import HubName, hub_corpus, name_columns
+from bench.data.corpora.hub import HubName, hub_corpus
+from bench.data.corpora.naming import name_columns
 
 REPO = "someone/texts"
 

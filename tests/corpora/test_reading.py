@@ -248,7 +248,7 @@ def test_missing_folder_and_builtin(tmp_path):
     with pytest.raises(DataMissing, match="no corpus at") as caught:
         open_corpus_file(tmp_path / "nothing.txt")
     assert "builtin" in caught.value.hint
-    with pytest.raises(CorpusError, match="is not a regular file"):
+    with pytest.raises(CorpusError, match="is a folder, and none that save_to_disk wrote"):
         open_corpus_file(tmp_path)
     corpus = open_corpus_file("builtin", cache=tmp_path / "cache")
     assert corpus.name == "builtin" and corpus.columns == ("sentence",) and len(corpus) >= 3000

@@ -129,10 +129,17 @@ def test_a_list_of_files_is_not_trained_on(tmp_path: Path, monkeypatch: pytest.M
     assert read(["a.txt", "a sentence"])[0] == "sentences"
 
 
+def test_paths_in_a_list_are_several_files(tmp_path: Path) -> None:
+    assert corpus_place([tmp_path / "a.txt", Path("b.txt")]) == (str(tmp_path / "a.txt"), "b.txt")
+    assert corpus_place("pairs.csv:question,b.txt") == "pairs.csv:question,b.txt"
+    with pytest.raises(BenchError, match="row 2 is 'b.txt'; row 1 is a Path"):
+        corpus_place([tmp_path / "a.txt", "b.txt"])
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     import numpy as np
 
     row = {"sent0": np.str_("a"), "sent1": "b", "score": np.float32(0.5)}
     place = corpus_place([row])
-    assert place is not None
+    assert isinstance(place, str)
     assert json.loads(Path(place).read_text())["score"] == "0.5"

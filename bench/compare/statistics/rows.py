@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.base.text import list_names
+from bench.records.record import CORPUS_PARTS
 
 if TYPE_CHECKING:
     from bench.records.record import RunRecord
@@ -149,7 +150,8 @@ def terms_of(record: RunRecord) -> dict[str, Term]:
             exact = _exact(value.value)
             terms[key] = Term(exact, shown, exact)
     for key, value in determines.items():
-        if key == "places" or value is None:
+        # the hash of the corpus stands for its parts
+        if key in ("places", CORPUS_PARTS) or value is None:
             continue
         exact = _exact(value)
         if key == "dev":

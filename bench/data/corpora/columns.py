@@ -117,6 +117,15 @@ def our_names(names: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(ours)
 
 
+def text_column_that_holds_numbers(theirs: Sequence[str], ours: Sequence[str]) -> str | None:
+    """Return the first column that is called a label or a score, but would be read as a text; None if there is none."""
+    for their, our in zip(theirs, ours, strict=True):
+        meaning = meaning_of(their)
+        if meaning is not None and meaning.column in NUMBERS and our not in NUMBERS:
+            return their
+    return None
+
+
 def columns_to_be(ours: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of a corpus that is not here, in our order; "negatives" stands for two."""
     texts = [name for name in ours if name != "negatives" and not name.startswith("hard_neg")]
@@ -309,7 +318,7 @@ def _is_plural(name: str) -> bool:
 def _refusal(where: str, names: Sequence[str]) -> CorpusError:
     """The error for a file whose columns make no known kind of training text."""
     listed = ", ".join(repr(name.strip()[:30]) for name in names[:8])
-    hint = "rename or drop columns"
+    hint = "rename or drop columns; or name those to read of a file, --corpus FILE:COLUMN,COLUMN"
     if any(not name.strip() or name.startswith("Unnamed: ") for name in names):
         hint = "the column without a name is pandas' index: to_csv(..., index=False)"
     return CorpusError(f"{where}: line 1 has the columns {listed}; {EXPECTED}", hint)

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import CacheEntry, default_cache
-from bench.data.corpora.columns import NUMBERS, Row, find_layout, kind_of
-from bench.data.corpora.records import LINES, PARQUET, Seen, format_of, read_records
+from bench.base.text import list_names
+from bench.data.corpora.columns import NUMBERS, Layout, Row, find_layout, kind_of
+from bench.data.corpora.naming import EXAMPLE, ChosenColumns, parse_columns
+from bench.data.corpora.records import LINES, PARQUET, Record, Seen, format_of, read_records
+from bench.data.corpora.saved import (
+    SAVED,
+    TRAIN,
+    is_saved,
+    read_saved,
+    saved_files,
+    saved_splits,
+)
 
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
 PANDAS_INDEX = "__index_level_0__"  # a column of Parquet files that nobody asked for
@@ -19,22 +32,40 @@ SURVEY_VERSION = 3  # of the rules by which rows are counted
 
 
 class Corpus:
-    """Training text in a file, read as a stream. ``columns`` is one of ``bench.data.corpora.columns.KINDS``, or has more hard negatives;
-    ``unread`` are the other columns of the file.
+    """Training text in a file, or in a folder of ``save_to_disk``, read as a stream.
 
-    With ``column``, only that column of a wider file, as sentences; "all" takes every cell of every text column.
+    ``columns`` is one of ``bench.data.corpora.columns.KINDS``, or has more hard negatives; ``unread`` are the other columns of the file.
+
+    With ``chosen``, the columns of the file that a user named. With ``column``, only that column of a wider text, as sentences; "all"
+    takes every cell of every text column.
     """
 
-    def __init__(self, path: Path, name: str, cache: Path, column: str | None = None) -> None:
-        self.path, self.name, self.column = path, name, column
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        cache: Path,
+        column: str | None = None,
+        chosen: ChosenColumns | None = None,
+    ) -> None:
+        self.path = path
+        # with the columns that were chosen; source_name is without
+        self.name = name
+        self.source_name = name
+        self.column = column
         self.unread: tuple[str, ...] = ()
         self._cache = cache
-        self.format = format_of(path)
-        if self.format not in (*LINES, PARQUET):
+        self.format = SAVED if path.is_dir() else format_of(path)
+        if self.format not in (*LINES, PARQUET, SAVED):
             raise CorpusError(
                 f"{path}: unknown format '{path.suffix}'; expected {', '.join(LINES)} (plain, .gz or .xz) or {PARQUET}",
                 "rename the file by its content, for example .txt for one sentence per line",
             )
+        self.chosen: ChosenColumns | None = None
+        if chosen is not None and not self._reads_the_same(chosen):
+            self.chosen = chosen
+        if self.chosen is not None:
+            self.name = f"{name}:{','.join(self.chosen.typed)}"
         columns, rows = self._table()
         self.columns = columns if column is None else ("sentence",)
         next(rows)
@@ -43,6 +74,11 @@ class Corpus:
     def kind(self) -> str:
         """ "sentences", "pairs", "triplets", "n-tuples", "labelled" or "graded"."""
         return kind_of(self.columns)
+
+    @property
+    def parts(self) -> tuple[Corpus, ...]:
+        """The texts that it is made of, in their order: itself alone, but for several files."""
+        return (self,)
 
     def only(self, column: str | None) -> Corpus:
         """One column as a corpus of sentences; "all": every text column, row by row; None: the only column.
@@ -58,7 +94,12 @@ class Corpus:
                 f"{self.path} has {problem}: {', '.join(texts)}",
                 "name one of them, or all for every cell, row by row",
             )
-        return Corpus(self.path, self.name, self._cache, column)
+        return Corpus(self.path, self.source_name, self._cache, column, self.chosen)
+
+    def choose(self, columns: Sequence[str]) -> Corpus:
+        """The same text with these columns, as ``parse_columns`` takes them. Raises CorpusError if it has no such columns."""
+        chosen = parse_columns(columns, self.name)
+        return Corpus(self.path, self.source_name, self._cache, chosen=chosen)
 
     def rows(self, seen: Seen = None) -> Iterator[Row]:
         """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are never empty.
@@ -74,7 +115,7 @@ class Corpus:
 
     def unchanged_rows(self) -> Iterator[Row]:
         """:meth:`rows`, and CorpusError at the end if the content is not the one that was surveyed."""
-        expected, digest = self.sha256, hashlib.sha256()
+        expected, digest = self.content_sha256, hashlib.sha256()
         yield from self.rows(digest.update)
         if digest.hexdigest() != expected:
             raise CorpusError(
@@ -89,18 +130,28 @@ class Corpus:
         return True  # `if corpus:` asks whether there is one, and must not read it for its length
 
     @property
-    def sha256(self) -> str:
-        """Of the decompressed content. The first time this reads the whole file."""
+    def content_sha256(self) -> str:
+        """The hash of a file's decompressed content, or of the rows of a saved folder. The first time this reads all of it."""
         return self._facts[0]
+
+    @property
+    def sha256(self) -> str:
+        """The hash that identifies the text: that of the content, or of the content and the columns that a user chose."""
+        if self.chosen is None or self.format == SAVED:  # whose rows have only these columns
+            return self.content_sha256
+        chosen = [self.content_sha256, self.format, list(self.chosen.as_text())]
+        return hashlib.sha256(json.dumps(["chosen columns", chosen]).encode()).hexdigest()
 
     @cached_property
     def _facts(self) -> tuple[str, int]:
         """The hash of the content and the number of rows, from the cache or by reading the whole file."""
-        stat, where = self.path.stat(), (str(self.path.resolve()), self.column)
+        where = [str(self.path.resolve()), self.column]
+        if self.chosen is not None:
+            where += self.chosen.as_text()
         entry = CacheEntry(
             "surveys",
-            repr(where),
-            [SURVEY_VERSION, *where, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns],
+            repr(tuple(where)),
+            [SURVEY_VERSION, *where, *self._stamps()],
             self._cache,
         )
         if (known := entry.read()) is None:
@@ -109,15 +160,30 @@ class Corpus:
             entry.write(known)
         return known["sha256"], known["rows"]
 
+    def _stamps(self) -> list[int]:
+        """Size and times of each file: as long as they stay, so does what was counted."""
+        files = [self.path]
+        if self.format == SAVED:
+            files = [*sorted(self.path.glob("*.json")), *saved_files(self.path)]
+        stamps: list[int] = []
+        for file in files:
+            stat = file.stat()
+            stamps += [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+        return stamps
+
     def _table(self, seen: Seen = None) -> tuple[tuple[str, ...], Iterator[Row]]:
         """The columns of the file, and its rows (cells of the one column, if only one was requested)."""
-        where = str(self.path)
-        records = read_records(where, self.path, self.format, seen)
-        if (head := next(records, None)) is None:
-            raise CorpusError(f"{where}: empty: it has no rows", "expected one sentence per line")
-        layout = find_layout(where, head[1], exact=self.format in (".csv", ".tsv"))
+        records = self._records(seen)
+        head = next(records, None)
+        if head is None:
+            raise CorpusError(
+                f"{self.path}: empty: it has no rows", "expected one sentence per line"
+            )
+        layout = self._layout(head[1])
         self.unread = tuple(name for name in layout.unread if name != PANDAS_INDEX)
         columns, rows = layout.columns, layout.rows(itertools.chain([head], records))
+        if self.format == SAVED and seen is not None:
+            rows = _seen_as_json(columns, rows, seen)
         if self.column is None:
             return columns, rows
         places = [
@@ -127,25 +193,168 @@ class Corpus:
         ]
         return columns, ((row[i],) for row in rows for i in places)
 
+    def _records(self, seen: Seen) -> Iterator[tuple[int, Record]]:
+        """The numbered records, with the columns that were chosen, or with all."""
+        where = str(self.path)
+        if self.format == SAVED:
+            records = read_saved(where, self.path, self._choose)
+        else:
+            records = read_records(where, self.path, self.format, seen, self._choose)
+        if self.chosen is None:
+            return records
+        return self._with_chosen_cells(records)
 
-def open_corpus_file(path: str | Path, cache: Path | None = None) -> Corpus:
-    """The corpus in a file, or with ``"builtin"`` the one in the package. Reads no more than the first row.
+    def _choose(self, there: list[str]) -> Sequence[str]:
+        """The columns to read of those that are ``there``. Raises CorpusError, with their names, if a chosen one is missing."""
+        if self.chosen is None:
+            return there
+        for their in self.chosen.theirs:
+            if their not in there:
+                names = list_names([name[:30] for name in there], 12)
+                raise CorpusError(f"{self.path} has no column '{their}'; it has {names}", EXAMPLE)
+        return self.chosen.theirs
 
-    ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Raises DataMissing if there is no such
-    file, and CorpusError if it is not in one of the known formats; later rows are checked as they are read.
+    def _with_chosen_cells(
+        self, records: Iterator[tuple[int, Record]]
+    ) -> Iterator[tuple[int, Record]]:
+        assert self.chosen is not None
+        wanted = self.chosen.theirs
+        for count, (number, record) in enumerate(records):
+            if count == 0:
+                self._choose(list(record))
+            yield number, {their: record[their] for their in wanted if their in record}
+
+    def _layout(self, head: Record) -> Layout:
+        """Where the cells lie in records like ``head``. Raises CorpusError if they make no training text."""
+        where = str(self.path)
+        if self.chosen is None:
+            return find_layout(where, head, exact=self.format in (".csv", ".tsv"))
+        their_names = dict(zip(self.chosen.ours, self.chosen.theirs, strict=True))
+        named = {our: head[their] for our, their in their_names.items()}
+        layout = find_layout(where, named, exact=True)
+        self._check_no_numbers(head)
+        return replace(
+            layout,
+            keys=tuple(their_names[our] for our in layout.keys),
+            names=frozenset(self.chosen.theirs),
+        )
+
+    def _check_no_numbers(self, head: Record) -> None:
+        """Raise CorpusError if a text column holds a number in the first row, unless the user typed NAME=sent1 or so."""
+        assert self.chosen is not None
+        columns = zip(self.chosen.typed, self.chosen.theirs, self.chosen.ours, strict=True)
+        for typed, their, our in columns:
+            value = head[their]
+            if our in NUMBERS or typed != their or not isinstance(value, str):
+                continue
+            if _is_number(value):
+                hint = f"{their}={our} reads it as a text all the same"
+                if our != "sentence":
+                    hint = f"{their}=score reads it as scores, {their}={our} as a text"
+                raise CorpusError(
+                    f"{self.path}: '{their}' would be read as a text, and its first row has {value.strip()[:20]}",
+                    hint,
+                )
+
+    def _reads_the_same(self, chosen: ChosenColumns) -> bool:
+        """Say if the file is read alike without a choice of columns: then it is the same text."""
+        with suppress(CorpusError):
+            usual = next(self._records(None), None)
+            if usual is None:
+                return False
+            layout = self._layout(usual[1])
+            own = {}
+            for our, their in zip(chosen.ours, chosen.theirs, strict=True):
+                own["hard_neg" if our == "negatives" else our] = their
+            keys = layout.columns[: len(layout.keys)]
+            return dict(zip(keys, layout.keys, strict=True)) == own
+        return False
+
+
+def open_corpus_file(
+    path: str | Path,
+    cache: Path | None = None,
+    columns: Sequence[str] = (),
+) -> Corpus:
+    """The corpus in a file or a saved folder, or with ``"builtin"`` the one in the package. Reads no more than the first row.
+
+    ``columns``: those to read, as ``parse_columns`` takes them; () for those that have our names. ``cache`` keeps hash and row count
+    between runs (default: ``default_cache()``). Of a folder with splits it is the split ``train``.
+
+    Raises DataMissing if there is no such file, and CorpusError if it is not in one of the known formats, or lacks a column; later rows
+    are checked as they are read.
     """
     cache = cache or default_cache()
+    chosen = parse_columns(columns, str(path)) if columns else None
     if str(path) == "builtin":
-        return Corpus(BUILTIN, "builtin", cache)
+        return Corpus(BUILTIN, "builtin", cache, chosen=chosen)
     path = Path(path).expanduser()
     if not path.exists():
         raise DataMissing(
             f"no corpus at {path}",
             "name an existing file (one sentence per line), or 'builtin' for the small corpus in the package",
         )
-    if not path.is_file():
+    if path.is_dir():
+        path = _saved_folder(path)
+    elif not path.is_file():
         raise CorpusError(
             f"{path} is not a regular file, and a corpus is read more than once",
             "name one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz, or .parquet",
         )
-    return Corpus(path, path.name, cache)
+    return Corpus(path, _name_of(path), cache, chosen=chosen)
+
+
+def _name_of(path: Path) -> str:
+    """The name of a file, or of a saved folder; of a split with the folder above it."""
+    name = path.name or path.resolve().name
+    above = path.resolve().parent
+    if path.is_dir() and _splits_or_none(above):
+        return f"{above.name}/{name}"
+    return name
+
+
+def _saved_folder(folder: Path) -> Path:
+    """The folder of the rows: of a data set with splits that of ``train``, or of the only one. Raises CorpusError."""
+    if not is_saved(folder):
+        texts = [file.name for file in sorted(folder.glob("*")) if _has_known_format(file)]
+        hint = "give a file, or the folder that Dataset.save_to_disk made"
+        if texts:
+            hint = f"name its files: --corpus {folder / texts[0]}"
+        raise CorpusError(f"{folder} is a folder, and none that save_to_disk wrote", hint)
+    splits = saved_splits(folder)
+    if not splits:
+        return folder
+    if TRAIN not in splits and len(splits) > 1:
+        raise CorpusError(
+            f"{folder} has the splits {list_names(splits)}, and none is called {TRAIN}",
+            f"name one: --corpus {folder / splits[0]}",
+        )
+    return folder / (TRAIN if TRAIN in splits else splits[0])
+
+
+def _splits_or_none(folder: Path) -> tuple[str, ...]:
+    """The splits of a folder; () if it is no saved DatasetDict, or a damaged one."""
+    with suppress(CorpusError):
+        return saved_splits(folder)
+    return ()
+
+
+def _has_known_format(file: Path) -> bool:
+    return file.is_file() and format_of(file) in (*LINES, PARQUET)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _seen_as_json(columns: Sequence[str], rows: Iterator[Row], seen: Seen) -> Iterator[Row]:
+    """Hand over each row as a line of JSON, as ``bench.train`` writes a data set: the same rows are the same text."""
+    assert seen is not None
+    for row in rows:
+        cells = dict(zip(columns, row, strict=True))
+        seen(f"{json.dumps(cells, ensure_ascii=False)}\n".encode())
+        yield row

@@ -20,11 +20,11 @@ from pathlib import Path
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import default_cache, lock, write_whole
 from bench.base.text import list_names, plural
-from bench.data.corpora.columns import find_layout, meaning_of, our_names
+from bench.data.corpora.columns import find_layout, meaning_of
+from bench.data.corpora.naming import HUB, name_columns
 from bench.data.corpora.records import BLOCK, LINES, PARQUET, Record, format_of, read_records
 from bench.data.fetching import Say, download, repository_info, silent, site
 
-PREFIX = "hub:"
 FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; label=score names a column; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
 NAME = re.compile(
     r"hub:(?P<repo>[^/:@]+/[^/:@]+)(@(?P<revision>[^/:]+))?(/(?P<path>[^:]*))?"
@@ -143,7 +143,7 @@ def _make(name: HubName, folder: Path, say: Say) -> None:
     limit = f"#{name.limit}" if name.limit else ""
     path = f"/{name.path}" if name.path else ""
     about = {
-        "name": f"{PREFIX}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
+        "name": f"{HUB}{name.repo}@{revision[:12]}{path}:{','.join(name.columns)}{limit}",
         "revision": revision,
         "files": chosen[: len(parts)],
         "rows": rows,
@@ -174,22 +174,9 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
         places = sorted({str(Path(file).parent) if "/" in file else file for file in readable})
         raise CorpusError(
             f"{name.text}: expected one table of training text, and {name.repo} has {len(tables)} there",
-            f"name one, as {PREFIX}{name.repo}/FOLDER-OR-FILE:...; there is {list_names(places, 8) or 'none'}",
+            f"name one, as {HUB}{name.repo}/FOLDER-OR-FILE:...; there is {list_names(places, 8) or 'none'}",
         )
     return sorted(chosen)
-
-
-def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Our names of a data set's columns: as ``label=score`` says, by their names if all are known, else by their order.
-
-    A column with a list of hard negatives is "negatives"."""
-    renamed = [column.rpartition("=")[2] for column in columns]
-    if (ours := our_names(renamed)) is not None:
-        return ours
-    by_order = ["sent0", "sent1", *renamed[2:]]
-    if len(renamed) > 2 and (ours := our_names(by_order)) is not None:
-        return ours
-    return (("sentence",), ("sent0", "sent1"), ("sent0", "sent1", "hard_neg"))[len(columns) - 1]
 
 
 def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
@@ -197,7 +184,7 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[Record]:
 
     Raises CorpusError if it has no such columns, or if they hold no text.
     """
-    where, ours = f"{name.text}: {file}", name_columns(name.columns)
+    where, ours = f"{name.text}: {file}", name_columns(name.columns) or ()
     theirs = [column.partition("=")[0] for column in name.columns]
 
     def chosen(there: Sequence[str]) -> Sequence[str]:

@@ -129,7 +129,7 @@ def _json(where: str, lines: Iterator[str]) -> Iterator[tuple[int, Record]]:
                 f"{where}: line {number} is not a JSON object",
                 "expected one object per line and no blank lines; to split an array: jq -c '.[]'",
             )
-        if "\\u" in line and not _is_text(record):
+        if "\\u" in line and not is_text(record):
             raise CorpusError(
                 f"{where}: line {number} has an escape that is not a character (NUL or half a surrogate pair)"
             )
@@ -168,7 +168,7 @@ def _parquet(
             limit = limit_of(path.stat().st_size, MOST_TIMES)
             batches = read_batches(table, list(choose(names)), limit)
             for number, record in enumerate((r for b in batches for r in b.to_pylist()), start=1):
-                if not _is_text(record):
+                if not is_text(record):
                     raise CorpusError(f"{where}: row {number} has a NUL character")
                 yield number, record
     except (pyarrow.ArrowException, OSError, TooLarge) as error:
@@ -177,7 +177,7 @@ def _parquet(
         ) from None
 
 
-def _is_text(record: Record) -> bool:
+def is_text(record: Record) -> bool:
     """Say if no string has half a surrogate pair or a NUL, which no tokenizer takes and only an escape can make."""
     texts = []
     for value in record.values():

@@ -37,7 +37,6 @@ from bench.data.fetching import site
 ANY = "any"
 
 # Names of corpora on the command line and in recipes, apart from names of files.
-BY_HASH = "sha256:"  # before the hash of a text, which may have any file name
 TARGET = "target"  # all sentences that are scored
 STSB_TRAIN = "stsb-train"  # the pairs of STS-B's train split with their scores, 0 to 1
 MADE_HERE = (TARGET, STSB_TRAIN)  # corpora that are written from evaluation data

@@ -8,10 +8,10 @@ from typing import Any
 
 from bench.base.files import write_or_fail
 from bench.base.text import plural
-from bench.data.sets import BY_HASH, MADE_HERE, RECIPE_CORPORA
 from bench.records.searches import FAILED, FINISHED, PRUNED, RECIPE, Search, best_trial
 from bench.records.value_sources import AS_ALL_TRIALS
 from bench.run.config import toml_lines
+from bench.run.corpora import corpus_arguments
 from bench.run.planned import PlannedRun
 
 
@@ -52,9 +52,11 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
     sources |= dict.fromkeys(best.values, source)
     found = {**of.recipe, **best.values}
     found |= {key: planned.recipe[key] for key in planned.determines["places"] if key in found}
-    corpus, _, sha256 = of.corpus.rpartition("@")
-    if corpus not in ("", "builtin", *MADE_HERE, *RECIPE_CORPORA):  # known by its hash only
-        corpus = f"{BY_HASH}{sha256}"
+    corpus: str | tuple[str, ...] | None = None
+    if planned.corpus is not None:
+        corpus = corpus_arguments(planned.corpus)
+        if len(corpus) == 1:
+            corpus = corpus[0]
     lines = [
         f"# The values that {study.name} found for {method}, for bench run --recipe.",
         *toml_lines(
@@ -63,7 +65,7 @@ def write_recipe(folder: Path, search: Search, method: str, planned: PlannedRun)
                 "setting": of.setting,
                 "variant": of.variant,
                 "backbone": planned.backbone.name,
-                "corpus": corpus or None,
+                "corpus": corpus,
             }
         ),
         "",

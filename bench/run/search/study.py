@@ -19,6 +19,7 @@ from bench.data.sets.sts import STS_TASKS
 from bench.method.budget import STEPS, budget_of
 from bench.records.searches import Searched, Study
 from bench.records.selection import dev_test_pairs
+from bench.run.corpora import name_with_content
 from bench.run.planned import PlannedRun, with_fingerprint
 from bench.run.search.space import Dimension, space_of, with_values
 
@@ -142,7 +143,7 @@ def definition(
             plugin=run.plugin.sha256,
             backbone=recorded_path(run.backbone.name),
             revision=run.backbone.revision,
-            corpus="" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}",
+            corpus="" if run.corpus is None else name_with_content(run.corpus),
             dev=run.dev.sha256 if run.dev else "",
             space=msgspec.to_builtins(job.space),
             recipe={
