@@ -193,3 +193,9 @@ def check_model(run: plan.PlannedRun) -> str | None:
         prompt = run.recipe.get("prompt") if prompt is None else prompt
         texts |= dict.fromkeys(prompted(prompt, task.task.sentences))
     return cls.expect(list(texts))
+
+
+def doubt_about(run: plan.PlannedRun) -> str | None:
+    """Return one line if a sentence has several vectors, because the model is random or its batch counts; else None."""
+    cls = run.plugin.cls
+    return cls.doubt() if issubclass(cls, ExternalModel) else None

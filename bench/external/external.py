@@ -34,6 +34,11 @@ class ExternalModel(Method):
         """One line about the cost of encoding these texts, if it has one. Raises BenchError if it is certain to fail."""
         return None
 
+    @classmethod
+    def doubt(cls) -> str | None:
+        """Return one line if its scores are not to be trusted as those of an encoder; else None."""
+        return None
+
     def about(self) -> dict[str, Any]:
         """What the record says of the model."""
         return {

@@ -11,7 +11,8 @@ import hashlib
 import warnings
 from dataclasses import replace
 
-from bench.external.objects import ObjectModel, answers_alike
+from bench.external.answers import answers_alike
+from bench.external.objects import ObjectModel
 from bench.method import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.run.config import RunConfig
@@ -30,7 +31,7 @@ def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> Planned
     works on the run.
     """
     cls = run.plugin.cls
-    if not issubclass(cls, ObjectModel) or cls.identity.get("by") != "answers" or config.fresh:
+    if not issubclass(cls, ObjectModel) or cls.identify().by != "answers" or config.fresh:
         return run
     first = run.backbone.revision
     number = 1

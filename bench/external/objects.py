@@ -7,12 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.base.user_code import place_of
+from bench.external.answers import ask_probe, hash_answers
 from bench.external.external import ExternalModel, as_vectors, external_plugin
 from bench.method import Recipe, prompted
 from bench.records.record import public_name
@@ -20,27 +22,23 @@ from bench.run.plugins import Plugin
 
 BLOCK = 2048  # sentences handed over at once: the user may stop between two blocks, and sees the progress
 UNLIMITED = 1_000_000  # tokens: no model reads so many
-PROBE = (
-    "A man is playing a guitar.",
-    "A woman is slicing an onion.",
-    "Two dogs run through the snow.",
-    "The market fell sharply on Monday.",
-    "No one was hurt in the accident.",
-    "She did not agree with him.",
-    "42 people signed the letter in 1999.",
-    "Yes",
-    "What is the capital of France?",
-    "The quick brown fox jumps over the lazy dog .",
-    "naïve café, “quoted” – and a dash",
-    "a",
-    # longer than 64 tokens, and shorter than any encoder's 128 positions
-    "On the first day the ship left the harbour before dawn, passed the old lighthouse, turned north along the coast and met "
-    "a heavy swell that lasted until the evening, when the wind dropped, the clouds opened, and the crew, who had not slept for "
-    "thirty hours, ate their first warm meal, wrote their letters home, mended two sails, and went below, all but one man, who "
-    "stayed at the wheel and sang.",
-    "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
-)
-"""An object that says nothing about itself is identified by its answers to these; see also :mod:`bench.external.identity`."""
+
+CHANGES = "nothing: its answers change"
+"""What identifies an object that gives other vectors at each call."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What tells one object from another, and whether a sentence has one vector."""
+
+    # sha256; random for an object whose answers change, so that every evaluation is another run
+    revision: str
+    # what the revision is made of: "weights", "answers", "vectors", or CHANGES
+    by: str
+    # False: the same call gives other vectors each time
+    repeats: bool = True
+    # False: the vector of a sentence depends on the other sentences of the call
+    independent: bool = True
 
 
 def object_plugin(model: Any, name: str) -> Plugin:
@@ -61,7 +59,7 @@ def object_plugin(model: Any, name: str) -> Plugin:
         model=staticmethod(model),
         kind="object" if encodes else "function",
         whole=whole,
-        identity={},
+        identity=None,
     )
 
 
@@ -72,25 +70,46 @@ class ObjectModel(ExternalModel):
     summary = "an object or a function of a Python process"
     model: ClassVar[Any]
     whole: ClassVar[bool]
-    identity: ClassVar[dict[str, str]]  # empty until it is needed
+    identity: ClassVar[Identity | None]  # None until it is needed
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        """The sha256 of its weights and settings if they are known, else of its answers to fixed sentences.
+        """Return the revision of its identity, see :meth:`identify`."""
+        return cls.identify().revision
 
-        If the answers change from call to call, every evaluation is another run.
+    @classmethod
+    def identify(cls) -> Identity:
+        """Return what identifies the object; fixed sentences are encoded the first time.
+
+        The revision is the sha256 of its weights and settings if they are known, else of its answers.
         """
-        if cls.identity:
-            return cls.identity["revision"]
-        if cls.whole:
-            revision, by = _content(cls.model), "weights"
-        else:
-            first, second = cls.ask(list(PROBE)), cls.ask(list(PROBE))
-            revision, by = _hash_answers(first), "answers"
-            if not answers_alike(first, second):
-                revision, by = os.urandom(32).hex(), "nothing: its answers change"
-        cls.identity.update(revision=revision, by=by)
-        return revision
+        if cls.identity is None:
+            answers = ask_probe(cls.ask)
+            if not answers.repeat:
+                cls.identity = Identity(os.urandom(32).hex(), CHANGES, False, False)
+            elif cls.whole:
+                cls.identity = Identity(_content(cls.model), "weights", True, answers.independent)
+            else:
+                revision = hash_answers(answers.vectors)
+                cls.identity = Identity(revision, "answers", True, answers.independent)
+        return cls.identity
+
+    @classmethod
+    def doubt(cls) -> str | None:
+        """Return one line if a sentence has several vectors, so that the scores are not those of an encoder; else None."""
+        identity = cls.identify()
+        if not identity.repeats:
+            return (
+                f"{cls.own_backbone}: the same sentences get other vectors at each call, so its scores will not repeat; "
+                "if it is a torch model, call its .eval() first"
+            )
+        if not identity.independent:
+            return (
+                f"{cls.own_backbone}: the vector of a sentence depends on the other sentences of the call, "
+                "so its scores depend on how they are batched; "
+                "if it is a torch model, call its .eval() and mask the padding"
+            )
+        return None
 
     @classmethod
     def ask(
@@ -127,30 +146,15 @@ class ObjectModel(ExternalModel):
         return np.concatenate(parts)
 
     def about(self) -> dict[str, Any]:
+        identity = self.identify()
         return {
             **super().about(),
             "class": f"{type(self.model).__module__}.{type(self.model).__qualname__}",
             "known": self.whole,
-            "identity": self.identity["by"],
+            "identity": identity.by,
+            **({} if identity.independent else {"independent": False}),
             **(_facts_of(self.model) if self.whole else {}),
         }
-
-
-def answers_alike(some: np.ndarray, others: np.ndarray) -> bool:
-    """Tell whether two arrays of vectors, (n, d), differ by no more than rounding: 1e-4 of the largest number."""
-    if some.shape != others.shape:
-        return False
-    largest = max(float(np.abs(some).max(initial=0)), float(np.abs(others).max(initial=0)))
-    return float(np.abs(some - others).max(initial=0)) <= 1e-4 * largest
-
-
-def _hash_answers(vectors_ND: np.ndarray) -> str:
-    """sha256 of vectors to four digits of their largest number, and of that number."""
-    largest = float(np.abs(vectors_ND).max(initial=0)) or 1.0
-    digest = hashlib.sha256(f"{largest:.3e}".encode())
-    # a zero without its sign
-    digest.update((np.round(vectors_ND / np.float32(largest), 4) + 0.0).tobytes())
-    return digest.hexdigest()
 
 
 def _content(model: Any) -> str:

@@ -16,7 +16,7 @@ from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.parquet import TooLarge, limit_of, read_batches
 from bench.base.reading import open_plain_file
 from bench.external.external import ExternalModel, as_vectors, external_plugin
-from bench.external.objects import ObjectModel
+from bench.external.objects import Identity, ObjectModel
 from bench.records.arrays import PLAIN
 from bench.run.plugins import Plugin
 
@@ -102,7 +102,7 @@ def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plu
         vectors=vectors,
         row_of=row_of,
         who=who,
-        identity={"revision": digest.hexdigest(), "by": "vectors"},
+        identity=Identity(digest.hexdigest(), "vectors"),
     )
 
 
