@@ -6,7 +6,6 @@ Shapes: n rows, T tokens, H hidden size, V vocabulary.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,14 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.direction import reads_ahead
-from bench.backbones.folder import (
-    check_mlm_head,
-    tensor_names,
-    tensors_of,
-    title,
-    without_base,
-)
+from bench.backbones.families import check_mlm_head, title, without_base
+from bench.backbones.mlm_head import MaskedLM, head_of
 from bench.backbones.positions import first_position, longest_text
+from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import BenchError, NotAModel
 
 TOKENIZING = threading.Lock()
@@ -209,43 +204,3 @@ class Backbone:
                 "take a pretrained BERT or RoBERTa, or builtin",
             )
         return model
-
-
-class MaskedLM(nn.Module):
-    """A frozen masked language model: ids and mask (n, T) -> logits (n, T, V)."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model.requires_grad_(False)
-
-    def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
-        return self.model(input_ids=ids_nT, attention_mask=mask_nT).logits  # type: ignore[no-any-return]
-
-
-# --- the masked-language-modelling head of a pretrained model, cut out: one interface for the heads of all families ---
-# Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H except for small ELECTRA models), V vocabulary.
-
-
-def head_of(model: Any, family: str) -> Any:
-    """The head of transformers' masked language model of a family: states (..., H) -> logits (..., V), with a linear ``decoder``.
-
-    Raises BenchError where it is not known.
-    """
-    if family == "distilbert":
-        parts = (
-            nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm),
-            model.vocab_projector,
-        )
-    elif family == "modernbert":
-        parts = model.head, model.decoder
-    elif family == "electra":
-        parts = model.generator_predictions, model.generator_lm_head
-    else:
-        head = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
-        if isinstance(getattr(head, "decoder", None), nn.Linear):
-            return head
-        raise BenchError(
-            f"the MLM head of the family '{family}' is not known",
-            "take a BERT or RoBERTa backbone",
-        )
-    return nn.Sequential(OrderedDict(zip(("transform", "decoder"), parts, strict=True)))

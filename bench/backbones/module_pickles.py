@@ -12,9 +12,11 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from bench.backbones.folder import PICKLES, WEIGHTS, _pickled_tensors, readable
+from bench.backbones.folder import PICKLES, WEIGHTS, readable
+from bench.backbones.pickles import read_pickled_tensors
+from bench.base.cache import build_folder, default_cache
 from bench.base.errors import NotAModel
-from bench.base.files import build_folder, default_cache, files_sha256
+from bench.base.hashes import files_sha256
 
 PICKLE, SAFE = PICKLES[0], WEIGHTS[0]
 ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetensors"
@@ -101,7 +103,7 @@ def _copy(path: Path, pickles: list[Path], to: Path) -> None:
     for file in pickles:
         target = to / file.relative_to(path).with_name(SAFE)
         target.parent.mkdir(parents=True, exist_ok=True)
-        tensors = _pickled_tensors(file)
+        tensors = read_pickled_tensors(file)
         save_file(
             {name: tensor.clone().contiguous() for name, tensor in tensors.items()},
             target,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 
 class BenchError(Exception):
@@ -144,33 +143,3 @@ class Interrupted(BenchError):
     """Stopped from outside, resumable."""
 
     exit_code = 130
-
-
-# --- what a check found: in a record, a score, a plugin, a data set, a printed number, this machine ---
-
-AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: which check, where, how it came out, why, and what to do.
-
-    ``why``: what differs, what was seen, or why it could not be looked at. ``repeats``: the check that failed before it in the very same way;
-    one cause is one failure. ``hint``: what to do about it.
-    """
-
-    kind: str
-    what: str
-    outcome: str
-    why: str = ""
-    repeats: str = ""
-    hint: str = ""
-
-    @property
-    def passed(self) -> bool:
-        return self.outcome == AGREES
-
-    @property
-    def failed(self) -> bool:
-        """Did it fail for a reason of its own?"""
-        return not self.passed and not self.repeats

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from bench.base.imported_code import CodeFile, find_installed, hash_file, hash_module
+from bench.base.import_scope import CodeFile
+from bench.base.import_search import find_installed
+from bench.base.imported_code import hash_file, hash_module
 from bench.base.syntax import parse_source
 
 GROUP = "bench.methods"

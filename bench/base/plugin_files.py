@@ -11,8 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from bench.base.errors import BenchError, PluginFailed
-from bench.base.files import file_sha256
-from bench.base.imported_code import CodeFile, files_of_plugin, in_library, package_of_file
+from bench.base.hashes import file_sha256
+from bench.base.import_scope import CodeFile, in_library, package_of_file
+from bench.base.imported_code import files_of_plugin
 from bench.base.user_code import located, watch_exit
 
 _loaded: dict[str, tuple[Path, str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 
-from bench.base.imported_code import own_packages
+from bench.base.import_scope import own_packages
 
 TABLE = "same_numbers.toml"
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench.base.errors import BenchError, PluginFailed, one_line
-from bench.base.imported_code import GROUPS, own_packages
+from bench.base.import_scope import own_packages
+from bench.base.import_search import GROUPS
 
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 OLD_NAME = "methods"

@@ -16,7 +16,7 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.export import results
+from bench.export import FORMATS
 from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
 from bench.records.store import RunsFolder
 
@@ -29,7 +29,7 @@ from bench.records.store import RunsFolder
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*FOLDERS, *results.FORMATS]),
+    type=click.Choice([*FOLDERS, *FORMATS]),
     default=FOLDERS[0],
     show_default=True,
     help="Which tool loads the folder; of the last two, who reads the file of scores.",
@@ -70,7 +70,7 @@ def export(
     if name is None and (private or replace):
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
     store = RunsFolder(runs)
-    if form in results.FORMATS:
+    if form in FORMATS:
         if to is None:
             raise BenchError(f"--format {form} writes a file of scores", "--to FILE")
         run_id = write_scores(reference, to, form, store)

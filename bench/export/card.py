@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import jinja2
 
-from bench.base.text import markdown, value_text
-from bench.compare.formatting import metric_words
-from bench.data.sets import data_sets
-from bench.export.folders import transformers_example
-from bench.export.results import Exported, hub_backbone, scored_cells
+from bench.base.foreign_text import markdown
+from bench.export.card_tables import licence_table, origin_table, recipe_table, scores_table
+from bench.export.exported import Exported
+from bench.export.mteb_folder import hub_backbone
+from bench.export.transformers_folder import transformers_example
 from bench.records import Run, RunRecord
 from bench.records.record import AVERAGE
 from bench.run.plan import TrainedRun
-from bench.show.grid import Cell, Column, as_markdown, grid
 from bench.show.tables.report import what
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
-BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
 LOAD = """from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer({folder}{trust})
@@ -98,94 +95,3 @@ def front_matter(record: RunRecord, exported: Exported) -> str:
         "model-index": [{"name": record.run_id, "results": results}] if results else None,
     }
     return "".join(f"{k}: {json.dumps(v, ensure_ascii=False)}\n" for k, v in about.items() if v)
-
-
-# --- its tables ---
-
-
-def scores_table(run: Run) -> str:
-    """All scores of a run as ``bench compare`` has them, with an interval over items where there is one."""
-    rows = [
-        (
-            task,
-            Cell(number=cell.mean, decimals=cell.decimals),
-            f"{cell.n:,}",
-            f"{cell.spread.low:.2f} to {cell.spread.high:.2f}" if cell.spread else "",
-            table.suite,
-            metric_words(table.metric),
-            table.protocol,
-            table.text or "",
-        )
-        for table, task, cell in scored_cells(run)
-    ]
-    numbers = [Column(name, right=True) for name in ("score", "items", "95 % interval")]
-    return as_markdown(
-        grid(
-            ["task", *numbers, "suite", "metric", "protocol", "text"],
-            rows,
-            notes=[
-                "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
-            ],
-        )
-    )
-
-
-def recipe_table(run: TrainedRun) -> str:
-    places = run.plugin.cls.places
-    rows = [
-        (key, _name(shown) if key in places else shown, value.source)
-        for key, value in sorted(run.record.recipe.items())
-        for shown in [value_text(value.value)]
-    ]
-    return as_markdown(grid(("value of", "is", "from"), rows))
-
-
-def origin_table(run: TrainedRun) -> str:
-    """Facts as the run recorded them; what it did not record is left out."""
-    record, known, done = run.record, run.record.provenance, run.record.training
-    corpus, plugin = known.corpus, known.plugin
-    facts = [
-        ("run", record.run_id),
-        ("fingerprint", record.fingerprint),
-        ("created", known.created),
-        ("method", run.plugin.cls.paper),
-        ("backbone", record.backbone_name),
-        ("revision of the backbone", known.backbone.revision),
-        ("training text", corpus.name and _name(corpus.name)),
-        ("sha256 of the training text", corpus.sha256),
-        ("steps", done and f"{done.steps:,}"),
-        ("bench", known.bench_version),
-        ("plugin", f"{plugin.package} {plugin.version}, source sha256 {plugin.sha256}"),
-        *(("note", note) for note in run.notes),
-        ("packages", ", ".join(f"{name} {version}" for name, version in known.packages.items())),
-    ]
-    return as_markdown(grid(("fact", "value"), [(key, value) for key, value in facts if value]))
-
-
-def _name(text: str) -> str:
-    """The last part of a path, so that no local folder is in the card. A hub's owner/name stays."""
-    is_path = text.startswith(("/", ".", "~")) or text.count("/") > 1
-    return Path(text).name if "/" in text and is_path else text
-
-
-def licence_table(record: RunRecord) -> str:
-    """Which terms apply, and what bench does not know."""
-    weights = (
-        "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
-        if record.backbone == "builtin"
-        else f"that of {record.backbone_name}, from which these weights were made"
-    )
-    rows = [("weights", weights), ("code in this folder", "Apache-2.0")]
-    corpus = record.provenance.corpus
-    if corpus.name:
-        terms: dict[Any, str] = {
-            form.sha256: f"{data_set.licence}. {data_set.terms}"
-            for data_set in data_sets().values()
-            if data_set.kind == "corpus"
-            for file in data_set.files
-            for form in file.forms.values()
-        }
-        unknown = "not known to bench: see where this text comes from"
-        licence = BUILTIN if corpus.name == "builtin" else terms.get(corpus.sha256, unknown)
-        rows.append((f"training text {_name(corpus.name)}", licence))
-    return as_markdown(grid(("of", "licence"), rows))

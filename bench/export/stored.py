@@ -9,8 +9,10 @@ from pathlib import Path
 
 from bench.base.files import write_or_fail
 from bench.base.reading import read_plain_file
-from bench.export import check_export, check_repository, export, results, upload
-from bench.export.results import Exported
+from bench.export.exported import Exported
+from bench.export.model import check_export, export
+from bench.export.repository import check_repository, upload
+from bench.export.results import results_text
 from bench.records.store import Run, RunsFolder, read_record
 from bench.run.plan import TrainedRun, find_run, load_run
 
@@ -27,12 +29,12 @@ class Pushed:
 
 
 def write_scores(reference: str, to: Path, form: str, store: RunsFolder) -> str:
-    """Write the scores of a run into a new file, in one of ``results.FORMATS``; returns the run's id. Raises BenchError."""
+    """Write the scores of a run into a new file, in one of ``FORMATS``; returns the run's id. Raises BenchError."""
     file = store.record_file(reference)
     scored = Run(read_record(file), file.parent)
     if not to.is_file():
         check_export(scored.record, to)
-    text = results.results_text(scored, form).encode()
+    text = results_text(scored, form).encode()
     if not holds_exactly(to, text):  # a command that was killed at its very end left it so
         check_export(scored.record, to)
         write_or_fail(to, text, hint="another --to FILE")

@@ -22,8 +22,9 @@ from typing import Any, ClassVar
 import numpy as np
 import requests
 
+from bench.base.cache import default_cache
 from bench.base.errors import BenchError, Interrupted, RunFailed, printable
-from bench.base.files import default_cache, lock
+from bench.base.locks import lock
 from bench.external.external import ExternalModel, as_vectors, external_plugin
 from bench.method import Recipe, Value, prompted
 from bench.run.plugins import Plugin

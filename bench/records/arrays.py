@@ -31,8 +31,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from bench.base.cache import default_cache
 from bench.base.errors import DataDamaged, DataMissing, one_line
-from bench.base.files import default_cache
 from bench.base.parquet import TooLarge, read_batches
 from bench.base.reading import (
     MANIFEST_BYTES,

@@ -24,6 +24,7 @@ from urllib.parse import quote
 import numpy as np
 from filelock import FileLock, Timeout
 
+from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import (
     BenchError,
     DataDamaged,
@@ -32,14 +33,9 @@ from bench.base.errors import (
     RunLocked,
     UnknownName,
 )
-from bench.base.files import (
-    ELSEWHERE,
-    CacheEntry,
-    is_free,
-    is_settled,
-    values_sha256,
-    write_or_fail,
-)
+from bench.base.files import ELSEWHERE, write_or_fail
+from bench.base.hashes import values_sha256
+from bench.base.locks import is_free
 from bench.base.reading import (
     CURVE_BYTES,
     SETTINGS_BYTES,

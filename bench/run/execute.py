@@ -36,10 +36,11 @@ from bench.base.errors import (
     PluginFailed,
     RunFailed,
 )
-from bench.base.files import folder_sha256
+from bench.base.hashes import folder_sha256
 from bench.base.installed_code import BUILT_IN
 from bench.base.paths import hide_paths, recorded_path
 from bench.base.places import PLACES
+from bench.base.signals import stop_signals
 from bench.base.user_code import located
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
@@ -133,7 +134,7 @@ def execute(
         with (
             _recorded_end(run, store, record),
             # an engine may send a signal more than once
-            devices.stop_signals(insistent=ranks is None and not job) as should_stop,
+            stop_signals(insistent=ranks is None and not job) as should_stop,
         ):
             reporter.phase("load")
             method = build(run, config, reporter, folder, should_stop, ranks)
@@ -633,7 +634,7 @@ def follow(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> No
 
 
 def _train_rank(run: PlannedRun, folder: Path, config: RunConfig, ranks: Ranks) -> None:
-    with devices.stop_signals(insistent=False) as should_stop:
+    with stop_signals(insistent=False) as should_stop:
         method = build(run, config, SilentReporter(), folder, should_stop, ranks)
         prepared(method, run)()
 

@@ -40,9 +40,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.base import PLACE
+from bench.base.cache import default_cache
 from bench.base.errors import BenchError, RunFailed, one_line
-from bench.base.files import default_cache, write_or_fail
-from bench.base.imported_code import files_of_plugin, package_of_file
+from bench.base.files import write_or_fail
+from bench.base.import_scope import package_of_file
+from bench.base.imported_code import files_of_plugin
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
 from bench.base.text import list_names
 from bench.method import SilentReporter

@@ -18,12 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.backbones import KNOWN, Reference, check_stored_prefix, resolve, resolve_recorded
+from bench.backbones import Reference, check_stored_prefix, resolve, resolve_recorded
 from bench.backbones.direction import is_causal
 from bench.backbones.dropout import own_dropout
-from bench.backbones.folder import shape
+from bench.backbones.families import shape
+from bench.backbones.known_models import KNOWN
+from bench.base.cache import default_cache
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
-from bench.base.files import default_cache, file_sha256, write_whole
+from bench.base.files import write_whole
+from bench.base.hashes import file_sha256
 from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.same_code import code_of

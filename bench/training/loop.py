@@ -25,7 +25,8 @@ import torch
 from safetensors import SafetensorError
 
 from bench.base.errors import Interrupted, OutOfMemory, RunFailed
-from bench.base.files import file_sha256, folder_sha256, share_files, write_whole
+from bench.base.files import share_files, write_whole
+from bench.base.hashes import file_sha256, folder_sha256
 from bench.data.corpora.columns import NUMBERS
 from bench.data.corpora.token_cache import TokenisedCorpus
 from bench.method import Context, Recipe, TrainReport, check_choice, seed_for

@@ -15,7 +15,8 @@ from outside import SAVED_AGAIN
 
 from bench.base.errors import BenchError
 from bench.conformance.methods import tiny_backbone
-from bench.export import folders, relative
+from bench.export.st_folder import write_st
+from bench.export.vectors import relative
 from bench.method import TorchMethod
 
 pytestmark = pytest.mark.nightly  # over 60 models are written, and loaded by another process
@@ -51,7 +52,7 @@ def exported(
         folder = place / "all" / case.id
         folder.mkdir()
         method = make(case, backbones, place)
-        files = folders.write_st(method.portable(), folder)
+        files = write_st(method.portable(), folder)
         assert sorted(file.name for file in files) == sorted(
             path.name for path in folder.glob("*.py")
         ), case.id

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
-from bench.base.files import CacheEntry, default_cache
 from bench.data.corpora.columns import NUMBERS, Row, find_layout, kind_of
 from bench.data.corpora.records import LINES, PARQUET, Seen, format_of, read_records
 

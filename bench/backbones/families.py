@@ -1,0 +1,151 @@
+"""What is known of each family of encoders, and what a method may check before anything is started.
+
+A family that is not listed is not refused: what it cannot do shows when the method is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.backbones.folder import read_config, transformer_folder
+from bench.backbones.tensors import checkpoint_names
+from bench.base.errors import BenchError, NotAModel
+
+
+@dataclass(frozen=True)
+class Family:
+    """One of transformers' model types.
+
+    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt needs. ``placed``: position ids
+    alone determine a token's position; without it, the distance of two tokens is counted along the sequence, whatever the ids.
+    ``head``: how the names of the tensors of its masked-language-modelling head begin. ``offset``: its first token has position
+    padding_idx + 1.
+    """
+
+    title: str
+    example: str
+    prefix: bool = False
+    placed: bool = True
+    head: tuple[str, ...] = ()
+    offset: bool = False
+    note: str = ""
+
+
+FAMILIES: Mapping[str, Family] = {
+    "bert": Family("BERT", "bert-base-uncased", prefix=True, head=("cls.predictions.transform.",)),
+    "roberta": Family(
+        "RoBERTa", "roberta-large", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "xlm-roberta": Family(
+        "XLM-R", "FacebookAI/xlm-roberta-base", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "camembert": Family(
+        "CamemBERT", "almanach/camembert-base", prefix=True, head=("lm_head.dense.",), offset=True
+    ),
+    "electra": Family(
+        "ELECTRA",
+        "google/electra-base-discriminator",
+        prefix=True,
+        head=("generator_predictions.dense.",),
+        note="the discriminator has no MLM head; the generator has one",
+    ),
+    "distilbert": Family(
+        "DistilBERT", "distilbert/distilbert-base-uncased", head=("vocab_transform.",)
+    ),
+    "mpnet": Family(
+        "MPNet", "microsoft/mpnet-base", placed=False, head=("lm_head.dense.",), offset=True
+    ),
+    "deberta-v2": Family(
+        "DeBERTa-v3",
+        "microsoft/deberta-v3-base",
+        placed=False,
+        head=("cls.predictions.transform.",),
+        note="version 3 was trained as a discriminator: it has no MLM head",
+    ),
+    "modernbert": Family(
+        "ModernBERT",
+        "answerdotai/ModernBERT-base",
+        head=("decoder.",),
+        note="its own dropout is 0; every second or third layer sees 64 tokens to each side only",
+    ),
+}
+BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
+"""The last part of the names of tensors that older versions of transformers stored and every version computes."""
+BASES = {"bert", "roberta", "electra", "distilbert", "mpnet", "deberta", "model", "encoder_model"}
+
+
+def without_base(tensor: str) -> str:
+    """The name inside the model: "bert.pooler.dense.weight" -> "pooler.dense.weight"."""
+    first, _, rest = tensor.partition(".")
+    return rest if first in BASES and rest else tensor
+
+
+def family_of(folder: Path | None) -> Family | None:
+    """The family of the model in a folder; None where it is not listed, or not here yet."""
+    return (
+        None
+        if folder is None or not (folder / "config.json").is_file()
+        else FAMILIES.get(str(read_config(folder).get("model_type", "")))
+    )
+
+
+def title(model_type: str) -> str:
+    return FAMILIES[model_type].title if model_type in FAMILIES else model_type
+
+
+def check_prefix(folder: Path | None) -> None:
+    """Raises BenchError where the layers of this backbone take no keys and values from outside. None: it is not here yet."""
+    check_layers(folder, "a deep prompt", "take no keys and values from outside")
+
+
+def check_layers(
+    folder: Path | None,
+    what: str,
+    why: str = "are not attention, intermediate and output as BERT's are",
+) -> None:
+    """Raises BenchError where ``what`` cannot go through the layers one by one because they are not BERT's. None: it is not here yet."""
+    if (family := family_of(folder)) is not None and not family.prefix:
+        able = ", ".join(known.title for known in FAMILIES.values() if known.prefix)
+        raise BenchError(
+            f"{what} does not work on {family.title}: its layers {why}",
+            f"take a backbone of one of these families: {able}",
+        )
+
+
+def check_placed(folder: Path | None, what: str, hint: str) -> None:
+    """Raises BenchError where position ids do not determine a token's position, which ``what`` needs. None: it is not here yet."""
+    if (family := family_of(folder)) is not None and not family.placed:
+        raise BenchError(
+            f"{what} does not work on {family.title}, which counts the distance of two tokens along the sequence, "
+            "whatever their position ids",
+            hint,
+        )
+
+
+def check_mlm_head(path: Path | None) -> None:
+    """Raises NotAModel where the checkpoint in a folder has no masked-language-modelling head. None: it is not here yet."""
+    if path is None:
+        return
+    folder = transformer_folder(path)
+    family = family_of(folder)
+    known = {prefix for one in FAMILIES.values() for prefix in one.head}
+    wanted = family.head if family else (*known, "cls.predictions.", "lm_head.")
+    if not any(name.startswith(wanted) for name in checkpoint_names(folder)):
+        why = f" ({family.note})" if family and "MLM head" in family.note else ""
+        raise NotAModel(
+            f"{folder} has no MLM head, which this method needs{why}",
+            "take a backbone as it was pretrained, with its MLM head, or builtin",
+        )
+
+
+def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
+    """("bert" or "roberta", whichever the family takes after; hidden size), where a config says both."""
+    family, hidden = FAMILIES.get(str(config.get("model_type"))), config.get("hidden_size")
+    return (
+        None
+        if family is None or not isinstance(hidden, int)
+        else ("roberta" if family.offset else "bert", hidden)
+    )

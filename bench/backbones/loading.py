@@ -1,0 +1,207 @@
+"""A backbone in memory, from the files that its reference names."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.backbones.dropout import check_dropout_arrived, set_dropout
+from bench.backbones.families import BUFFERS, title, without_base
+from bench.backbones.folder import (
+    VOCABULARIES,
+    WEIGHTS,
+    has_transformer,
+    read_config,
+    transformer_folder,
+)
+from bench.backbones.heads import is_head
+from bench.backbones.hub import fetch
+from bench.backbones.load_failures import damaged_weights, explain_failure
+from bench.backbones.reference import Reference, resolve
+from bench.backbones.refusals import module_types
+from bench.backbones.sizes import check_sizes
+from bench.backbones.tensors import checkpoint_names, take_trained
+from bench.backbones.tokenizer import read_tokenizer
+from bench.base.errors import NotAModel
+
+if TYPE_CHECKING:
+    from bench.backbones.model import Backbone
+
+
+def load(
+    reference: Reference,
+    *,
+    dropout: float | None = None,
+    offline: bool = False,
+    dtype: str = "fp32",
+    reads: tuple[str, ...] = (),
+) -> Backbone:
+    """Encoder and tokenizer on the CPU. ``dropout`` replaces every dropout of the encoder; ``dtype``: fp32, bf16 or fp16;
+    ``reads``: how the names of tensors begin that are not part of the encoder, and that the caller reads.
+
+    Raises NotAModel where the folder cannot be read as a transformers encoder, has weights missing, or has weights that would be
+    left out although they change what the encoder computes, or if ``dropout`` does not arrive in all of the encoder.
+    """
+    import torch
+    import transformers
+
+    from bench.backbones.model import Backbone
+
+    reference = fetch(reference, offline=offline)
+    assert reference.path is not None
+    name, folder = reference.name, transformer_folder(reference.path)
+    if not has_transformer(reference.path):
+        raise NotAModel(
+            f"{name} has no transformer: its first module is {module_types(reference.path)[0]}",
+            "bench evaluate scores it as it is; to train, or to pool it otherwise, give a transformers checkpoint",
+        )
+    vocabularies = [file for file in VOCABULARIES if (folder / file).exists()]
+    if not vocabularies:  # transformers would make up an empty one
+        raise NotAModel(
+            f"{name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
+            "save the tokenizer into the folder",
+        )
+    missing = [library for library in SENTENCEPIECE if not any(distributions(name=library))]
+    if missing and all(file.endswith(".model") for file in vocabularies):
+        raise NotAModel(
+            f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), which needs {' and '.join(missing)}",
+            "pip install 'sentence-bench[sentencepiece]'",
+        )
+    quiet()
+    if damaged := damaged_weights(folder):
+        raise damaged
+    check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
+    read: Any = None
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        if dropout is not None:
+            set_dropout(config, dropout)
+        tokenized = read_tokenizer(folder, name)
+        tokenizer = tokenized.tokenizer
+        options: dict[str, Any] = {
+            "config": config,
+            "dtype": {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[dtype],
+            "output_loading_info": True,
+            "trust_remote_code": False,
+        }
+        read = partial(encoder_class(config).from_pretrained, folder)
+        try:
+            encoder, info = read(add_pooling_layer=False, **options)
+        except TypeError:  # families without a pooling layer do not know the argument
+            encoder, info = read(**options)
+    except NotAModel:
+        raise
+    except Exception as error:  # transformers raises many kinds for a damaged folder
+        again = None if read is None else partial(read, **options)
+        raise explain_failure(name, folder, error, again) from None
+    if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
+        raise NotAModel(
+            f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
+            "the tokenizer belongs to another model",
+        )
+    if missing := sorted(
+        n for n in info["missing_keys"] if "pooler" not in n and "position_ids" not in n
+    ):
+        raise NotAModel(
+            f"{name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
+            "the file is damaged, or its weights are for another architecture",
+        )
+    unused = sorted(n for n in info["unexpected_keys"] if n.split(".")[-1] not in BUFFERS)
+    strange = []
+    for tensor in unused:
+        inside = without_base(tensor).removeprefix(f"{encoder.base_model_prefix}.")
+        if not (reads and inside.startswith(reads)) and not is_head(inside, config):
+            strange.append(tensor)
+    _check_unused(name, folder, config.model_type, strange)
+    if reference.trained is not None:
+        take_trained(encoder, reference.trained)
+    if dropout is not None:
+        check_dropout_arrived(name, encoder, dropout)
+    return Backbone(
+        name=name,
+        revision=reference.revision,
+        family=config.model_type,
+        encoder=encoder.eval(),
+        tokenizer=tokenizer,
+        path=reference.path,
+        weights=folder,
+        trained=reference.trained,
+        unused=tuple(unused),
+        note=tokenized.note,
+    )
+
+
+def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
+    """A backbone whose encoder and tokenizer the caller loads: of a sentence-transformers folder without a transformer."""
+    from bench.backbones.model import Backbone
+
+    reference = fetch(reference, offline=offline)
+    assert reference.path is not None
+    return Backbone(
+        name=reference.name,
+        revision=reference.revision,
+        family="",
+        encoder=None,
+        tokenizer=None,
+        path=reference.path,
+    )
+
+
+def encoder_class(config: Any) -> Any:
+    """transformers' class that reads a model as an encoder: of T5 and its kin the encoder alone, else the base model."""
+    import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
+
+    kind = MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.get(config.model_type, "")
+    if kind.endswith("EncoderModel"):
+        return transformers.AutoModelForTextEncoding
+    return transformers.AutoModel
+
+
+SENTENCEPIECE = ("sentencepiece", "protobuf")
+"""What transformers needs to read a SentencePiece vocabulary."""
+PREFIX = "prefix_encoder."
+"""How the names of the prompt begin that checkpoints of PromCSE's and DCPCSE's class hold next to the encoder."""
+MOST_NAMES = 3
+
+
+def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) -> None:
+    """Raises NotAModel for tensors that a checkpoint holds and nothing reads."""
+    if not strange:
+        return
+    shown = ", ".join(strange[:MOST_NAMES]) + (
+        f" and {len(strange) - MOST_NAMES} more" if len(strange) > MOST_NAMES else ""
+    )
+    file = next(folder / weights for weights in WEIGHTS if (folder / weights).exists())
+    raise NotAModel(
+        f"{file} holds tensors that a {title(model_type)} encoder does not read: {shown}",
+        f"a PromCSE or DCPCSE checkpoint: bench run --method stored-prefix --backbone {name}"
+        if any(tensor.startswith(PREFIX) for tensor in strange)
+        else "take the config.json that belongs to these weights, or save the file without these tensors if no score needs them",
+    )
+
+
+def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
+    """Raises NotAModel, before anything is started, for a checkpoint with a prefix that a method would leave out."""
+    if reference.path is None or PREFIX in reads:
+        return
+    folder, stored = transformer_folder(reference.path), list[str]()
+    with contextlib.suppress(NotAModel):  # of a damaged file, which load names
+        stored = [name for name in checkpoint_names(folder) if name.startswith(PREFIX)]
+    _check_unused(reference.name, folder, str(reference.config().get("model_type", "")), stored)
+
+
+def load_backbone(name: str, *, offline: bool = False) -> Backbone:
+    """Another pretrained encoder for a method that needs two: by hub name, folder or run folder. Raises as :func:`load`."""
+    return load(resolve(name), offline=offline)
+
+
+def quiet() -> None:
+    """No progress bars and no advice from transformers: the harness reports what it does."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()

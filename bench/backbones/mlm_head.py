@@ -1,0 +1,49 @@
+"""The masked-language-modelling head of a pretrained model.
+
+Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H except for small ELECTRA models), V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from torch import Tensor, nn
+
+from bench.base.errors import BenchError
+
+
+class MaskedLM(nn.Module):
+    """A frozen masked language model: ids and mask (n, T) -> logits (n, T, V)."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model.requires_grad_(False)
+
+    def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
+        return self.model(input_ids=ids_nT, attention_mask=mask_nT).logits  # type: ignore[no-any-return]
+
+
+def head_of(model: Any, family: str) -> Any:
+    """The head of transformers' masked language model of a family: states (..., H) -> logits (..., V), with a linear ``decoder``.
+
+    Raises BenchError where it is not known.
+    """
+    if family == "distilbert":
+        parts = (
+            nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm),
+            model.vocab_projector,
+        )
+    elif family == "modernbert":
+        parts = model.head, model.decoder
+    elif family == "electra":
+        parts = model.generator_predictions, model.generator_lm_head
+    else:
+        head = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
+        if isinstance(getattr(head, "decoder", None), nn.Linear):
+            return head
+        raise BenchError(
+            f"the MLM head of the family '{family}' is not known",
+            "take a BERT or RoBERTa backbone",
+        )
+    return nn.Sequential(OrderedDict(zip(("transform", "decoder"), parts, strict=True)))

@@ -1,0 +1,108 @@
+"""Weights that were saved as a pickle, converted to safetensors once: ``--allow-pickle``.
+
+A pickle can hold code that runs when it is read. Only its tensors are taken (torch's reader for weights alone, which executes
+nothing), and without ``--allow-pickle`` none is opened.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench.backbones.folder import PICKLES, SETTINGS, WEIGHTS, weight_files
+from bench.base.cache import build_folder, default_cache
+from bench.base.errors import NotAModel
+from bench.base.hashes import files_sha256
+
+
+def convert_pickles(folder: Path, *, make: bool) -> Path | None:
+    """The safetensors twin of a model folder whose weights are pickles; ``make``: convert them now. None: there is none yet.
+
+    It is named by the content, so that other weights are another folder. Raises NotAModel where the file holds more than
+    tensors, or is damaged.
+    """
+    place = default_cache() / "converted" / _content(folder)[:32]
+    config = place / "config.json"
+    if make and not config.is_file():
+        try:
+            build_folder(place, lambda aside: _convert(folder, aside), config.is_file)
+        except OSError as error:
+            raise NotAModel(
+                f"{folder}: the converted weights cannot be written to {place}: {error.strerror or error}",
+                "set BENCH_CACHE to a folder with space",
+            ) from None
+    return place if config.is_file() else None
+
+
+@cache
+def _content(folder: Path) -> str:
+    """sha256 over everything that the twin is made from."""
+    return files_sha256([*weight_files(folder, PICKLES), *_settings(folder)], folder)
+
+
+def _settings(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if file.is_file() and file.suffix in SETTINGS]
+
+
+def _convert(folder: Path, to: Path) -> None:
+    from safetensors.torch import save_file
+
+    for file in _settings(folder):
+        if file.name not in PICKLES:
+            shutil.copyfile(file, to / file.name)
+    save_file(
+        {
+            name: tensor.clone().contiguous()
+            for file in weight_files(folder, PICKLES)
+            for name, tensor in read_pickled_tensors(file).items()
+        },
+        to / WEIGHTS[0],
+        metadata={"format": "pt"},
+    )
+
+
+def read_pickled_tensors(file: Path) -> dict[str, Any]:
+    import torch
+
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
+        raise NotAModel(
+            f"{file} is not read: a pickle can corrupt the memory of torch {torch.__version__} (CVE-2026-24747)",
+            "pip install 'torch>=2.10', or ask the model's owner for safetensors",
+        )
+    try:
+        state = torch.load(file, weights_only=True, map_location="cpu")
+        if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
+            state = state["state_dict"]
+        tensors = {
+            str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)
+        }
+    except Exception as error:  # the bytes of a damaged or hostile file can raise anything
+        reason = " ".join(str(error).split())[:120]
+        raise NotAModel(
+            f"{file} is not read: it holds more than tensors, or is damaged ({type(error).__name__}: {reason})",
+            "ask the model's owner for safetensors",
+        ) from None
+    if not tensors:
+        raise NotAModel(f"{file} holds no tensors")
+    for name, tensor in tensors.items():
+        _check_tensor(file, name, tensor)
+    return tensors
+
+
+def _check_tensor(file: Path, name: str, tensor: Any) -> None:
+    """Raises NotAModel for a tensor that is not simply its values: sparse, quantised, without values, or larger than its file."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+        kind = f"{tensor.layout}, {tensor.dtype}, {tensor.device}"
+        raise NotAModel(f"{file}: the tensor {name[:80]!r} is not dense ({kind})", DENSE)
+    size = tensor.numel() * tensor.element_size()
+    if size > file.stat().st_size:
+        raise NotAModel(
+            f"{file}: the tensor {name[:80]!r} has {size:,} bytes, its file less", DENSE
+        )
+
+
+DENSE = "save the model with save_pretrained"

@@ -1,0 +1,172 @@
+"""The meaning of a backbone's name on this machine, found without torch: the plan and the fingerprint need no more."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from bench.backbones.folder import (
+    PICKLES,
+    card_title,
+    read_transformer_config,
+    transformer_folder,
+    weights_hash,
+)
+from bench.backbones.hub import in_cache, split
+from bench.backbones.known_models import KNOWN, SHAPES
+from bench.backbones.module_pickles import convert_modules
+from bench.backbones.pickles import convert_pickles
+from bench.backbones.readable import readable_model
+from bench.backbones.refusals import check_no_own_code
+from bench.backbones.tensors import tensor_names
+from bench.base.errors import NotAModel, UnknownName
+from bench.base.paths import find_path
+from bench.base.places import recall_place
+from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """The meaning of a backbone's name on this machine."""
+
+    name: str
+    # a hub commit, or the sha256 of the weights of a folder; "unknown" if the files are not on this machine
+    revision: str
+    # the folder; None if the files are not on this machine yet
+    path: Path | None
+    hub: bool = False
+    # the checkpoint of the run that fine-tuned it, which replaces the weights
+    trained: Path | None = None
+    # its name in tables, if that is another one: from its model card, or NAME=FOLDER
+    title: str = ""
+    # the name under which the hub has its files, if that is another one: a run's base, a record's revision
+    source: str | None = None
+
+    @property
+    def model(self) -> str:
+        """The name without a revision: what recipes are written for."""
+        return split(self.name)[0] if self.hub else self.name
+
+    @property
+    def short(self) -> str:
+        """The part of the name in a run's id."""
+        return "".join(
+            c if c.isalnum() or c in "._-" else "-" for c in (Path(self.name).name or "model")
+        )[:60]
+
+    def config(self) -> dict[str, Any]:
+        """The model's config with BERT's names for its sizes; empty if the files are not here yet, or without a transformer."""
+        return {} if self.path is None else read_transformer_config(self.path)
+
+    def sizes(self) -> Mapping[str, Any]:
+        """The config; for a well-known model that is not here yet only its sizes."""
+        return self.config() or SHAPES.get(self.model.rpartition("/")[2], {})
+
+
+def builtin_folder() -> Path:
+    return Path(str(files("bench.builtin") / "backbone"))
+
+
+def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
+    """What ``name`` means on this machine; of a hub name, ``owner/name@revision`` names the commit.
+
+    ``allow_pickle``: a folder whose weights are a pickle is converted now; once converted, it is not needed again.
+    Raises NotAModel for a folder without a model, UnknownName for what cannot be a name.
+    """
+    if name == "builtin":
+        folder = builtin_folder()
+        return Reference(name=name, revision=weights_hash(folder), path=folder)
+    path = Path(name).expanduser()
+    if name and (path / "run.json").is_file():
+        return run_folder(path)
+    if name and path.is_dir():
+        folder = readable_model(path, allow_pickle=allow_pickle, name=name)
+        folder = convert_modules(folder, allow_pickle=allow_pickle)
+        return Reference(
+            name=name, revision=weights_hash(folder), path=folder, title=card_title(path)
+        )
+    if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
+        raise NotAModel(
+            f"--backbone {name}: no such folder",
+            "give a folder with config.json and model.safetensors, a hub name, or builtin",
+        )
+    if (
+        not name
+        or not all(c.isalnum() or c in "._-/@" for c in name)
+        or name.count("@") > 1
+        or name[0] == "@"
+        or name[-1] == "@"
+    ):
+        raise UnknownName("backbone", name, KNOWN)
+    if cached := in_cache(name):
+        check_no_own_code(transformer_folder(cached), name)
+        commit = cached.name
+        cached = convert_modules(cached, allow_pickle=allow_pickle)
+        return Reference(name=name, revision=commit, path=cached, hub=True)
+    pickled = in_cache(name, PICKLES)
+    twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
+    revision = pickled.name if pickled and twin else "unknown"
+    return Reference(name=name, revision=revision, path=twin, hub=True)
+
+
+def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) -> Reference:
+    """The backbone that a record names: of a hub model exactly that revision, not the newest; of a folder the one where this machine had
+    it, as the runs folder ``runs`` knows, else the one of that name here."""
+    is_named = find_path(name) is None  # records of an earlier bench hold absolute paths
+    place = recall_place(runs, revision) if runs is not None and is_named else None
+    if place is not None:
+        return resolve(str(place))
+    newest = resolve(name)
+    if newest.hub and revision is not None and re.fullmatch("[0-9a-f]{64}", revision):
+        raise NotAModel(
+            f"the folder {name} (sha256 {revision[:12]}), which this run was made with, is not here",
+            f"put it, or a link to it, into the working directory as {name}",
+        )
+    if newest.hub and revision not in (None, "unknown", newest.revision):
+        source = f"{newest.model}@{revision}"
+        return replace(resolve(source), name=name, source=source)
+    return newest
+
+
+def run_folder(path: Path) -> Reference:
+    """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
+    try:
+        record = json.loads(read_plain_file(path / "run.json", RECORD_BYTES))
+        backbone, status = record["provenance"]["backbone"], record["status"]
+        revision = backbone["revision"]
+        base = resolve_recorded(backbone["name"], revision, path.absolute().parent)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NotAModel(f"{path}: run.json is damaged ({error})", "give another run") from None
+    trained = path / "checkpoint" / "trained.safetensors"
+    if status != "finished" or not is_plain_file(trained):
+        raise NotAModel(
+            f"{path} is a run without a finished checkpoint (status {status})",
+            f"run its command again, with --fresh if it had finished; if it trained nothing: --backbone {base.name}",
+        )
+    if not any(name.startswith("encoder.") for name in tensor_names(trained)):
+        raise NotAModel(
+            f"{path} did not train its encoder, only parameters added to a frozen one",
+            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole encoder",
+        )
+    if base.path is not None and base.revision != revision:
+        raise NotAModel(
+            f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",
+            "bring the revision that the run was trained on to this machine",
+        )
+    digest = hashlib.sha256(f"{revision}\0".encode())
+    with open_plain_file(trained, inside=path) as stream:
+        hashlib.file_digest(stream, lambda: digest)
+    return Reference(
+        name=str(path),
+        revision=digest.hexdigest(),
+        path=base.path,
+        hub=base.hub,
+        trained=trained,
+        source=base.source or base.name,
+    )

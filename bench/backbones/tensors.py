@@ -1,0 +1,51 @@
+"""The tensors of a safetensors checkpoint, and the encoder weights of a run that replace pretrained ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.backbones.folder import WEIGHTS, readable, weight_map
+from bench.base.errors import NotAModel
+
+
+def tensor_names(file: Path) -> list[str]:
+    """The names in a safetensors file, from its header alone. Raises NotAModel for any other file."""
+    with readable(file, "is not a safetensors file"), file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if not 2 <= length <= 1 << 27:
+            raise ValueError(f"a header of {length} bytes")
+        return [name for name in dict(json.loads(stream.read(length))) if name != "__metadata__"]
+
+
+def checkpoint_names(folder: Path) -> list[str]:
+    """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it is damaged."""
+    single, index = (folder / name for name in WEIGHTS)
+    return list(weight_map(index)) if index.exists() else tensor_names(single)
+
+
+def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
+    """The tensors of a safetensors file whose names begin with this, keyed by the rest of the name. Raises NotAModel."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "pt") as tensors:
+            return {
+                name.removeprefix(beginning): tensors.get_tensor(name)
+                for name in tensors.keys()  # noqa: SIM118 (it is not a mapping)
+                if name.startswith(beginning)
+            }
+    except (OSError, SafetensorError) as error:
+        raise NotAModel(f"{file} cannot be read: {error}") from None
+
+
+def take_trained(encoder: Any, file: Path) -> None:
+    """Load the ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is missing."""
+    state = tensors_of(file, "encoder.")
+    if missing := sorted(dict(encoder.named_parameters()).keys() - state.keys()):
+        raise NotAModel(
+            f"{file.parent.parent} did not train the whole encoder ({missing[0]} is not in its checkpoint)",
+            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole encoder",
+        )
+    encoder.load_state_dict(state, strict=False)

@@ -1,0 +1,96 @@
+"""Derived files, which can be deleted at any time, and how processes share them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.base.errors import BenchError
+from bench.base.files import share_files, write_whole
+from bench.base.locks import lock
+
+SETTLED_SECONDS = 2.0  # a file written later may change again within one tick of its clock
+
+
+def default_cache() -> Path:
+    """$BENCH_CACHE, else ~/.cache/sentence-bench. Raises BenchError for a user without a home."""
+    named = os.environ.get("BENCH_CACHE")
+    if named:
+        return Path(named)
+    try:
+        return Path.home() / ".cache" / "sentence-bench"
+    except RuntimeError:
+        raise BenchError(
+            "HOME is not set, and this user has no home folder", "set BENCH_CACHE to a folder"
+        ) from None
+
+
+def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[[], bool]) -> None:
+    """Make the folder ``place``, unless it is whole. One of several processes does, in a temporary folder that is then renamed.
+
+    Raises OSError, and what ``build`` (called with the temporary folder) raises; then nothing unfinished is left.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with lock(place.with_name(f"{place.name}.lock")) as alone:
+        if is_whole():
+            return
+        if alone:  # no other process builds this folder: these are leftovers of one that was killed
+            for leftover in place.parent.glob(f"{place.name}.*.part"):
+                shutil.rmtree(leftover, ignore_errors=True)
+        aside = place.with_name(f"{place.name}.{os.getpid()}.part")
+        try:
+            aside.mkdir()
+            build(aside)
+            share_files(aside)
+            shutil.rmtree(place, ignore_errors=True)
+            aside.rename(place)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def is_settled(changed_ns: int) -> bool:
+    """Whether a file that was last changed at that time (ns since 1970) cannot change again without a new time."""
+    return changed_ns < time.time_ns() - SETTLED_SECONDS * 1e9
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """A JSON value in the cache, below ``kind``: found by ``name``, and valid only while ``about`` (JSON, too) is the same."""
+
+    kind: str
+    name: str
+    about: Any = None
+    root: Path | None = None  # None: ``default_cache()``
+
+    @property
+    def file(self) -> Path:
+        digest = hashlib.sha256(self.name.encode("utf-8", "surrogateescape")).hexdigest()
+        return (self.root or default_cache()) / self.kind / f"{digest[:32]}.json"
+
+    def read(self) -> Any:
+        """The value; None if there is none, it is damaged, or it is about something else."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            content = json.loads(self.file.read_bytes())
+            if content["about"] == self.about and content["sha256"] == self._sha256(
+                content["value"]
+            ):
+                return content["value"]
+        return None
+
+    def write(self, value: Any) -> None:
+        """Store a value. A cache that cannot be written costs time and nothing else."""
+        content = {"about": self.about, "value": value, "sha256": self._sha256(value)}
+        with contextlib.suppress(OSError):
+            write_whole(self.file, json.dumps(content, indent=1).encode() + b"\n")
+
+    def _sha256(self, value: Any) -> str:
+        """Shows that a value is the stored one, so that readers need not check its parts."""
+        return hashlib.sha256(json.dumps([self.about, value], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,154 @@
+"""Foreign text made harmless in each form.
+
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open a tag, or run a formula or a
+LaTeX command.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from bench.base.errors import printable
+
+LONGEST = 300  # characters of a name that are shown
+
+
+def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
+    """``text`` on one line, with control, format and unencodable characters as visible escapes."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    shown = printable(" ".join(text.split()))
+    return shown if shown.isascii() else encodable(shown, encoding)
+
+
+_SIGNS = str.maketrans(
+    {
+        "±": "+-",
+        "×": "x",
+        "◆": "#",
+        "▲": "^",
+        "▼": "v",
+        "≈": "~",
+        "√": "sqrt ",
+        "…": "...",
+        "–": "-",
+        "“": '"',
+        "”": '"',
+    }
+)
+"""Signs of tables and sentences, for a terminal that has none of them."""
+_MARKS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹·]*")
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹·", "0123456789,")
+
+
+def encodable(text: str, encoding: str) -> str:
+    """The text in characters that the encoding has: our own signs become signs of ASCII ("name⁵·¹²" is "name(5,12)"), other
+    characters visible escapes."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = _MARKS.sub(lambda marks: f"({marks[0].translate(_DIGITS)})", text).translate(_SIGNS)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def lines(text: str) -> list[str]:
+    """Without control characters; blanks inside a line, which align equations, stay."""
+    return [
+        "".join(
+            visible(part, limit=None) if part.strip(" ") else part
+            for part in re.split("( +)", line)
+        )
+        for line in text.splitlines()
+    ]
+
+
+_MARKDOWN = str.maketrans(
+    {c: "\\" + c for c in "\\`*_{}[]#+|~$"}
+    | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;"}
+)
+
+
+def markdown(text: str, limit: int | None = LONGEST) -> str:
+    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
+    return (
+        visible(text, limit=limit)
+        .translate(_MARKDOWN)
+        .replace("://", "&#58;//")
+        .replace("www.", "www&#46;")
+    )
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "…": r"\dots{}",
+    "▲": r"$\blacktriangle$",
+    "▼": r"$\blacktriangledown$",
+    "◆": r"$\blacklozenge$",
+    "≈": r"$\approx$",
+}
+_ACCENTS = {
+    "\u0300",
+    "\u0301",
+    "\u0302",
+    "\u0303",
+    "\u0308",
+    "\u030a",
+    "\u030c",
+    "\u0327",
+}  # those that every TeX font can set
+
+
+def latex(text: str) -> str:
+    """``text`` as words in LaTeX; a character that a plain pdflatex cannot set becomes its code."""
+    return "".join(
+        _LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}")
+        for c in visible(text)
+    )
+
+
+def _accented(c: str) -> bool:
+    parts = unicodedata.normalize("NFD", c)
+    return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+
+
+_FORMULA = "=+-@|%\u2212"
+"""What begins a formula or a command in some spreadsheet, after full-width and small forms are made plain."""
+_SEPARATORS = ";,|\t\r\n\"' "
+_BEHIND_SEPARATOR = re.compile(
+    r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
+)
+"""Where a program that takes ``;`` or ``|`` for the separator would begin a cell with a formula. A plain number is none."""
+
+
+def csv_text(text: str, limit: int | None = LONGEST) -> str:
+    """A text cell that no spreadsheet takes for a formula, whatever it takes for the separator."""
+    shown = visible(text, limit=limit)
+    begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
+    shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)
+    begins_formula = bool(begin) and begin[0] in _FORMULA
+    return f"'{shown}" if begins_formula or shown[:1] in ("|", "%") else shown
+
+
+def csv_value(value: object, limit: int | None = LONGEST) -> str:
+    """A cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
+    return csv_text(value, limit) if isinstance(value, str) else repr(value)

@@ -1,0 +1,80 @@
+"""Hashes of files and arrays: they show whether the files in a folder are those that were recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.base.reading import list_plain_files, open_plain_file
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
+    """Hash of the values of arrays, whatever their compression and the width of their numbers.
+
+    Over the names in alphabetical order, each followed by its shape and its values in the order of rows: numbers as little-endian
+    64-bit integers or floats, text as a JSON list. Raises ValueError for anything except numbers and text.
+    """
+    import numpy as np
+
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        values = np.asarray(arrays[name])
+        kind = values.dtype.kind
+        if kind == "U":
+            data = json.dumps(values.ravel().tolist()).encode()
+        elif kind in "biuf":
+            data = values.astype("<f8" if kind == "f" else "<i8").tobytes()
+        else:
+            raise ValueError(f"the array '{name}' has neither numbers nor text: {values.dtype}")
+        what = {"U": "text", "f": "floats"}.get(kind, "integers")
+        digest.update(json.dumps([name, what, list(values.shape)]).encode() + b"\n")
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def file_sha256(path: Path, inside: Path | None = None) -> str:
+    """Hash the file's bytes, as sha256sum does. Raises OSError.
+
+    ``inside``: a folder above the file that others may have made; no link below it is followed, and no pipe is read.
+    """
+    with path.open("rb") if inside is None else open_plain_file(path, inside=inside) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def files_sha256(files: Iterable[Path], root: Path) -> str:
+    """One hash over several files below ``root``: their paths from there, sizes and bytes, in the order of their paths."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(f"{file.relative_to(root)}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as stream:
+            hashlib.file_digest(stream, lambda: digest)
+    return digest.hexdigest()
+
+
+def folder_sha256(folder: Path) -> dict[str, str]:
+    """Every file below ``folder``, by its path with forward slashes, in alphabetical order. Links are not followed."""
+    return {
+        path.relative_to(folder).as_posix(): file_sha256(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def has_same_files(folder: Path, other: Path) -> bool:
+    """Tell whether two folders hold files of the same names and bytes, and no link and no pipe."""
+    found: list[dict[str, str]] = []
+    for one in (folder, other):
+        hashes: dict[str, str] = {}
+        try:
+            for file in list_plain_files(one):
+                hashes[file.relative_to(one).as_posix()] = file_sha256(file, inside=one)
+        except OSError:
+            return False
+        found.append(hashes)
+    return found[0] == found[1]

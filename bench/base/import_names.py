@@ -1,0 +1,95 @@
+"""The names that one file of code imports, and its hash: read once while the file stays as it is."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from bench.base.syntax import hash_tree, parse_source, reads_docstrings
+
+IMPORTS_BY_NAME = frozenset(
+    ["import_module", "__import__", "find_spec", "run_module", "resolve_name"]
+)
+"""A file that uses one of these may import any module whose name it holds as a text."""
+LISTS_MODULES = frozenset(["iter_modules", "walk_packages"])
+"""A file that uses one of these may import every module of its folder."""
+
+
+@dataclass(frozen=True)
+class CodeRead:
+    """One file of code, as read. ``modules``: names that it imports, relative ones with their dots; ``stars``: those by a star."""
+
+    hash: str
+    reads_docstrings: bool
+    modules: frozenset[str]
+    stars: frozenset[str]
+    texts: frozenset[str]
+    by_name: bool
+    lists_modules: bool
+
+
+def file_state(path: Path) -> tuple[int, int]:
+    facts = path.stat()
+    return facts.st_mtime_ns, facts.st_size
+
+
+@lru_cache(maxsize=1024)
+def read_code(path: str, state: tuple[int, int]) -> CodeRead:
+    """Read a file; ``state``, its time and size, makes a changed one be read again."""
+    source = Path(path).read_bytes()
+    tree = parse_source(source) if path.endswith(".py") else None
+    if tree is None:  # compiled, or not Python that this version reads
+        content, none = hashlib.sha256(source).hexdigest(), frozenset[str]()
+        return CodeRead(content, False, none, none, none, False, False)
+    modules, stars, texts, words = set[str](), set[str](), set[str](), set[str]()
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and _for_type_checkers(node.test):
+            waiting.extend(node.orelse)
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue  # a docstring
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            modules.add(module)
+            for alias in node.names:
+                words.add(alias.name)
+                if alias.name == "*":
+                    stars.add(module)
+                else:
+                    modules.add(module + ("" if module.endswith(".") else ".") + alias.name)
+        elif isinstance(node, ast.Name):
+            words.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            words.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+        waiting.extend(ast.iter_child_nodes(node))
+    return CodeRead(
+        hash=hash_tree(tree),
+        reads_docstrings=reads_docstrings(tree),
+        modules=frozenset(modules),
+        stars=frozenset(stars),
+        texts=frozenset(text for text in texts if len(text) < 200),
+        by_name=not words.isdisjoint(IMPORTS_BY_NAME),
+        lists_modules=not words.isdisjoint(LISTS_MODULES),
+    )
+
+
+def hash_with_docstrings(path: Path) -> str:
+    source = path.read_bytes()
+    tree = parse_source(source)
+    if tree is None:
+        return hashlib.sha256(source).hexdigest()
+    return hash_tree(tree, with_docstrings=True)
+
+
+def _for_type_checkers(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"

@@ -1,0 +1,84 @@
+"""Which packages and folders are searched for the modules that a file imports."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OWN_PACKAGES = ("bench.methods", "bench.score.metrics", "bench.score.suites")
+"""The packages of bench that are followed."""
+LIBRARY_FOLDERS = frozenset(["site-packages", "dist-packages"])
+
+
+@dataclass(frozen=True)
+class CodeFile:
+    """A file of code. ``name``: that by which the others import it, "" for the first; ``package``: what a relative import starts from."""
+
+    name: str
+    path: Path
+    package: str = ""
+
+
+@dataclass(frozen=True)
+class ImportScope:
+    """Where imported modules are looked for: a name of ``packages`` in its folder, any other in ``folders``.
+
+    ``tops``: the first parts of names that are looked for in ``folders``; None for any.
+    """
+
+    folders: tuple[Path, ...]
+    tops: frozenset[str] | None = None
+    packages: Mapping[str, Path] = field(default_factory=dict)
+
+    def places(self, name: str) -> tuple[Sequence[Path], str]:
+        """The folders to search for a module, and the name below them; no folders if it is not followed."""
+        for package, folder in self.packages.items():
+            if name.startswith(package + "."):
+                return [folder], name[len(package) + 1 :]
+        top = name.partition(".")[0]
+        if top == "bench" or (self.tops is not None and top not in self.tops):
+            return [], name
+        return self.folders, name
+
+
+def own_packages() -> dict[str, Path]:
+    """The folders of the packages of bench that are followed."""
+    import bench
+
+    found = {}
+    for package in OWN_PACKAGES:
+        parts = package.split(".")[1:]
+        for folder in bench.__path__:
+            place = Path(folder).joinpath(*parts)
+            if (place / "__init__.py").is_file():
+                found[package] = place
+                break
+    return found
+
+
+def package_of_file(file: Path) -> tuple[Path, str]:
+    """The folder that holds the outermost package of a file, and the package's dotted name; the file's own folder and "" without one."""
+    folder, parts = file.absolute().parent, list[str]()
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts)
+
+
+def in_library(path: Path) -> bool:
+    """Tell whether a file is one of an installed library or of Python itself."""
+    standard = Path(sysconfig.get_path("stdlib"))
+    return not LIBRARY_FOLDERS.isdisjoint(path.parts) or path.is_relative_to(standard)
+
+
+def scope_of_file(file: Path, packages: Mapping[str, Path] | None = None) -> ImportScope:
+    """Where the imports of a plugin file are looked for: beside it, and beside its package."""
+    container, package = package_of_file(file)
+    folders = tuple(dict.fromkeys([file.absolute().parent, container]))
+    tops = None
+    if in_library(container):
+        # everything that is installed lies there: only its own package is its code
+        folders, tops = (container,), frozenset([package.partition(".")[0] or file.stem])
+    return ImportScope(folders, tops, own_packages() if packages is None else packages)

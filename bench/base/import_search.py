@@ -1,0 +1,172 @@
+"""The files behind imported names, as Python would find them."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.base.import_names import file_state, read_code
+from bench.base.import_scope import CodeFile, ImportScope, in_library, own_packages
+
+GROUPS = ("bench.methods", "bench.suites")
+"""The entry points under which packages register methods and suites."""
+SUFFIXES = (".py", *importlib.machinery.EXTENSION_SUFFIXES)
+
+
+def find_installed(module: str) -> tuple[CodeFile, ImportScope] | None:
+    """The file of an installed module, and where its imports are looked for; None if there is no source.
+
+    Nothing is imported: a package's own finder is asked for its outermost name only.
+    """
+    top, packages = module.partition(".")[0], own_packages()
+    scope = ImportScope((), None, packages)
+    if top != "bench":
+        try:
+            spec = importlib.util.find_spec(top)
+        except (ImportError, ValueError, AttributeError):
+            return None
+        if spec is None:
+            return None
+        if spec.submodule_search_locations is not None:
+            inside = [Path(place) for place in spec.submodule_search_locations]
+        elif spec.origin is not None:
+            inside = [Path(spec.origin).with_suffix("")]
+        else:
+            return None
+        folders = tuple(dict.fromkeys(place.absolute().parent for place in inside))
+        tops = None
+        if any(map(in_library, folders)):
+            tops = _names_of_distribution(top)
+        scope = ImportScope(folders, tops, packages)
+    for found in _find(module, scope):
+        if found.name == module:
+            return CodeFile("", found.path, found.package), scope
+    return None
+
+
+def _names_of_distribution(top: str) -> frozenset[str]:
+    """The names that the distribution with this name of a plugin installs next to each other."""
+    names = {top}
+    for group in GROUPS:
+        for point in importlib.metadata.entry_points(group=group):
+            if point.module.partition(".")[0] != top or point.dist is None:
+                continue
+            for file in point.dist.files or []:
+                if file.suffix == ".py" and file.parts[0] != "..":
+                    names.add(file.parts[0].removesuffix(".py"))
+    return frozenset(names)
+
+
+def imported_files(file: CodeFile, scope: ImportScope) -> Iterator[CodeFile]:
+    """The files within the scope that one file imports; of a module in packages, their ``__init__`` too."""
+    read = read_code(str(file.path), file_state(file.path))
+    for name in read.modules:
+        yield from _find(_absolute(name, file.package), scope)
+    for name in read.stars:
+        yield from _find_starred(_absolute(name, file.package), scope)
+    if read.by_name:
+        for name in _named_by_text(read.texts, file.package):
+            yield from _find(name, scope)
+            if name.endswith("."):  # "helpers." and a name that is only known at run time
+                yield from _find_all(name.rstrip("."), scope)
+    if read.lists_modules and file.path.name == "__init__.py":
+        yield from _find_all(file.package, scope)
+    yield from _files_by_text(file, read.texts)
+
+
+def _absolute(name: str, package: str) -> str:
+    """A module's name without leading dots: "..x" in "a.b" is "a.x"."""
+    relative = name.lstrip(".")
+    level = len(name) - len(relative)
+    if not level:
+        return name
+    parts = package.split(".") if package else []
+    kept = parts[: len(parts) - level + 1]
+    return ".".join([*kept, relative] if relative else kept)
+
+
+def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
+    """The names of modules among the texts of a file that imports by name; a relative one with each package that it may start from."""
+    names = [text for text in sorted(texts) if re.fullmatch(r"\.*\w+(\.\w+)*\.?", text)]
+    absolute = [name for name in names if not name.startswith(".")]
+    yield from absolute
+    for name in names:
+        if name.startswith("."):
+            for start in filter(None, [package, *absolute]):
+                yield _absolute(name, start)
+
+
+def _find(name: str, scope: ImportScope) -> Iterator[CodeFile]:
+    """The files that an import of this name runs: of each package on the way its ``__init__``, then the module."""
+    folders, rest = scope.places(name.rstrip("."))
+    parts = rest.split(".")
+    before = name.rstrip(".")[: len(name.rstrip(".")) - len(rest)]
+    for i, part in enumerate(parts):
+        if not part.isidentifier():
+            return
+        dotted = before + ".".join(parts[: i + 1])
+        below, file = _look(part, folders)
+        if file is not None:
+            package = dotted if below else dotted.rpartition(".")[0]
+            yield CodeFile(dotted, file, package)
+        folders = below
+        if not folders:
+            return
+
+
+def _look(part: str, folders: Sequence[Path]) -> tuple[Sequence[Path], Path | None]:
+    """Where the modules within this name lie, and its own file, as Python looks for them: a package, a module, a folder without
+    ``__init__``."""
+    spread = []
+    for folder in folders:
+        for suffix in SUFFIXES:
+            if (init := folder / part / f"__init__{suffix}").is_file():
+                return [folder / part], init
+        for suffix in SUFFIXES:
+            if (file := folder / f"{part}{suffix}").is_file():
+                return [], file
+        if (folder / part).is_dir():
+            spread.append(folder / part)
+    return spread, None
+
+
+def _find_starred(name: str, scope: ImportScope) -> Iterator[CodeFile]:
+    """The modules that a star import of a package may bring: those that its ``__init__`` names in a text, as ``__all__`` does."""
+    for found in list(_find(name, scope)):
+        if found.name == name and found.package == name:
+            for text in sorted(read_code(str(found.path), file_state(found.path)).texts):
+                if text.isidentifier():
+                    yield from _find(f"{name}.{text}", scope)
+
+
+def _find_all(package: str, scope: ImportScope) -> Iterator[CodeFile]:
+    """All modules of a package, and those within its packages."""
+    folders, rest = scope.places(package)
+    for part in rest.split("."):
+        folders, _ = _look(part, folders)
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            yield from _find(".".join((package, *parts)).removesuffix(".__init__"), scope)
+
+
+def _files_by_text(file: CodeFile, texts: frozenset[str]) -> Iterator[CodeFile]:
+    """Python files that a file names by a text, as ``spec_from_file_location`` and ``runpy`` take them, in its folder or below."""
+    folder = file.path.absolute().parent
+    names = [text for text in sorted(texts) if text.endswith(".py") and "\0" not in text]
+    if not names:
+        return
+    below = [text for text in sorted(texts) if text and not text.startswith((".", "/", "~"))]
+    for name in names:
+        for part in ["", *below]:
+            path = Path(folder, part, name)
+            try:
+                inside = path.is_file() and path.resolve().is_relative_to(folder.resolve())
+            except (OSError, ValueError):
+                continue
+            if inside:
+                yield CodeFile(path.relative_to(folder).as_posix(), path, file.package)

@@ -1,0 +1,81 @@
+"""A folder that is written next to its place, and moved there whole."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.base.errors import BenchError
+from bench.base.files import share_files
+from bench.base.hashes import has_same_files
+from bench.base.locks import is_free, lock
+from bench.base.reading import open_plain_file
+
+
+def there_already(to: Path) -> BenchError:
+    """The error for a target that holds something else."""
+    return BenchError(
+        f"--to {to} exists already; nothing was written",
+        "name a new folder, or remove that one first",
+    )
+
+
+def is_empty(to: Path) -> bool:
+    return to.is_dir() and not any(to.iterdir())
+
+
+@contextlib.contextmanager
+def write_aside(to: Path) -> Iterator[Path]:
+    """A folder next to ``to`` that takes its place at the end, and is removed after any error.
+
+    Raises BenchError if it cannot be written, or if ``to`` then holds other files; with the same files it stays as it is.
+    """
+    from safetensors import SafetensorError
+
+    target = to.absolute()
+    aside = target.parent / f".{target.name}.{secrets.token_hex(6)}.tmp"
+    with contextlib.ExitStack() as held:
+        held.callback(shutil.rmtree, aside, ignore_errors=True)
+        try:
+            aside.mkdir(parents=True)
+            held.enter_context(lock(aside / OWNED))
+            _remove_leftovers(target, aside)
+            yield aside
+            share_files(aside)
+            (aside / OWNED).unlink()
+            if has_same_files(aside, target):
+                return
+            if target.is_dir() and not is_empty(target):
+                raise there_already(to)
+            if target.is_dir():
+                target.rmdir()
+            os.replace(aside, target)
+        except (OSError, SafetensorError) as error:
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+            raise BenchError(
+                f"{to} cannot be written: {reason}", "free disk space, or another --to"
+            ) from None
+
+
+OWNED = ".lock"
+"""The file that a process holds in the folder that it writes."""
+
+
+def _remove_leftovers(target: Path, mine: Path) -> None:
+    """Remove what killed processes left of their exports to ``target``: the size of a model each."""
+    for folder in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
+        if folder == mine:
+            continue
+        try:
+            with open_plain_file(folder / OWNED) as file:
+                unused = is_free(file.fileno())
+        except OSError:  # killed before it held the file, or after it had removed it
+            unused = time.time() - folder.lstat().st_mtime > 3600
+        if unused:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,19 @@
+"""The scores of a run with the intervals that ``bench compare`` gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.compare.statistics.table import Cell, Table
+from bench.compare.tables import TableOptions, compare_runs
+from bench.records.store import Run
+
+
+def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
+    """(table, task, cell) of every score of a run, with the interval that ``bench compare`` gives it."""
+    return (
+        (table, task, cell)
+        for table in (compare_runs([run], TableOptions()) if run.scores else ())
+        for task, cell in zip(table.columns, table.rows[0].cells, strict=True)
+        if cell is not None
+    )

@@ -1,0 +1,89 @@
+"""A run as a folder that other people's tools load.
+
+The folder is written in a temporary place, loaded again by the tool that it is for, and moved to its place only if that tool gives
+the method's own vectors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.base.errors import NotAModel
+from bench.base.reading import SETTINGS_BYTES, read_plain_file
+from bench.export import card, mteb_folder
+from bench.export.aside import is_empty, there_already, write_aside
+from bench.export.code import check_code, remove_code_names
+from bench.export.exported import Exported
+from bench.export.st_folder import write_st
+from bench.export.transformers_folder import write_transformers
+from bench.export.vectors import compare_vectors
+from bench.method import Method
+from bench.records.paths import refuse_paths
+from bench.records.record import RunRecord
+from bench.records.store import AGAIN, RECORD
+from bench.run.plan import TrainedRun
+
+
+def check_export(record: RunRecord, to: Path) -> None:
+    """Raises BenchError if the target is anything but an empty folder or an export of this run, or if the record holds an absolute path;
+    NotAModel if the run is not finished: its scores belong in the model card."""
+    if to.is_symlink() or (to.exists() and not (is_empty(to) or is_export_of(record, to))):
+        raise there_already(to)
+    if record.status != "finished":
+        raise NotAModel(
+            f"{record.run_id} is not finished (status {record.status})",
+            AGAIN,
+        )
+    refuse_paths(record.to_json(), RECORD)
+
+
+def is_export_of(record: RunRecord, to: Path) -> bool:
+    """Say if the folder has a model card of this run: an earlier export may have been killed after it had put the folder there."""
+    try:
+        text = read_plain_file(to / "README.md", SETTINGS_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return record.fingerprint in text
+
+
+def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
+    """Write a finished run, whose method is loaded, to a new folder for one of these tools. ``place``: from where the README loads
+    it, if it will not be this folder. The very same export, if it is there already, stays as it is.
+
+    Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
+    or where the written folder does not give the method's vectors; then nothing is left behind.
+    """
+    check_export(run.record, to)
+    with write_aside(to) as aside:
+        parts = method.portable()
+        own: list[Path] = []
+        if form == "transformers":
+            write_transformers(parts, aside, method.name)
+        else:
+            own = write_st(parts, aside)
+        remove_code_names(aside)
+        check_code(aside, own)
+        files = [file.name for file in own]
+        difference, dimensions = compare_vectors(method, aside, form)
+        exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
+        if form == "mteb":
+            mteb_folder.write_mteb_model(run, exported, aside)
+            mteb_folder.write_mteb_results(run.record, run.folder, aside)
+        (aside / "README.md").write_text(
+            card.text(run, exported, aside, place or to.name), encoding="utf-8"
+        )
+        refuse_written_paths(aside)
+    return exported
+
+
+def refuse_written_paths(folder: Path) -> None:
+    """Raises DataDamaged for an absolute path in what an export says of the run: its card, and the files of results."""
+    said = [
+        folder / "README.md",
+        folder / mteb_folder.FILE,
+        *sorted(folder.glob("results/**/*.json*")),
+    ]
+    for file in said:
+        if file.is_file():
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                refuse_paths(line, f"{file.relative_to(folder).as_posix()}, line {number}")

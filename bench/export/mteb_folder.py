@@ -1,0 +1,181 @@
+"""A sentence-transformers folder for mteb: ``mteb_model.py``, and result files as mteb keeps them.
+
+``mteb.ResultCache(DIR).load_results(include_remote=False)`` reads the results.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bench.base.errors import DataMissing
+from bench.export.exported import Exported
+from bench.method import read_json
+from bench.records.record import AVERAGE, RunRecord, Score
+from bench.records.store import AGAIN, data_key, foreign_files
+from bench.run.plan import TrainedRun
+
+FILE = "mteb_model.py"
+SOURCE = '''"""The model of this folder for mteb.  python {file} STS12 STSBenchmark   evaluates it on tasks, or:
+
+    import mteb, mteb_model
+    mteb.evaluate(mteb_model.load(), mteb.get_tasks(tasks=["STS12"]))
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import mteb
+from mteb.models import ModelMeta
+from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def loader(model_name: str, revision: str | None = None, device: str | None = None, **kwargs: Any) -> Any:
+    kwargs.pop("embed_dim", None)
+    return SentenceTransformerEncoderWrapper(str(FOLDER), device=device, trust_remote_code={trust}, **kwargs)
+
+
+meta = ModelMeta(
+    loader=loader,
+{facts}
+)
+
+
+def load(device: str | None = None) -> Any:
+    model = meta.load_model(device=device)
+    model.mteb_model_meta = meta
+    return model
+
+
+if __name__ == "__main__":
+    print(mteb.evaluate(load(), mteb.get_tasks(tasks=sys.argv[1:] or ["STS12"])))
+'''
+
+
+def write_mteb_model(run: TrainedRun, exported: Exported, folder: Path) -> None:
+    lines = [f"    {key}={value}," for key, value in facts(run, exported, folder).items()]
+    text = SOURCE.format(file=FILE, trust=bool(exported.module_files), facts="\n".join(lines))
+    (folder / FILE).write_text(text, encoding="utf-8")
+
+
+def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
+    """ModelMeta's fields as Python source. What a run does not know is None, never a guess."""
+    record = run.record
+    settings = folder / "sentence_bert_config.json"
+    values: dict[str, Any] = {
+        "name": f"bench/{record.run_id}",
+        "revision": record.fingerprint[:16],
+        "languages": None,
+        "n_parameters": record.cost.total_parameters,
+        "n_embedding_parameters": None,
+        "memory_usage_mb": round(
+            sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 2**20, 1
+        ),
+        "max_tokens": read_json(settings).get("max_seq_length") if settings.is_file() else None,
+        "embed_dim": exported.dimensions,
+        "license": None,
+        "open_weights": True,
+        "public_training_code": None,
+        "public_training_data": None,
+        "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
+        "reference": None,
+        "similarity_fn_name": "cosine",
+        "use_instructions": False,
+        "training_datasets": None,
+        "adapted_from": hub_backbone(record),
+        "superseded_by": None,
+        "citation": run.plugin.cls.paper or None,
+        "contacts": None,
+        "modalities": ["text"],
+    }
+    day = ", ".join(str(int(part)) for part in record.provenance.created[:10].split("-"))
+    return {key: repr(value) for key, value in values.items()} | {
+        "release_date": f"date({day}).isoformat()"
+    }
+
+
+def hub_backbone(record: RunRecord) -> str | None:
+    """The backbone, where it is a model of the hub."""
+    revision = record.provenance.backbone.revision or ""
+    return record.backbone if len(revision) == 40 and not Path(record.backbone).exists() else None
+
+
+def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
+    """Write ``to/results/<model>/<revision>/<task>.json`` and return these files, in the order of the record's scores.
+
+    Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own suites have the names and
+    metrics that they have as mteb tasks (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), for mteb's own STS12
+    is another protocol. Averages are left out: they are no tasks. Raises DataMissing where a file that mteb wrote is gone.
+    """
+    import mteb
+
+    from bench.score.suites.mteb import MtebEncoder, quiet
+
+    def no_vectors(sentences: Any) -> Any:
+        raise NotImplementedError
+
+    with quiet():
+        encoder = MtebEncoder(f"bench/{record.run_id}", record.fingerprint[:16], vectors=no_vectors)
+        meta, cache, written = encoder.mteb_model_meta, mteb.ResultCache(to), list[Path]()
+        for score in record.scores:
+            if score.suite == "mteb" and score.task != AVERAGE:
+                written.append(_theirs(record, score, run_folder, to))
+            elif score.task != AVERAGE and (result := _ours(record, score)) is not None:
+                cache.save_to_cache(result, meta)
+                written.append(cache.get_task_result_path(result.task_name, meta))
+    return written
+
+
+def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
+    """Copy the file that mteb wrote, and what lies beside it: about the model, and how mteb was called."""
+    paths = foreign_files(score, run_folder)
+    file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
+    if file is None:
+        raise DataMissing(
+            f"{record.run_id}: the result file that mteb wrote for {score.task} is missing from {run_folder}",
+            AGAIN,
+        )
+    target = to / file.relative_to(run_folder / "mteb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for name in (file.name, "model_meta.json", "run_settings.jsonl"):
+        if file.with_name(name).is_file():
+            shutil.copyfile(file.with_name(name), target.with_name(name))
+    return target
+
+
+def _ours(record: RunRecord, score: Score) -> Any:
+    """None for a task or protocol that no longer exists."""
+    import mteb
+    from mteb.results import TaskResult
+
+    from bench.score.suites import find_task
+    from bench.score.suites.mteb_tasks import metadata_of, scores_of
+
+    task = find_task(score.key)
+    if task is None:
+        return None
+    revision = record.provenance.data.get(data_key(score.task, score.text, score.suite), "unknown")
+    metadata = metadata_of(task, SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
+    scores: Any = {
+        **scores_of(score),  # type: ignore[arg-type]
+        "hf_subset": "default",
+        "languages": list(metadata.eval_langs),
+    }
+    scores["main_score"] = scores[metadata.main_score]
+    return TaskResult(
+        dataset_revision=str(revision),
+        task_name=metadata.name,
+        mteb_version=mteb.__version__,
+        scores={"test": [scores]},
+        evaluation_time=None,
+        date=datetime.fromisoformat(record.provenance.created),
+    )

@@ -1,0 +1,64 @@
+"""A repository of the hub: may it be written, and the upload of a folder to it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.base.errors import BenchError, RunFailed, one_line
+from bench.data.fetching import offline_now
+
+LOGIN = "hf auth login, or HF_TOKEN with a token that has write access; HF_ENDPOINT for another hub"
+OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
+
+
+def check_repository(name: str, *, replace: bool, offline: bool) -> None:
+    """Raises BenchError without a valid login, or if the repository holds other files and ``replace`` is not given."""
+    from huggingface_hub import HfApi
+
+    if not NAME.fullmatch(name) or "--" in name or ".." in name:
+        raise BenchError(
+            f"'{name}' is not a repository name", "owner/name: letters, digits, - _ and . only"
+        )
+    if offline or offline_now():
+        raise BenchError(
+            "--push needs the hub, and --offline (or HF_HUB_OFFLINE) forbids a connection",
+            "bench export RUN --to DIR writes the same files here",
+        )
+    with _hub_errors(name):
+        HfApi().whoami()
+        files = set(HfApi().list_repo_files(name)) if HfApi().repo_exists(name) else set()
+    if (others := sorted(files - OURS)) and not replace:
+        raise BenchError(
+            f"{name} already holds {len(others)} files, such as {others[0]}; nothing was uploaded",
+            "--replace overwrites them (the hub keeps the older commits); or choose another name",
+        )
+
+
+def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
+    """(commit, address). Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
+    folder are removed by it. Raises RunFailed where the hub refuses or cannot be reached."""
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with _hub_errors(name):
+        api.create_repo(name, private=private, exist_ok=True)
+        done = api.upload_folder(
+            repo_id=name,
+            folder_path=folder,
+            commit_message=f"bench export {run_id}",
+            delete_patterns=["*"],
+        )
+    return str(done.oid), f"{api.endpoint}/{name}"
+
+
+@contextlib.contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    """What the hub's client raises becomes one line."""
+    try:
+        yield
+    except Exception as error:
+        raise RunFailed(f"{name}: the hub refused it: {one_line(error)[:200]}", LOGIN) from None

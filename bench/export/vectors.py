@@ -1,0 +1,67 @@
+"""The vectors of a written folder, loaded by the tool that it is for, against those of the method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bench.base.errors import RunFailed, one_line
+from bench.export.st_folder import st_vectors
+from bench.export.transformers_folder import transformers_vectors
+from bench.method import Method
+
+TOLERANCE = 1e-5
+"""How far a vector may move by batch and padding, and how far an export's may lie from the method's."""
+SENTENCES = (
+    "A man is playing a guitar .",
+    "Yes",
+    "",
+    " two blanks  before a word ",
+    'He said "wait" , and left!',
+    "NASA's probe (2021)?",
+    "Zwölf Boxkämpfer jagen Viktor über den Sylter Deich – naïve café 你好 🙂",
+    "a [MASK] and a </s> in the text",
+    "Prices rose by 3.5 % in March , the bank said , although most forecasts had been higher : 'much' higher . "
+    * 3,
+    "A sentence that is longer than any of these models reads , so that it is cut . " * 60,
+)
+
+
+def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int]:
+    """The largest difference of a vector's entry, relative to the vector's largest where that is above 1; and the dimensions.
+
+    Raises RunFailed where it is above 1e-5, or above twice what the method's own vectors move when each sentence is encoded
+    alone: whitening's do by more than 1e-5, for it stretches the directions in which vectors hardly differ, rounding included.
+    """
+    mine = method.encode(list(SENTENCES))
+    allowed = max(
+        TOLERANCE,
+        2 * relative(mine, np.concatenate([method.encode([sentence]) for sentence in SENTENCES])),
+    )
+    vectors = transformers_vectors if form == "transformers" else st_vectors
+    try:
+        theirs = vectors(folder, SENTENCES)
+    except Exception as error:  # whatever the tool raises
+        raise RunFailed(
+            f"the export as {form} cannot be loaded: {one_line(error)}", "please report it"
+        ) from None
+    if mine.shape != theirs.shape:
+        raise RunFailed(
+            f"the export as {form} gives vectors of shape {theirs.shape}, the method {mine.shape}"
+        )
+    difference = relative(mine, theirs)
+    if not difference <= allowed:
+        raise RunFailed(
+            f"the export as {form} does not give the vectors of {method.name}: they differ by {difference:.1g}, "
+            f"more than the allowed {allowed:.1g}; nothing was written",
+            "this is a bug in bench or in the method's portable(): please report it",
+        )
+    return difference, int(mine.shape[1])
+
+
+def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """max |a - b| / max(1, max |a|), row by row. NaN counts as infinite."""
+    scale = np.maximum(1.0, np.abs(mine).max(axis=1, keepdims=True))
+    difference = float((np.abs(mine.astype(np.float64) - theirs) / scale).max())
+    return difference if np.isfinite(difference) else float("inf")
