@@ -1,7 +1,7 @@
 """Pretrained encoders by name: ``builtin``, a folder, a run, or a model of the Hugging Face hub.
 
-:func:`resolve` finds the files and the revision of a name without importing torch (the plan and the fingerprint need no more);
-:func:`load` reads the encoder and the tokenizer.
+:func:`resolve` finds the files and the revision of a name without importing torch (the plan and the
+fingerprint need no more); :func:`load` reads the encoder and the tokenizer.
 
     backbone = load(resolve("bert-base-uncased"))
     backbone.encoder, backbone.tokenizer, backbone.revision

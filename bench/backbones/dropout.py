@@ -1,7 +1,9 @@
-"""The dropout of an encoder: which keys of a config set it, and how much of it a pass through the encoder really has.
+"""The dropout of an encoder: which keys of a config set it, and how much of it a pass through the
+encoder really has.
 
-Families give it many names (``hidden_dropout_prob``, ``resid_pdrop``, ``dropout_rate``), and a part of an encoder may not read the
-name that the config has. So a value that is set is measured: one short pass in training mode shows every dropout that takes place.
+Families give it many names (``hidden_dropout_prob``, ``resid_pdrop``, ``dropout_rate``), and a part
+of an encoder may not read the name that the config has. So a value that is set is measured: one
+short pass in training mode shows every dropout that takes place.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ OF_OTHER_PARTS = (
     "adapter",
     "router",
 )
-"""What the name of a key contains that sets no dropout of the encoder: that of a head, or of whole layers and tokens."""
+"""What the name of a key contains that sets no dropout of the encoder: that of a head, or of whole
+layers and tokens.
+"""
 
 
 def is_dropout(key: object, value: object) -> bool:
@@ -77,9 +81,11 @@ def set_dropout(config: Any, p: float) -> None:
 
 
 def dropout_in_use(encoder: nn.Module) -> dict[str, set[float]]:
-    """The probabilities with which a pass through the encoder drops numbers while it trains, by the function that does it.
+    """The probabilities with which a pass through the encoder drops numbers while it trains, by the
+    function that does it.
 
-    The pass reads four tokens; the CPU's random state is as it was before. Empty for an encoder without any dropout.
+    The pass reads four tokens; the CPU's random state is as it was before. Empty for an encoder
+    without any dropout.
     """
     import torch
     from torch.overrides import TorchFunctionMode

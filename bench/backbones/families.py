@@ -19,9 +19,10 @@ from bench.base.errors import BenchError, NotAModel
 class Family:
     """One of transformers' model types.
 
-    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt needs. ``placed``: position ids
-    alone determine a token's position; without it, the distance of two tokens is counted along the sequence, whatever the ids.
-    ``head``: how the names of the tensors of its masked-language-modelling head begin. ``offset``: its first token has position
+    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt
+    needs. ``placed``: position ids alone determine a token's position; without it, the distance of
+    two tokens is counted along the sequence, whatever the ids. ``head``: how the names of the
+    tensors of its masked-language-modelling head begin. ``offset``: its first token has position
     padding_idx + 1.
     """
 
@@ -73,7 +74,9 @@ FAMILIES: Mapping[str, Family] = {
     ),
 }
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
-"""The last part of the names of tensors that older versions of transformers stored and every version computes."""
+"""The last part of the names of tensors that older versions of transformers stored and every
+version computes.
+"""
 BASES = {"bert", "roberta", "electra", "distilbert", "mpnet", "deberta", "model", "encoder_model"}
 
 
@@ -97,7 +100,9 @@ def title(model_type: str) -> str:
 
 
 def check_prefix(folder: Path | None) -> None:
-    """Raises BenchError where the layers of this backbone take no keys and values from outside. None: it is not here yet."""
+    """Raises BenchError where the layers of this backbone take no keys and values from outside.
+    None: it is not here yet.
+    """
     check_layers(folder, "a deep prompt", "take no keys and values from outside")
 
 
@@ -106,7 +111,9 @@ def check_layers(
     what: str,
     why: str = "are not attention, intermediate and output as BERT's are",
 ) -> None:
-    """Raises BenchError where ``what`` cannot go through the layers one by one because they are not BERT's. None: it is not here yet."""
+    """Raises BenchError where ``what`` cannot go through the layers one by one because they are not
+    BERT's. None: it is not here yet.
+    """
     if (family := family_of(folder)) is not None and not family.prefix:
         able = ", ".join(known.title for known in FAMILIES.values() if known.prefix)
         raise BenchError(
@@ -116,17 +123,22 @@ def check_layers(
 
 
 def check_placed(folder: Path | None, what: str, hint: str) -> None:
-    """Raises BenchError where position ids do not determine a token's position, which ``what`` needs. None: it is not here yet."""
+    """Raises BenchError where position ids do not determine a token's position, which ``what``
+    needs. None: it is not here yet.
+    """
     if (family := family_of(folder)) is not None and not family.placed:
         raise BenchError(
-            f"{what} does not work on {family.title}, which counts the distance of two tokens along the sequence, "
+            f"{what} does not work on {family.title}, which counts the distance of two tokens "
+            "along the sequence, "
             "whatever their position ids",
             hint,
         )
 
 
 def check_mlm_head(path: Path | None) -> None:
-    """Raises NotAModel where the checkpoint in a folder has no masked-language-modelling head. None: it is not here yet."""
+    """Raises NotAModel where the checkpoint in a folder has no masked-language-modelling head.
+    None: it is not here yet.
+    """
     if path is None:
         return
     folder = transformer_folder(path)
@@ -142,7 +154,9 @@ def check_mlm_head(path: Path | None) -> None:
 
 
 def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
-    """("bert" or "roberta", whichever the family takes after; hidden size), where a config says both."""
+    """("bert" or "roberta", whichever the family takes after; hidden size), where a config says
+    both.
+    """
     family, hidden = FAMILIES.get(str(config.get("model_type"))), config.get("hidden_size")
     return (
         None

@@ -1,7 +1,9 @@
-"""A folder with a model in it: whether it is complete, what names its content, which tensors it holds, what its family can do.
+"""A folder with a model in it: whether it is complete, what names its content, which tensors it
+holds, what its family can do.
 
-Also: the encoder weights of a run that replace pretrained ones, and pickles converted to safetensors. Nothing here needs torch
-until a tensor is read. A family that is not listed is not refused: what it cannot do shows when the method is built.
+Also: the encoder weights of a run that replace pretrained ones, and pickles converted to
+safetensors. Nothing here needs torch until a tensor is read. A family that is not listed is not
+refused: what it cannot do shows when the method is built.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ ABOUT = {
 
 
 def card_title(path: Path) -> str:
-    """The model's name in the folder's model card (model-index); "" without a card, or with a generated one."""
+    """The model's name in the folder's model card (model-index); "" without a card, or with a
+    generated one.
+    """
     card = path / "README.md"
     if not card.is_file():
         return ""
@@ -56,7 +60,9 @@ def card_title(path: Path) -> str:
 
 
 def has_transformer(path: Path) -> bool:
-    """Is there a transformer in a model folder? A sentence-transformers folder may have word vectors or a router instead."""
+    """Is there a transformer in a model folder? A sentence-transformers folder may have word
+    vectors or a router instead.
+    """
     folder = transformer_folder(path)
     file = folder / "config.json"
     if not (path / "modules.json").is_file():
@@ -65,12 +71,16 @@ def has_transformer(path: Path) -> bool:
 
 
 def transformer_folder(path: Path) -> Path:
-    """The folder of the transformer inside a sentence-transformers folder; the folder itself for any other."""
+    """The folder of the transformer inside a sentence-transformers folder; the folder itself for
+    any other.
+    """
     return next(iter(module_folders(path)), path)
 
 
 def module_folders(path: Path) -> list[Path]:
-    """The folders of the modules of a sentence-transformers folder, in order; none for any other. Raises NotAModel."""
+    """The folders of the modules of a sentence-transformers folder, in order; none for any other.
+    Raises NotAModel.
+    """
     file = path / "modules.json"
     if not file.exists():
         return []
@@ -82,7 +92,9 @@ def module_folders(path: Path) -> list[Path]:
 
 
 def routed_folders(path: Path) -> list[Path]:
-    """The folders of the modules behind the routers of a sentence-transformers folder; none without a router."""
+    """The folders of the modules behind the routers of a sentence-transformers folder; none without
+    a router.
+    """
     found: list[Path] = []
     for folder in module_folders(path):
         types = read_settings(folder / "router_config.json").get("types")
@@ -104,7 +116,8 @@ def readable(file: Path, problem: str = "is damaged") -> Iterator[None]:
 def weights_hash(path: Path) -> str:
     """sha256 over weights, configs and tokenizer: the revision of a local folder.
 
-    For a sentence-transformers folder also over what its modules say about pooling, normalisation and length.
+    For a sentence-transformers folder also over what its modules say about pooling, normalisation
+    and length.
     """
     files = [
         file
@@ -119,7 +132,9 @@ def weights_hash(path: Path) -> str:
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
-    """Has a model folder its config, all parts of its weights and a vocabulary? An interrupted download has not."""
+    """Has a model folder its config, all parts of its weights and a vocabulary? An interrupted
+    download has not.
+    """
     with contextlib.suppress(NotAModel):
         if not has_transformer(folder):
             return _has_modules(folder)
@@ -132,7 +147,9 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
 
 
 def _has_modules(folder: Path) -> bool:
-    """Are the files of a sentence-transformers folder without a transformer here, as far as its settings name them?"""
+    """Are the files of a sentence-transformers folder without a transformer here, as far as its
+    settings name them?
+    """
     if not (folder / "modules.json").is_file():
         return False
     routed = routed_folders(folder)
@@ -142,7 +159,9 @@ def _has_modules(folder: Path) -> bool:
 
 
 def weight_files(folder: Path, weights: Sequence[str] = WEIGHTS) -> list[Path]:
-    """The files that hold the weights: a single one, or those that the index names. Raises NotAModel."""
+    """The files that hold the weights: a single one, or those that the index names. Raises
+    NotAModel.
+    """
     single, index = (folder / name for name in weights)
     if not index.is_file():
         return [single]
@@ -165,7 +184,9 @@ ALIASES = {
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config of a model folder, with BERT's names for DistilBERT's sizes. Raises NotAModel where it is damaged."""
+    """The config of a model folder, with BERT's names for DistilBERT's sizes. Raises NotAModel
+    where it is damaged.
+    """
     file = folder / "config.json"
     with readable(file):
         config = dict(json.loads(file.read_text(encoding="utf-8")))
@@ -173,7 +194,9 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_transformer_config(path: Path) -> dict[str, Any]:
-    """The config of the transformer in a model folder; empty without one. Raises NotAModel if it is damaged."""
+    """The config of the transformer in a model folder; empty without one. Raises NotAModel if it is
+    damaged.
+    """
     if not has_transformer(path):
         return {}
     return read_config(transformer_folder(path))

@@ -1,4 +1,6 @@
-"""The parts of a checkpoint that belong to no encoder: the head of the task that it was trained for. They are left out, not refused."""
+"""The parts of a checkpoint that belong to no encoder: the head of the task that it was trained
+for. They are left out, not refused.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,16 @@ HEADS = (
     "discriminator.",
     "electra_head.",
 )
-"""How the names of tensors begin that belong to heads (or the pooling layer), not to the encoder; the last four are the networks
-that DiffCSE trains with it."""
+"""How the names of tensors begin that belong to heads (or the pooling layer), not to the encoder;
+the last four are the networks that DiffCSE trains with it.
+"""
 
 
 def is_head(tensor: str, config: Any) -> bool:
     """Say if a tensor, named without the encoder's own prefix, is part of a head.
 
-    The classes of transformers that ``config`` names say which tensors they have beside their encoder.
+    The classes of transformers that ``config`` names say which tensors they have beside their
+    encoder.
     """
     if tensor.startswith(HEADS):
         return True
@@ -43,7 +47,8 @@ def is_head(tensor: str, config: Any) -> bool:
 
 
 def beside_encoder(architecture: str, config: Any) -> frozenset[str]:
-    """The tensors that a class of transformers has beside its encoder; none for a class that transformers does not know.
+    """The tensors that a class of transformers has beside its encoder; none for a class that
+    transformers does not know.
 
     The class is made without memory for its weights.
     """

@@ -1,7 +1,8 @@
 """Models of the Hugging Face hub: what is in its cache on this machine, and fetching what is not.
 
-A revision is part of every name: the one written behind it (``owner/name@revision``), else the one that this project pins, else
-the newest at the first fetch. A model that the cache holds whole is not fetched again.
+A revision is part of every name: the one written behind it (``owner/name@revision``), else the one
+that this project pins, else the newest at the first fetch. A model that the cache holds whole is
+not fetched again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def fetch(
     allow_pickle: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Reference:
-    """The reference with its files on this machine; ``say`` gets one line about what is fetched. Raises NotAModel without them."""
+    """The reference with its files on this machine; ``say`` gets one line about what is fetched.
+    Raises NotAModel without them.
+    """
     if reference.path is not None:
         return reference
     name = reference.source or reference.name
@@ -49,7 +52,8 @@ def fetch(
 
         folder = "models--" + repositories(model)[0].replace("/", "--")
         raise NotAModel(
-            f"backbone '{name}' is not on this machine and {'--offline' if offline else 'HF_HUB_OFFLINE'} forbids fetching it",
+            f"backbone '{name}' is not on this machine and "
+            f"{'--offline' if offline else 'HF_HUB_OFFLINE'} forbids fetching it",
             f"{hint}where there is a network: bench doctor --backbone {name} --fetch; "
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
@@ -88,7 +92,9 @@ def repositories(model: str) -> list[str]:
 
 
 def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
-    """The snapshot folder of a model that the hub's cache holds whole (``weights``, tokenizer, config), else None."""
+    """The snapshot folder of a model that the hub's cache holds whole (``weights``, tokenizer,
+    config), else None.
+    """
     from huggingface_hub import try_to_load_from_cache
 
     model, revision = split(name)
@@ -102,10 +108,12 @@ def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
 
 
 def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
-    """Fetch a model; returns its snapshot folder, whose name is the commit. The hub's client resumes interrupted downloads.
+    """Fetch a model; returns its snapshot folder, whose name is the commit. The hub's client
+    resumes interrupted downloads.
 
-    Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors, no space. ``near``: a hint at a
-    name that may be meant instead; ``say`` gets one line about what is fetched.
+    Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors,
+    no space. ``near``: a hint at a name that may be meant instead; ``say`` gets one line about what
+    is fetched.
     """
     from huggingface_hub.utils import disable_progress_bars
 
@@ -154,7 +162,8 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
         weights = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
     else:
         raise NotAModel(
-            f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
+            f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), "
+            "which could run code",
             "--allow-pickle reads only the tensors in it and stores them as safetensors",
         )
     return sorted(
@@ -167,7 +176,9 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
 
 
 def describe_pending(name: str) -> Pending:
-    """What fetching a model would bring, without asking the hub: size and licence where they are known."""
+    """What fetching a model would bring, without asking the hub: size and licence where they are
+    known.
+    """
     model, revision = split(name)
     repo = repositories(model)[0]
     commit = revision or PINNED.get(repo)

@@ -41,7 +41,9 @@ PINNED = {
     "FacebookAI/roberta-base": "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
     "FacebookAI/roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
 }
-"""The commits that a name without a revision means: those that other people's published work names for these models."""
+"""The commits that a name without a revision means: those that other people's published work names
+for these models.
+"""
 
 
 PARAMETERS = {
@@ -50,4 +52,6 @@ PARAMETERS = {
     "roberta-base": 125_288_793,
     "roberta-large": 356_462_681,
 }
-"""What the checkpoints of these models hold, with the dense layer of the MLM head; each number has four bytes."""
+"""What the checkpoints of these models hold, with the dense layer of the MLM head; each number has
+four bytes.
+"""

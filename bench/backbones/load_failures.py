@@ -1,4 +1,6 @@
-"""Why transformers could not load a folder: its own words, or what is wrong with the files if those say too little."""
+"""Why transformers could not load a folder: its own words, or what is wrong with the files if those
+say too little.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def explain_failure(
 
 
 def damaged_weights(folder: Path) -> NotAModel | None:
-    """The first file of weights in a folder that is missing or cannot be read; None if all are sound."""
+    """The first file of weights in a folder that is missing or cannot be read; None if all are
+    sound.
+    """
     from safetensors import SafetensorError, safe_open
 
     if not any((folder / file).exists() for file in WEIGHTS):
@@ -66,6 +70,7 @@ def _other_sizes(name: str, read_again: Callable[..., Any]) -> NotAModel:
     if len(different) > 1:
         more = f" (and {len(different) - 1} more)"
     return NotAModel(
-        f"{name}: {tensor} has shape {tuple(stored)} in its weights, and {tuple(wanted)} by its config.json{more}",
+        f"{name}: {tensor} has shape {tuple(stored)} in its weights, and {tuple(wanted)} by its "
+        f"config.json{more}",
         "take the config.json that belongs to these weights",
     )

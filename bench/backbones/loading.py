@@ -39,11 +39,13 @@ def load(
     dtype: str = "fp32",
     reads: tuple[str, ...] = (),
 ) -> Backbone:
-    """Encoder and tokenizer on the CPU. ``dropout`` replaces every dropout of the encoder; ``dtype``: fp32, bf16 or fp16;
-    ``reads``: how the names of tensors begin that are not part of the encoder, and that the caller reads.
+    """Encoder and tokenizer on the CPU. ``dropout`` replaces every dropout of the encoder;
+    ``dtype``: fp32, bf16 or fp16; ``reads``: how the names of tensors begin that are not part of
+    the encoder, and that the caller reads.
 
-    Raises NotAModel where the folder cannot be read as a transformers encoder, has weights missing, or has weights that would be
-    left out although they change what the encoder computes, or if ``dropout`` does not arrive in all of the encoder.
+    Raises NotAModel where the folder cannot be read as a transformers encoder, has weights missing,
+    or has weights that would be left out although they change what the encoder computes, or if
+    ``dropout`` does not arrive in all of the encoder.
     """
     import torch
     import transformers
@@ -56,7 +58,8 @@ def load(
     if not has_transformer(reference.path):
         raise NotAModel(
             f"{name} has no transformer: its first module is {module_types(reference.path)[0]}",
-            "bench evaluate scores it as it is; to train, or to pool it otherwise, give a transformers checkpoint",
+            "bench evaluate scores it as it is; to train, or to pool it otherwise, give a "
+            "transformers checkpoint",
         )
     vocabularies = [file for file in VOCABULARIES if (folder / file).exists()]
     if not vocabularies:  # transformers would make up an empty one
@@ -67,7 +70,8 @@ def load(
     missing = [library for library in SENTENCEPIECE if not any(distributions(name=library))]
     if missing and all(file.endswith(".model") for file in vocabularies):
         raise NotAModel(
-            f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), which needs {' and '.join(missing)}",
+            f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), which needs "
+            f"{' and '.join(missing)}",
             "pip install 'sentence-bench[sentencepiece]'",
         )
     quiet()
@@ -135,7 +139,9 @@ def load(
 
 
 def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
-    """A backbone whose encoder and tokenizer the caller loads: of a sentence-transformers folder without a transformer."""
+    """A backbone whose encoder and tokenizer the caller loads: of a sentence-transformers folder
+    without a transformer.
+    """
     from bench.backbones.model import Backbone
 
     reference = fetch(reference, offline=offline)
@@ -151,7 +157,9 @@ def load_without_encoder(reference: Reference, *, offline: bool = False) -> Back
 
 
 def encoder_class(config: Any) -> Any:
-    """transformers' class that reads a model as an encoder: of T5 and its kin the encoder alone, else the base model."""
+    """transformers' class that reads a model as an encoder: of T5 and its kin the encoder alone,
+    else the base model.
+    """
     import transformers
     from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
@@ -164,7 +172,9 @@ def encoder_class(config: Any) -> Any:
 SENTENCEPIECE = ("sentencepiece", "protobuf")
 """What transformers needs to read a SentencePiece vocabulary."""
 PREFIX = "prefix_encoder."
-"""How the names of the prompt begin that checkpoints of PromCSE's and DCPCSE's class hold next to the encoder."""
+"""How the names of the prompt begin that checkpoints of PromCSE's and DCPCSE's class hold next to
+the encoder.
+"""
 MOST_NAMES = 3
 
 
@@ -185,7 +195,9 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
 
 
 def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
-    """Raises NotAModel, before anything is started, for a checkpoint with a prefix that a method would leave out."""
+    """Raises NotAModel, before anything is started, for a checkpoint with a prefix that a method
+    would leave out.
+    """
     if reference.path is None or PREFIX in reads:
         return
     folder, stored = transformer_folder(reference.path), list[str]()
@@ -195,7 +207,9 @@ def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:
-    """Another pretrained encoder for a method that needs two: by hub name, folder or run folder. Raises as :func:`load`."""
+    """Another pretrained encoder for a method that needs two: by hub name, folder or run folder.
+    Raises as :func:`load`.
+    """
     return load(resolve(name), offline=offline)
 
 

@@ -1,6 +1,7 @@
 """The masked-language-modelling head of a pretrained model.
 
-Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H except for small ELECTRA models), V vocabulary.
+Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H except for small ELECTRA
+models), V vocabulary.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class MaskedLM(nn.Module):
 
 
 def head_of(model: Any, family: str) -> Any:
-    """The head of transformers' masked language model of a family: states (..., H) -> logits (..., V), with a linear ``decoder``.
+    """The head of transformers' masked language model of a family: states (..., H) -> logits (...,
+    V), with a linear ``decoder``.
 
     Raises BenchError where it is not known.
     """

@@ -1,4 +1,5 @@
-"""A backbone in memory: encoder, tokenizer, and its masked-language-modelling head where a method asks for it.
+"""A backbone in memory: encoder, tokenizer, and its masked-language-modelling head where a method
+asks for it.
 
 Shapes: n rows, T tokens, H hidden size, V vocabulary.
 """
@@ -23,7 +24,9 @@ from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import BenchError, NotAModel
 
 TOKENIZING = threading.Lock()
-"""Batches are made in another thread than dev scores, and tokenizers before 0.23 fail where two threads use one."""
+"""Batches are made in another thread than dev scores, and tokenizers before 0.23 fail where two
+threads use one.
+"""
 PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> ", "", "x" * 3000]
 
 
@@ -69,7 +72,9 @@ class Backbone:
         return longest_text(self.encoder)
 
     def report(self) -> str:
-        """One line: which weights were loaded, which tensors of the checkpoint the encoder has no place for, and how it is tokenised."""
+        """One line: which weights were loaded, which tensors of the checkpoint the encoder has no
+        place for, and how it is tokenised.
+        """
         count = sum(p.numel() for p in self.encoder.parameters())
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
@@ -109,7 +114,9 @@ class Backbone:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def encodings(self, texts: Sequence[str]) -> list[Any]:
-        """Each text's ids with special tokens, not cut, and the characters (``offsets``) that each token holds."""
+        """Each text's ids with special tokens, not cut, and the characters (``offsets``) that each
+        token holds.
+        """
         if not texts:
             return []
         with TOKENIZING:
@@ -123,7 +130,9 @@ class Backbone:
         )
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
-        """More than twice as fast (benchmarks/tokenising.py): transformers also wraps the offsets and masks of every sentence."""
+        """More than twice as fast (benchmarks/tokenising.py): transformers also wraps the offsets
+        and masks of every sentence.
+        """
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()  # which a tokenizer.json may ask for
         backend.no_padding()
@@ -132,12 +141,15 @@ class Backbone:
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether transformers' tokenizer gives the ids of its backend unchanged; those of a few families do not."""
+        """Whether transformers' tokenizer gives the ids of its backend unchanged; those of a few
+        families do not.
+        """
         return self._backend_ids(PROBE) == self._tokenizer_ids(PROBE)
 
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
-        """Weight (H, H) and bias (H,) of the dense layer with a tanh that the checkpoint stores for the first token: the pooling
-        layer of a model folder (in a published SimCSE model, its trained head), or the head that a run trained. None without one.
+        """Weight (H, H) and bias (H,) of the dense layer with a tanh that the checkpoint stores for
+        the first token: the pooling layer of a model folder (in a published SimCSE model, its
+        trained head), or the head that a run trained. None without one.
         """
         layer = ".head.dense.weight" if self.trained else ".pooler.dense.weight"
         for file in [self.trained] if self.trained else self._weight_files():
@@ -148,8 +160,10 @@ class Backbone:
         return None
 
     def stored(self, beginning: str) -> dict[str, Tensor]:
-        """The tensors of the checkpoint whose names begin with this, float32, keyed by the rest of the name: "mlp." of a SimCSE
-        class gives "dense.weight" and "dense.bias". Empty without any. Raises NotAModel where the checkpoint is damaged."""
+        """The tensors of the checkpoint whose names begin with this, float32, keyed by the rest of
+        the name: "mlp." of a SimCSE class gives "dense.weight" and "dense.bias". Empty without any.
+        Raises NotAModel where the checkpoint is damaged.
+        """
         return {
             name: tensor.float()
             for file in self._weight_files()
@@ -162,8 +176,9 @@ class Backbone:
     def mlm_head(self) -> nn.Module:
         """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.
 
-        Its decoder matrix is a separate parameter, which starts as the word embeddings (as in SimCSE's code, where nothing
-        ties the two). Raises BenchError where the checkpoint has no head, or for a family whose head is not known here.
+        Its decoder matrix is a separate parameter, which starts as the word embeddings (as in
+        SimCSE's code, where nothing ties the two). Raises BenchError where the checkpoint has no
+        head, or for a family whose head is not known here.
         """
         head = head_of(self._masked_lm(), self.family)
         head.decoder.weight = nn.Parameter(
@@ -172,7 +187,8 @@ class Backbone:
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
-        """The whole pretrained masked language model, frozen: this one, or that of another backbone.
+        """The whole pretrained masked language model, frozen: this one, or that of another
+        backbone.
 
         Raises BenchError where there is none, or where the two have different vocabularies.
         """
@@ -180,7 +196,8 @@ class Backbone:
         if len(other.tokenizer) != len(self.tokenizer) or other.ids(PROBE) != self.ids(PROBE):
             raise BenchError(
                 f"{other.name} and {self.name} have different vocabularies",
-                f"name a model with the tokenizer of {self.name}, or none: then its own MLM is used",
+                f"name a model with the tokenizer of {self.name}, or none: then its own MLM is "
+                "used",
             )
         return MaskedLM(other._masked_lm())
 

@@ -1,7 +1,9 @@
-"""Pickles in the modules of a sentence-transformers folder: ``2_Dense/pytorch_model.bin`` beside a transformer in safetensors.
+"""Pickles in the modules of a sentence-transformers folder: ``2_Dense/pytorch_model.bin`` beside a
+transformer in safetensors.
 
-sentence-transformers reads them without being asked. Here they are converted once, with ``--allow-pickle``, to a copy of the folder in the
-cache that holds safetensors alone; without it such a folder is refused.
+sentence-transformers reads them without being asked. Here they are converted once, with
+``--allow-pickle``, to a copy of the folder in the cache that holds safetensors alone; without it
+such a folder is refused.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetens
 def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
     """The folder itself, or a copy of it in which the modules' pickles are safetensors.
 
-    Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds more than tensors, or if the copy cannot
-    be written.
+    Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds
+    more than tensors, or if the copy cannot be written.
     """
     pickles = find_pickles(path)
     if not pickles:
@@ -44,7 +46,8 @@ def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
             )
         except OSError as error:
             raise NotAModel(
-                f"{path}: the converted modules cannot be written to {place}: {error.strerror or error}",
+                f"{path}: the converted modules cannot be written to {place}: "
+                f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
     return place
@@ -75,7 +78,9 @@ def find_pickles(path: Path) -> list[Path]:
 
 
 def pickled_modules(files: Iterable[str]) -> list[str]:
-    """Of a listing's names the pickles of modules, such as "2_Dense/pytorch_model.bin", that have no safetensors beside them."""
+    """Of a listing's names the pickles of modules, such as "2_Dense/pytorch_model.bin", that have
+    no safetensors beside them.
+    """
     names = set(files)
     found: list[str] = []
     for name in sorted(names):

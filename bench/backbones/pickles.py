@@ -1,7 +1,7 @@
 """Weights that were saved as a pickle, converted to safetensors once: ``--allow-pickle``.
 
-A pickle can hold code that runs when it is read. Only its tensors are taken (torch's reader for weights alone, which executes
-nothing), and without ``--allow-pickle`` none is opened.
+A pickle can hold code that runs when it is read. Only its tensors are taken (torch's reader for
+weights alone, which executes nothing), and without ``--allow-pickle`` none is opened.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from bench.base.hashes import files_sha256
 
 
 def convert_pickles(folder: Path, *, make: bool) -> Path | None:
-    """The safetensors twin of a model folder whose weights are pickles; ``make``: convert them now. None: there is none yet.
+    """The safetensors twin of a model folder whose weights are pickles; ``make``: convert them now.
+    None: there is none yet.
 
-    It is named by the content, so that other weights are another folder. Raises NotAModel where the file holds more than
-    tensors, or is damaged.
+    It is named by the content, so that other weights are another folder. Raises NotAModel where the
+    file holds more than tensors, or is damaged.
     """
     place = default_cache() / "converted" / _content(folder)[:32]
     config = place / "config.json"
@@ -30,7 +31,8 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
             build_folder(place, lambda aside: _convert(folder, aside), config.is_file)
         except OSError as error:
             raise NotAModel(
-                f"{folder}: the converted weights cannot be written to {place}: {error.strerror or error}",
+                f"{folder}: the converted weights cannot be written to {place}: "
+                f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
     return place if config.is_file() else None
@@ -68,7 +70,8 @@ def read_pickled_tensors(file: Path) -> dict[str, Any]:
 
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
         raise NotAModel(
-            f"{file} is not read: a pickle can corrupt the memory of torch {torch.__version__} (CVE-2026-24747)",
+            f"{file} is not read: a pickle can corrupt the memory of torch {torch.__version__} "
+            "(CVE-2026-24747)",
             "pip install 'torch>=2.10', or ask the model's owner for safetensors",
         )
     try:
@@ -81,7 +84,8 @@ def read_pickled_tensors(file: Path) -> dict[str, Any]:
     except Exception as error:  # the bytes of a damaged or hostile file can raise anything
         reason = " ".join(str(error).split())[:120]
         raise NotAModel(
-            f"{file} is not read: it holds more than tensors, or is damaged ({type(error).__name__}: {reason})",
+            f"{file} is not read: it holds more than tensors, or is damaged "
+            f"({type(error).__name__}: {reason})",
             "ask the model's owner for safetensors",
         ) from None
     if not tensors:
@@ -92,7 +96,9 @@ def read_pickled_tensors(file: Path) -> dict[str, Any]:
 
 
 def _check_tensor(file: Path, name: str, tensor: Any) -> None:
-    """Raises NotAModel for a tensor that is not simply its values: sparse, quantised, without values, or larger than its file."""
+    """Raises NotAModel for a tensor that is not simply its values: sparse, quantised, without
+    values, or larger than its file.
+    """
     import torch
 
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":

@@ -1,7 +1,9 @@
-"""Positions of an encoder: the first one's number, and how many a text may fill, read from the encoder itself.
+"""Positions of an encoder: the first one's number, and how many a text may fill, read from the
+encoder itself.
 
-RoBERTa and its relatives (XLM-R, MPNet, Longformer, data2vec-text, XLM-R-XL, X-MOD ...) number a text's positions from padding_idx + 1:
-their table of position embeddings has a row for padding, as the table of word embeddings has.
+RoBERTa and its relatives (XLM-R, MPNet, Longformer, data2vec-text, XLM-R-XL, X-MOD ...) number a
+text's positions from padding_idx + 1: their table of position embeddings has a row for padding, as
+the table of word embeddings has.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from bench.base.errors import BenchError
 TABLES = ("position_embeddings", "position_embedding", "embed_positions", "wpe")
 """How the learned table of positions is named in transformers' models."""
 WITHOUT_POSITIONS = 512
-"""Tokens of a text if the model has no positions that end (T5, XLNet, BLOOM): what their makers trained most of them with."""
+"""Tokens of a text if the model has no positions that end (T5, XLNet, BLOOM): what their makers
+trained most of them with.
+"""
 
 
 def first_position(encoder: Any) -> int:
@@ -29,7 +33,9 @@ def first_position(encoder: Any) -> int:
 
 
 def table_length(encoder: Any) -> int | None:
-    """How many tokens of a text have a row in the table of positions; None without a table: positions are computed."""
+    """How many tokens of a text have a row in the table of positions; None without a table:
+    positions are computed.
+    """
     table = _table(encoder)
     if table is None:
         return None
@@ -72,11 +78,15 @@ FROM_PADDING = {
     "xlm-roberta-xl",
     "xmod",
 }
-"""Model types that number positions from padding_idx + 1, for a config whose encoder is not loaded yet."""
+"""Model types that number positions from padding_idx + 1, for a config whose encoder is not loaded
+yet.
+"""
 
 
 def check_max_length(max_length: int | None, config: Mapping[str, Any], name: str) -> None:
-    """Raises BenchError for a longest text that is longer than the positions of which a config speaks."""
+    """Raises BenchError for a longest text that is longer than the positions of which a config
+    speaks.
+    """
     positions = config.get("max_position_embeddings")
     if config.get("model_type") == "gpt2":
         positions = config.get("n_positions", positions)

@@ -21,7 +21,8 @@ from bench.base.errors import NotAModel
 
 
 def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
-    """The folder, or its safetensors twin if the weights are a pickle and a conversion is allowed or already done.
+    """The folder, or its safetensors twin if the weights are a pickle and a conversion is allowed
+    or already done.
 
     Raises NotAModel if it holds no model that can be read.
     """

@@ -1,4 +1,6 @@
-"""The meaning of a backbone's name on this machine, found without torch: the plan and the fingerprint need no more."""
+"""The meaning of a backbone's name on this machine, found without torch: the plan and the
+fingerprint need no more.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class Reference:
     """The meaning of a backbone's name on this machine."""
 
     name: str
-    # a hub commit, or the sha256 of the weights of a folder; "unknown" if the files are not on this machine
+    # a hub commit, or the sha256 of the weights of a folder; "unknown" if the files are not on this
+    # machine
     revision: str
     # the folder; None if the files are not on this machine yet
     path: Path | None
@@ -45,7 +48,8 @@ class Reference:
     trained: Path | None = None
     # its name in tables, if that is another one: from its model card, or NAME=FOLDER
     title: str = ""
-    # the name under which the hub has its files, if that is another one: a run's base, a record's revision
+    # the name under which the hub has its files, if that is another one: a run's base, a record's
+    # revision
     source: str | None = None
 
     @property
@@ -61,7 +65,9 @@ class Reference:
         )[:60]
 
     def config(self) -> dict[str, Any]:
-        """The model's config with BERT's names for its sizes; empty if the files are not here yet, or without a transformer."""
+        """The model's config with BERT's names for its sizes; empty if the files are not here yet,
+        or without a transformer.
+        """
         return {} if self.path is None else read_transformer_config(self.path)
 
     def sizes(self) -> Mapping[str, Any]:
@@ -76,8 +82,9 @@ def builtin_folder() -> Path:
 def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     """What ``name`` means on this machine; of a hub name, ``owner/name@revision`` names the commit.
 
-    ``allow_pickle``: a folder whose weights are a pickle is converted now; once converted, it is not needed again.
-    Raises NotAModel for a folder without a model, UnknownName for what cannot be a name.
+    ``allow_pickle``: a folder whose weights are a pickle is converted now; once converted, it is
+    not needed again. Raises NotAModel for a folder without a model, UnknownName for what cannot be
+    a name.
     """
     if name == "builtin":
         folder = builtin_folder()
@@ -116,8 +123,10 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
 
 
 def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) -> Reference:
-    """The backbone that a record names: of a hub model exactly that revision, not the newest; of a folder the one where this machine had
-    it, as the runs folder ``runs`` knows, else the one of that name here."""
+    """The backbone that a record names: of a hub model exactly that revision, not the newest; of a
+    folder the one where this machine had it, as the runs folder ``runs`` knows, else the one of
+    that name here.
+    """
     is_named = find_path(name) is None  # records of an earlier bench hold absolute paths
     place = recall_place(runs, revision) if runs is not None and is_named else None
     if place is not None:
@@ -125,7 +134,8 @@ def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) 
     newest = resolve(name)
     if newest.hub and revision is not None and re.fullmatch("[0-9a-f]{64}", revision):
         raise NotAModel(
-            f"the folder {name} (sha256 {revision[:12]}), which this run was made with, is not here",
+            f"the folder {name} (sha256 {revision[:12]}), which this run was made with, is not "
+            "here",
             f"put it, or a link to it, into the working directory as {name}",
         )
     if newest.hub and revision not in (None, "unknown", newest.revision):
@@ -135,7 +145,9 @@ def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) 
 
 
 def run_folder(path: Path) -> Reference:
-    """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
+    """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained
+    none, or is not finished.
+    """
     try:
         record = json.loads(read_plain_file(path / "run.json", RECORD_BYTES))
         backbone, status = record["provenance"]["backbone"], record["status"]
@@ -147,16 +159,19 @@ def run_folder(path: Path) -> Reference:
     if status != "finished" or not is_plain_file(trained):
         raise NotAModel(
             f"{path} is a run without a finished checkpoint (status {status})",
-            f"run its command again, with --fresh if it had finished; if it trained nothing: --backbone {base.name}",
+            "run its command again, with --fresh if it had finished; if it trained nothing: "
+            f"--backbone {base.name}",
         )
     if not any(name.startswith("encoder.") for name in tensor_names(trained)):
         raise NotAModel(
             f"{path} did not train its encoder, only parameters added to a frozen one",
-            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole encoder",
+            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole "
+            "encoder",
         )
     if base.path is not None and base.revision != revision:
         raise NotAModel(
-            f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",
+            f"{path} was trained on {base.name} revision {revision[:12]}; here it is "
+            f"{base.revision[:12]}",
             "bring the revision that the run was trained on to this machine",
         )
     digest = hashlib.sha256(f"{revision}\0".encode())

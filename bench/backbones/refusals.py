@@ -1,7 +1,7 @@
 """Reasons to refuse a model folder that are seen without loading anything: one true line for each.
 
-A Git LFS pointer in the place of a file, an adapter without its model, code of the folder's own, and a sentence-transformers folder
-whose model is of another kind than one vector a text.
+A Git LFS pointer in the place of a file, an adapter without its model, code of the folder's own,
+and a sentence-transformers folder whose model is of another kind than one vector a text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ OTHER_KINDS = {
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """The JSON object in a file of settings; empty if there is no such file. Raises NotAModel for a damaged one."""
+    """The JSON object in a file of settings; empty if there is no such file. Raises NotAModel for a
+    damaged one.
+    """
     if not file.is_file():
         return {}
     try:
@@ -45,7 +47,9 @@ def read_settings(file: Path) -> dict[str, Any]:
 
 
 def check_pointers(folders: Iterable[Path]) -> None:
-    """Raises NotAModel if a file of these folders is a Git LFS pointer: a line about the file instead of the file."""
+    """Raises NotAModel if a file of these folders is a Git LFS pointer: a line about the file
+    instead of the file.
+    """
     for folder in folders:
         if not folder.is_dir():
             continue
@@ -53,7 +57,8 @@ def check_pointers(folders: Iterable[Path]) -> None:
             if file.is_file() and _is_pointer(file):
                 raise NotAModel(
                     f"{file} is a Git LFS pointer, not the file itself",
-                    "git lfs install && git lfs pull in the repository, or download the model again",
+                    "git lfs install && git lfs pull in the repository, or download the model "
+                    "again",
                 )
 
 
@@ -67,7 +72,9 @@ def _is_pointer(file: Path) -> bool:
 
 
 def check_no_adapter(folder: Path) -> None:
-    """Raises NotAModel if a folder holds an adapter (PEFT), which changes a model that is elsewhere."""
+    """Raises NotAModel if a folder holds an adapter (PEFT), which changes a model that is
+    elsewhere.
+    """
     file = folder / ADAPTER
     if not file.is_file():
         return
@@ -76,7 +83,8 @@ def check_no_adapter(folder: Path) -> None:
     base = str(settings.get("base_model_name_or_path") or "another model")
     raise NotAModel(
         f"{folder} is an adapter ({kind}) of {base}, not a whole model",
-        "merge it first: PeftModel.from_pretrained(model, FOLDER).merge_and_unload().save_pretrained(NEW), "
+        "merge it first: PeftModel.from_pretrained(model, "
+        "FOLDER).merge_and_unload().save_pretrained(NEW), "
         "and save the tokenizer there too",
     )
 
@@ -84,7 +92,8 @@ def check_no_adapter(folder: Path) -> None:
 def check_no_own_code(folder: Path, name: str) -> None:
     """Raises NotAModel if a model, or its tokenizer, is code of the folder itself (``auto_map``).
 
-    transformers loads such a folder without its code, and without a word, if it knows the model type: another model.
+    transformers loads such a folder without its code, and without a word, if it knows the model
+    type: another model.
     """
     for file in ("config.json", "tokenizer_config.json"):
         settings = read_settings(folder / file)
@@ -94,7 +103,8 @@ def check_no_own_code(folder: Path, name: str) -> None:
             if settings.get("model_type"):
                 hint += f"; or remove auto_map from {file} if transformers' own {settings['model_type']} is meant"
             raise NotAModel(
-                f"{name} needs code from its own repository, which bench does not run: auto_map in {file} names {named[0]}",
+                f"{name} needs code from its own repository, which bench does not run: auto_map "
+                f"in {file} names {named[0]}",
                 hint,
             )
 
@@ -114,7 +124,8 @@ def _classes_of(auto_map: Any) -> list[str]:
 
 
 def check_one_vector(path: Path, name: str) -> None:
-    """Raises NotAModel if a sentence-transformers folder makes anything but one vector a text, or needs code of its own.
+    """Raises NotAModel if a sentence-transformers folder makes anything but one vector a text, or
+    needs code of its own.
 
     sentence-transformers itself would put mean pooling in the place of what the folder says.
     """
@@ -127,13 +138,16 @@ def check_one_vector(path: Path, name: str) -> None:
     for module in module_types(path):
         if not module.startswith(LIBRARY):
             raise NotAModel(
-                f"{name} needs code from its own repository, which bench does not run: modules.json names {module}",
+                f"{name} needs code from its own repository, which bench does not run: "
+                f"modules.json names {module}",
                 SCORE_THE_OBJECT,
             )
 
 
 def module_types(path: Path) -> list[str]:
-    """The types of the modules of a sentence-transformers folder, in order, those inside a router too. Raises NotAModel."""
+    """The types of the modules of a sentence-transformers folder, in order, those inside a router
+    too. Raises NotAModel.
+    """
     try:
         modules = json.loads((path / "modules.json").read_text(encoding="utf-8"))
         found = [(str(module["type"]), path / str(module["path"])) for module in modules]

@@ -1,4 +1,6 @@
-"""Compare the sizes in a model's config.json with its weights: a forged size would fill the memory when the model is built."""
+"""Compare the sizes in a model's config.json with its weights: a forged size would fill the memory
+when the model is built.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,14 @@ TABLES = (
     "type_vocab_size",
 )
 MOST_ROWS = 1 << 26
-"""Rows or columns of a matrix of weights; the largest vocabularies have some hundred thousand tokens."""
+"""Rows or columns of a matrix of weights; the largest vocabularies have some hundred thousand
+tokens.
+"""
 
 
 def check_sizes(name: str, folder: Path, config: Mapping[str, Any], tensors: int) -> None:
-    """Raise NotAModel if a folder's config names more layers than its weights have tensors, or a size beyond any model's.
+    """Raise NotAModel if a folder's config names more layers than its weights have tensors, or a
+    size beyond any model's.
 
     ``tensors``: how many tensors its weights hold.
     """

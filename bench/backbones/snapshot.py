@@ -1,7 +1,8 @@
 """A model of the hub in the hub's cache on this machine, with the bytes that the hub announced.
 
-The hub's client names a cached file by the hash that was announced for it, and does not compare the two. So weights are fetched to the
-side, compared, and only then put under that name; the small files that the client fetches itself are compared right after it.
+The hub's client names a cached file by the hash that was announced for it, and does not compare the
+two. So weights are fetched to the side, compared, and only then put under that name; the small
+files that the client fetches itself are compared right after it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ HINT = "nothing of it was kept; the file was altered on the way, or HF_ENDPOINT 
 
 
 def fetch_snapshot(where: Site, listing: Any, wanted: Sequence[str], say: Say) -> Path:
-    """Fetch the files ``wanted`` of a model; returns its folder in the hub's cache, whose name is the commit.
+    """Fetch the files ``wanted`` of a model; returns its folder in the hub's cache, whose name is
+    the commit.
 
-    ``where``: the model at a revision. ``listing``: the hub's ModelInfo of it. The client continues a download that was cut. Raises
-    DataDamaged for bytes that do not have the announced hash, after removing them, FetchFailed, OSError.
+    ``where``: the model at a revision. ``listing``: the hub's ModelInfo of it. The client continues
+    a download that was cut. Raises DataDamaged for bytes that do not have the announced hash, after
+    removing them, FetchFailed, OSError.
     """
     from huggingface_hub import snapshot_download
 
@@ -81,7 +84,8 @@ def _fetch_blob(where: Site, name: str, sha256: str, say: Say) -> None:
 def _check_file(file: Path, announced: tuple[str, str] | None) -> None:
     """Remove a file of the cache that does not have the announced hash, and raise DataDamaged.
 
-    A file that the client linked to the blob of its announced hash was compared when that was fetched, here or by an earlier command.
+    A file that the client linked to the blob of its announced hash was compared when that was
+    fetched, here or by an earlier command.
     """
     if not file.exists():
         return

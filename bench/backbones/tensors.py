@@ -1,4 +1,6 @@
-"""The tensors of a safetensors checkpoint, and the encoder weights of a run that replace pretrained ones."""
+"""The tensors of a safetensors checkpoint, and the encoder weights of a run that replace pretrained
+ones.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ def tensor_names(file: Path) -> list[str]:
 
 
 def checkpoint_names(folder: Path) -> list[str]:
-    """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it is damaged."""
+    """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it
+    is damaged.
+    """
     single, index = (folder / name for name in WEIGHTS)
     return list(weight_map(index)) if index.exists() else tensor_names(single)
 
 
 def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
-    """The tensors of a safetensors file whose names begin with this, keyed by the rest of the name. Raises NotAModel."""
+    """The tensors of a safetensors file whose names begin with this, keyed by the rest of the name.
+    Raises NotAModel.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -41,11 +47,15 @@ def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
 
 
 def take_trained(encoder: Any, file: Path) -> None:
-    """Load the ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is missing."""
+    """Load the ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where
+    one is missing.
+    """
     state = tensors_of(file, "encoder.")
     if missing := sorted(dict(encoder.named_parameters()).keys() - state.keys()):
         raise NotAModel(
-            f"{file.parent.parent} did not train the whole encoder ({missing[0]} is not in its checkpoint)",
-            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole encoder",
+            f"{file.parent.parent} did not train the whole encoder ({missing[0]} is not in its "
+            "checkpoint)",
+            "a prompt method's run cannot be a backbone; take a run that fine-tuned the whole "
+            "encoder",
         )
     encoder.load_state_dict(state, strict=False)

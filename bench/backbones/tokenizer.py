@@ -1,10 +1,11 @@
 """The tokenizer of a model folder, and whether its ids are those of the folder's tokenizer.json.
 
-transformers 5 builds the class that tokenizer_config.json names, or the one of the model type if it names none, and takes from
-tokenizer.json the vocabulary only: normalisation, splitting and special tokens are those of the class. If the class is missing or of
-another kind, the ids are other ones than the model was trained with. So both are compared, and the file wins, unless
-tokenizer_config.json itself says in so many words what differs. A file without a post-processor says nothing about the special tokens
-around a text: those of the class stay.
+transformers 5 builds the class that tokenizer_config.json names, or the one of the model type if it
+names none, and takes from tokenizer.json the vocabulary only: normalisation, splitting and special
+tokens are those of the class. If the class is missing or of another kind, the ids are other ones
+than the model was trained with. So both are compared, and the file wins, unless
+tokenizer_config.json itself says in so many words what differs. A file without a post-processor
+says nothing about the special tokens around a text: those of the class stay.
 """
 
 from __future__ import annotations
@@ -46,14 +47,18 @@ Encode = Callable[[str, bool], list[int]]
 
 @dataclass(frozen=True)
 class ReadTokenizer:
-    """A tokenizer, and what is to be said about its ids: "" if tokenizer.json gives the same, or is not there."""
+    """A tokenizer, and what is to be said about its ids: "" if tokenizer.json gives the same, or is
+    not there.
+    """
 
     tokenizer: Any
     note: str = ""
 
 
 def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
-    """The tokenizer of a folder with the ids of its tokenizer.json. Raises NotAModel if transformers cannot give them."""
+    """The tokenizer of a folder with the ids of its tokenizer.json. Raises NotAModel if
+    transformers cannot give them.
+    """
     import transformers
 
     try:
@@ -77,8 +82,10 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
     if difference_from_file(tokenizer, folder) is not None:
         raise NotAModel(
-            f"{name}: transformers' {kind} gives other token ids than its {FILE}, the first for {example!r}",
-            "save the tokenizer again with the transformers that is installed, or correct tokenizer_class in tokenizer_config.json",
+            f"{name}: transformers' {kind} gives other token ids than its {FILE}, the first for "
+            f"{example!r}",
+            "save the tokenizer again with the transformers that is installed, or correct "
+            "tokenizer_class in tokenizer_config.json",
         )
     return ReadTokenizer(
         tokenizer, f"tokenised as {FILE} says, not by transformers' {kind}, which gives other ids"
@@ -86,9 +93,11 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
 
 
 def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> str | None:
-    """The first text of which a tokenizer gives other ids than the folder's tokenizer.json; None if there is none, or no file.
+    """The first text of which a tokenizer gives other ids than the folder's tokenizer.json; None if
+    there is none, or no file.
 
-    ``lower``: the tokenizer is to lower-case a text that the file would not. Raises NotAModel for a damaged file.
+    ``lower``: the tokenizer is to lower-case a text that the file would not. Raises NotAModel for a
+    damaged file.
     """
     file = folder / FILE
     if not file.is_file():
@@ -105,7 +114,9 @@ def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -
 
 
 def declared_difference(tokenizer: Any, folder: Path) -> str:
-    """What tokenizer_config.json says that explains every difference from tokenizer.json; "" if nothing does."""
+    """What tokenizer_config.json says that explains every difference from tokenizer.json; "" if
+    nothing does.
+    """
     settings = read_settings(folder / "tokenizer_config.json")
     declared = {DECLARED[key]: settings[key] for key in DECLARED if settings.get(key) is not None}
     ends = [key for key in ENDS if settings.get(key) is not None]
@@ -124,7 +135,9 @@ def declared_difference(tokenizer: Any, folder: Path) -> str:
 
 
 def probe_texts(stored: Any) -> list[str]:
-    """Texts whose ids show how a tokenizer reads: fixed ones, and some that are made of its own vocabulary, whatever its language."""
+    """Texts whose ids show how a tokenizer reads: fixed ones, and some that are made of its own
+    vocabulary, whatever its language.
+    """
     added = {token.content for token in stored.get_added_tokens_decoder().values()}
     words = [word for word in sorted(stored.get_vocab()) if word not in added]
     step = max(1, len(words) // VOCABULARY_WORDS)

@@ -1,4 +1,6 @@
-"""What every other part stands on: errors, files, hashes, the cache, this machine, plugins' code; and what this package is."""
+"""What every other part stands on: errors, files, hashes, the cache, this machine, plugins' code;
+and what this package is.
+"""
 
 from __future__ import annotations
 

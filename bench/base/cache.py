@@ -34,9 +34,11 @@ def default_cache() -> Path:
 
 
 def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[[], bool]) -> None:
-    """Make the folder ``place``, unless it is whole. One of several processes does, in a temporary folder that is then renamed.
+    """Make the folder ``place``, unless it is whole. One of several processes does, in a temporary
+    folder that is then renamed.
 
-    Raises OSError, and what ``build`` (called with the temporary folder) raises; then nothing unfinished is left.
+    Raises OSError, and what ``build`` (called with the temporary folder) raises; then nothing
+    unfinished is left.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     with lock(place.with_name(f"{place.name}.lock")) as alone:
@@ -57,13 +59,17 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
 
 
 def is_settled(changed_ns: int) -> bool:
-    """Whether a file that was last changed at that time (ns since 1970) cannot change again without a new time."""
+    """Whether a file that was last changed at that time (ns since 1970) cannot change again without
+    a new time.
+    """
     return changed_ns < time.time_ns() - SETTLED_SECONDS * 1e9
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A JSON value in the cache, below ``kind``: found by ``name``, and valid only while ``about`` (JSON, too) is the same."""
+    """A JSON value in the cache, below ``kind``: found by ``name``, and valid only while ``about``
+    (JSON, too) is the same.
+    """
 
     kind: str
     name: str

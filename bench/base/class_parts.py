@@ -63,7 +63,9 @@ def full_name(value: Any) -> str:
 
 
 def describe_value(value: Any, home: str) -> tuple[str, list[tuple[str, Any]]]:
-    """Return a thing as a text, and the parts that it is made of. ``home``: the module of the class that is hashed."""
+    """Return a thing as a text, and the parts that it is made of. ``home``: the module of the class
+    that is hashed.
+    """
     if isinstance(value, types.ModuleType):
         return _module_text(value.__name__), []
     if isinstance(value, type):
@@ -93,7 +95,9 @@ def describe_value(value: Any, home: str) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _module_text(name: str) -> str:
-    """Return what stands for an imported module: the hash of its code if it is the user's or a method's, else its name."""
+    """Return what stands for an imported module: the hash of its code if it is the user's or a
+    method's, else its name.
+    """
     if name.partition(".")[0] == "bench":
         followed = any(name == one or name.startswith(f"{one}.") for one in OWN_PACKAGES)
         return (hash_module(name) or name) if followed else name
@@ -120,7 +124,8 @@ def _parts_of_class(cls: type) -> Iterator[tuple[str, Any]]:
 
 
 def _parts_of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Defaults, what it encloses, what it is a wrapper of, and each thing of its module, or imported in it, that it names.
+    """Defaults, what it encloses, what it is a wrapper of, and each thing of its module, or
+    imported in it, that it names.
 
     Of a library's wrapper, such as ``torch.no_grad()``, no globals: they are the library's.
     """

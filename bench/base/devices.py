@@ -1,4 +1,6 @@
-"""This machine: device and precision of a run, memory, packages (for the record and ``bench doctor``), and signals."""
+"""This machine: device and precision of a run, memory, packages (for the record and ``bench
+doctor``), and signals.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,12 @@ PACKAGES = (
 
 
 def choose_device(requested: str) -> str:
-    """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here, or a GPU that torch cannot use.
+    """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here, or a
+    GPU that torch cannot use.
 
-    One sum is computed on a GPU, so that a driver or card that does not work with this torch is noticed before anything is
-    fetched. For ``auto`` such a GPU is a warning of two lines, and the device is the CPU.
+    One sum is computed on a GPU, so that a driver or card that does not work with this torch is
+    noticed before anything is fetched. For ``auto`` such a GPU is a warning of two lines, and the
+    device is the CPU.
     """
     # checked before torch is loaded, which takes seconds
     if not re.fullmatch(r"auto|cpu|(cuda|mps)(:[0-9]+)?", requested):
@@ -81,14 +85,17 @@ def _problem_of_use(device: str) -> BenchError | None:
     except RuntimeError as error:  # no kernels for this card, or a card that another process holds
         major, minor = torch.cuda.get_device_capability(device)
         return BenchError(
-            f"{torch.cuda.get_device_name(device)} (compute capability {major}.{minor}) does not work with torch "
+            f"{torch.cuda.get_device_name(device)} (compute capability {major}.{minor}) does not "
+            "work with torch "
             f"{torch.__version__}: {one_line(error, 100)}",
             f"{_build_of_cuda_12()}, for cards from 5.0 to 9.0; or --device cpu",
         )
 
 
 def _build_of_cuda_12() -> str:
-    """How to install the build of this torch that runs on drivers of CUDA 12 and has kernels for Maxwell, Pascal and Volta."""
+    """How to install the build of this torch that runs on drivers of CUDA 12 and has kernels for
+    Maxwell, Pascal and Volta.
+    """
     import torch
 
     return (
@@ -98,7 +105,9 @@ def _build_of_cuda_12() -> str:
 
 
 def _problem_of_torch() -> BenchError | None:
-    """Why torch sees no GPU although the driver has one; None if the driver has none, or the user hid it."""
+    """Why torch sees no GPU although the driver has one; None if the driver has none, or the user
+    hid it.
+    """
     if os.environ.get("CUDA_VISIBLE_DEVICES", "all") in ("", "-1"):
         return None
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
@@ -116,14 +125,16 @@ def _problem_of_torch() -> BenchError | None:
         )
     needed = 580 if int(torch.version.cuda.partition(".")[0]) >= 13 else 525
     return BenchError(
-        f"{name} is here with driver {driver}, and torch {torch.__version__} cannot use it: CUDA {torch.version.cuda} needs driver {needed}",
+        f"{name} is here with driver {driver}, and torch {torch.__version__} cannot use it: CUDA "
+        f"{torch.version.cuda} needs driver {needed}",
         f"update the driver, or {_build_of_cuda_12()}, or --device cpu",
     )
 
 
 def choose_precision(requested: str, device: str) -> str:
-    """``auto`` is bf16 autocast on a GPU with bf16, fp16 autocast on one with fast fp16 only (compute capability 7.0 and 7.5),
-    and fp32 elsewhere, always on a CPU. Raises BenchError for a precision that the device does not support.
+    """``auto`` is bf16 autocast on a GPU with bf16, fp16 autocast on one with fast fp16 only
+    (compute capability 7.0 and 7.5), and fp32 elsewhere, always on a CPU. Raises BenchError for a
+    precision that the device does not support.
     """
     if requested == "fp16" and device.partition(":")[0] == "cpu":
         raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
@@ -146,7 +157,9 @@ def choose_precision(requested: str, device: str) -> str:
 
 
 def keep_freed_memory() -> None:
-    """Ask glibc to keep freed blocks instead of giving each large tensor back to the system: 10 to 20 % of a CPU step."""
+    """Ask glibc to keep freed blocks instead of giving each large tensor back to the system: 10 to
+    20 % of a CPU step.
+    """
     if sys.platform == "linux" and "MALLOC_MMAP_MAX_" not in os.environ:
         with contextlib.suppress(OSError, AttributeError):  # another C library: nothing to tune
             libc = ctypes.CDLL("libc.so.6")
@@ -167,7 +180,9 @@ def device_name(device: str) -> str:
 
 
 def device_line(device: str, precision: str) -> str:
-    """ "device NVIDIA H100 80GB HBM3, precision bf16": the first line of a run, and of a plan for this machine."""
+    """ "device NVIDIA H100 80GB HBM3, precision bf16": the first line of a run, and of a plan for
+    this machine.
+    """
     return f"device {device_name(device)}, precision {precision}"
 
 

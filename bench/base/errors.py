@@ -1,4 +1,6 @@
-"""Everything that a user can get wrong, as one tree; each error is one line that says what, where, and what to do."""
+"""Everything that a user can get wrong, as one tree; each error is one line that says what, where,
+and what to do.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from collections.abc import Iterable, Sequence
 class BenchError(Exception):
     """Exit code 2: wrong usage or input, and nothing was changed.
 
-    ``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are one line.
+    ``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are
+    one line.
     """
 
     exit_code = 2
@@ -20,7 +23,9 @@ class BenchError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """ "no run in runs (try: bench run ...)": all that Python shows of an error. The command line prints the two parts apart."""
+        """ "no run in runs (try: bench run ...)": all that Python shows of an error. The command
+        line prints the two parts apart.
+        """
         if not self.hint:
             return self.message
         return f"{self.message} (try: {self.hint})"
@@ -44,9 +49,11 @@ def printable(text: str) -> str:
 class UnknownName(BenchError):
     """A method, suite, variant, run ... that nobody registered.
 
-    ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few.
+    ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists
+    them all if few.
 
-    ``begins``: a name may be given by its beginning (a run's id), so that beginnings are compared, and long lists help nobody.
+    ``begins``: a name may be given by its beginning (a run's id), so that beginnings are compared,
+    and long lists help nobody.
     """
 
     def __init__(
@@ -88,7 +95,9 @@ def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
 
 
 class DataMissing(BenchError):
-    """An evaluation set or corpus that is not there. ``name``: the set that ``bench data fetch`` would get, where the hint says so."""
+    """An evaluation set or corpus that is not there. ``name``: the set that ``bench data fetch``
+    would get, where the hint says so.
+    """
 
     def __init__(self, message: str, hint: str | None = None, name: str | None = None) -> None:
         super().__init__(message, hint)

@@ -1,4 +1,6 @@
-"""Files: written whole or not at all, with one clear line if they cannot be written; their hashes; and the cache of derived ones."""
+"""Files: written whole or not at all, with one clear line if they cannot be written; their hashes;
+and the cache of derived ones.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 
 def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
-    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises OSError; then ``path`` is unchanged.
+    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises
+    OSError; then ``path`` is unchanged.
 
-    ``folder``: another one on the same disk to write in, whose owner removes what a killed process leaves there.
+    ``folder``: another one on the same disk to write in, whose owner removes what a killed process
+    leaves there.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for leftover in path.parent.glob(f".{path.name}.*.tmp"):  # of a process that was killed
@@ -60,7 +64,8 @@ def writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
 
 
 def share_files(folder: Path) -> None:
-    """Give the files below a folder that only their owner may read the mode that umask gives every new file. Raises OSError.
+    """Give the files below a folder that only their owner may read the mode that umask gives every
+    new file. Raises OSError.
 
     The safetensors library writes through a temporary file, which has mode 600 whatever umask says.
     """

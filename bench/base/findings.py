@@ -1,4 +1,6 @@
-"""The result of one check: of a record, a score, a plugin, a data set, a printed number, or this machine."""
+"""The result of one check: of a record, a score, a plugin, a data set, a printed number, or this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
 class Finding:
     """One thing that was looked at: which check, where, how it came out, why, and what to do.
 
-    ``why``: what differs, what was seen, or why it could not be looked at. ``repeats``: the check that failed before it in the very same way;
-    one cause is one failure. ``hint``: what to do about it.
+    ``why``: what differs, what was seen, or why it could not be looked at. ``repeats``: the check
+    that failed before it in the very same way; one cause is one failure. ``hint``: what to do about
+    it.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """Foreign text made harmless in each form.
 
-Names come from plugins, folders and other people's records: nothing in them may move a cursor, open a tag, or run a formula or a
-LaTeX command.
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open
+a tag, or run a formula or a LaTeX command.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹·", "0123456789,")
 
 
 def encodable(text: str, encoding: str) -> str:
-    """The text in characters that the encoding has: our own signs become signs of ASCII ("name⁵·¹²" is "name(5,12)"), other
-    characters visible escapes."""
+    """The text in characters that the encoding has: our own signs become signs of ASCII ("name⁵·¹²"
+    is "name(5,12)"), other characters visible escapes.
+    """
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -70,7 +71,9 @@ _MARKDOWN = str.maketrans(
 
 
 def markdown(text: str, limit: int | None = LONGEST) -> str:
-    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
+    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell
+    borders.
+    """
     return (
         visible(text, limit=limit)
         .translate(_MARKDOWN)
@@ -130,12 +133,16 @@ def _accented(c: str) -> bool:
 
 
 _FORMULA = "=+-@|%\u2212"
-"""What begins a formula or a command in some spreadsheet, after full-width and small forms are made plain."""
+"""What begins a formula or a command in some spreadsheet, after full-width and small forms are made
+plain.
+"""
 _SEPARATORS = ";,|\t\r\n\"' "
 _BEHIND_SEPARATOR = re.compile(
     r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
 )
-"""Where a program that takes ``;`` or ``|`` for the separator would begin a cell with a formula. A plain number is none."""
+"""Where a program that takes ``;`` or ``|`` for the separator would begin a cell with a formula. A
+plain number is none.
+"""
 
 
 def csv_text(text: str, limit: int | None = LONGEST) -> str:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
     """Hash of the values of arrays, whatever their compression and the width of their numbers.
 
-    Over the names in alphabetical order, each followed by its shape and its values in the order of rows: numbers as little-endian
-    64-bit integers or floats, text as a JSON list. Raises ValueError for anything except numbers and text.
+    Over the names in alphabetical order, each followed by its shape and its values in the order of
+    rows: numbers as little-endian 64-bit integers or floats, text as a JSON list. Raises ValueError
+    for anything except numbers and text.
     """
     import numpy as np
 
@@ -41,14 +42,17 @@ def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
 def file_sha256(path: Path, inside: Path | None = None) -> str:
     """Hash the file's bytes, as sha256sum does. Raises OSError.
 
-    ``inside``: a folder above the file that others may have made; no link below it is followed, and no pipe is read.
+    ``inside``: a folder above the file that others may have made; no link below it is followed, and
+    no pipe is read.
     """
     with path.open("rb") if inside is None else open_plain_file(path, inside=inside) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def files_sha256(files: Iterable[Path], root: Path) -> str:
-    """One hash over several files below ``root``: their paths from there, sizes and bytes, in the order of their paths."""
+    """One hash over several files below ``root``: their paths from there, sizes and bytes, in the
+    order of their paths.
+    """
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(f"{file.relative_to(root)}\0{file.stat().st_size}\0".encode())
@@ -58,7 +62,9 @@ def files_sha256(files: Iterable[Path], root: Path) -> str:
 
 
 def folder_sha256(folder: Path) -> dict[str, str]:
-    """Every file below ``folder``, by its path with forward slashes, in alphabetical order. Links are not followed."""
+    """Every file below ``folder``, by its path with forward slashes, in alphabetical order. Links
+    are not followed.
+    """
     return {
         path.relative_to(folder).as_posix(): file_sha256(path)
         for path in sorted(folder.rglob("*"))

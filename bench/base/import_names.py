@@ -20,7 +20,9 @@ LISTS_MODULES = frozenset(["iter_modules", "walk_packages"])
 
 @dataclass(frozen=True)
 class CodeRead:
-    """One file of code, as read. ``modules``: names that it imports, relative ones with their dots; ``stars``: those by a star."""
+    """One file of code, as read. ``modules``: names that it imports, relative ones with their dots;
+    ``stars``: those by a star.
+    """
 
     hash: str
     reads_docstrings: bool

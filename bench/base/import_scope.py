@@ -14,7 +14,9 @@ LIBRARY_FOLDERS = frozenset(["site-packages", "dist-packages"])
 
 @dataclass(frozen=True)
 class CodeFile:
-    """A file of code. ``name``: that by which the others import it, "" for the first; ``package``: what a relative import starts from."""
+    """A file of code. ``name``: that by which the others import it, "" for the first; ``package``:
+    what a relative import starts from.
+    """
 
     name: str
     path: Path
@@ -23,7 +25,8 @@ class CodeFile:
 
 @dataclass(frozen=True)
 class ImportScope:
-    """Where imported modules are looked for: a name of ``packages`` in its folder, any other in ``folders``.
+    """Where imported modules are looked for: a name of ``packages`` in its folder, any other in
+    ``folders``.
 
     ``tops``: the first parts of names that are looked for in ``folders``; None for any.
     """
@@ -33,7 +36,9 @@ class ImportScope:
     packages: Mapping[str, Path] = field(default_factory=dict)
 
     def places(self, name: str) -> tuple[Sequence[Path], str]:
-        """The folders to search for a module, and the name below them; no folders if it is not followed."""
+        """The folders to search for a module, and the name below them; no folders if it is not
+        followed.
+        """
         for package, folder in self.packages.items():
             if name.startswith(package + "."):
                 return [folder], name[len(package) + 1 :]
@@ -59,7 +64,9 @@ def own_packages() -> dict[str, Path]:
 
 
 def package_of_file(file: Path) -> tuple[Path, str]:
-    """The folder that holds the outermost package of a file, and the package's dotted name; the file's own folder and "" without one."""
+    """The folder that holds the outermost package of a file, and the package's dotted name; the
+    file's own folder and "" without one.
+    """
     folder, parts = file.absolute().parent, list[str]()
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         parts.insert(0, folder.name)

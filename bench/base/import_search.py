@@ -18,7 +18,8 @@ SUFFIXES = (".py", *importlib.machinery.EXTENSION_SUFFIXES)
 
 
 def find_installed(module: str) -> tuple[CodeFile, ImportScope] | None:
-    """The file of an installed module, and where its imports are looked for; None if there is no source.
+    """The file of an installed module, and where its imports are looked for; None if there is no
+    source.
 
     Nothing is imported: a package's own finder is asked for its outermost name only.
     """
@@ -62,7 +63,9 @@ def _names_of_distribution(top: str) -> frozenset[str]:
 
 
 def imported_files(file: CodeFile, scope: ImportScope) -> Iterator[CodeFile]:
-    """The files within the scope that one file imports; of a module in packages, their ``__init__`` too."""
+    """The files within the scope that one file imports; of a module in packages, their ``__init__``
+    too.
+    """
     read = read_code(str(file.path), file_state(file.path))
     for name in read.modules:
         yield from _find(_absolute(name, file.package), scope)
@@ -90,7 +93,9 @@ def _absolute(name: str, package: str) -> str:
 
 
 def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
-    """The names of modules among the texts of a file that imports by name; a relative one with each package that it may start from."""
+    """The names of modules among the texts of a file that imports by name; a relative one with each
+    package that it may start from.
+    """
     names = [text for text in sorted(texts) if re.fullmatch(r"\.*\w+(\.\w+)*\.?", text)]
     absolute = [name for name in names if not name.startswith(".")]
     yield from absolute
@@ -101,7 +106,9 @@ def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
 
 
 def _find(name: str, scope: ImportScope) -> Iterator[CodeFile]:
-    """The files that an import of this name runs: of each package on the way its ``__init__``, then the module."""
+    """The files that an import of this name runs: of each package on the way its ``__init__``, then
+    the module.
+    """
     folders, rest = scope.places(name.rstrip("."))
     parts = rest.split(".")
     before = name.rstrip(".")[: len(name.rstrip(".")) - len(rest)]
@@ -119,8 +126,9 @@ def _find(name: str, scope: ImportScope) -> Iterator[CodeFile]:
 
 
 def _look(part: str, folders: Sequence[Path]) -> tuple[Sequence[Path], Path | None]:
-    """Where the modules within this name lie, and its own file, as Python looks for them: a package, a module, a folder without
-    ``__init__``."""
+    """Where the modules within this name lie, and its own file, as Python looks for them: a
+    package, a module, a folder without ``__init__``.
+    """
     spread = []
     for folder in folders:
         for suffix in SUFFIXES:
@@ -135,7 +143,9 @@ def _look(part: str, folders: Sequence[Path]) -> tuple[Sequence[Path], Path | No
 
 
 def _find_starred(name: str, scope: ImportScope) -> Iterator[CodeFile]:
-    """The modules that a star import of a package may bring: those that its ``__init__`` names in a text, as ``__all__`` does."""
+    """The modules that a star import of a package may bring: those that its ``__init__`` names in a
+    text, as ``__all__`` does.
+    """
     for found in list(_find(name, scope)):
         if found.name == name and found.package == name:
             for text in sorted(read_code(str(found.path), file_state(found.path)).texts):
@@ -155,7 +165,9 @@ def _find_all(package: str, scope: ImportScope) -> Iterator[CodeFile]:
 
 
 def _files_by_text(file: CodeFile, texts: frozenset[str]) -> Iterator[CodeFile]:
-    """Python files that a file names by a text, as ``spec_from_file_location`` and ``runpy`` take them, in its folder or below."""
+    """Python files that a file names by a text, as ``spec_from_file_location`` and ``runpy`` take
+    them, in its folder or below.
+    """
     folder = file.path.absolute().parent
     names = [text for text in sorted(texts) if text.endswith(".py") and "\0" not in text]
     if not names:

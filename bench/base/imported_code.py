@@ -1,14 +1,16 @@
-"""The files that a Python file imports, found by reading and not by importing, and one hash of all of them.
+"""The files that a Python file imports, found by reading and not by importing, and one hash of all
+of them.
 
-A method, a suite or a model is identified by its code (:func:`hash_code`): the syntax trees of its file and of everything that this file
-imports, directly or not, in
+A method, a suite or a model is identified by its code (:func:`hash_code`): the syntax trees of its
+file and of everything that this file imports, directly or not, in
 
 * ``bench.methods``, ``bench.score.metrics`` and ``bench.score.suites``, which hold what a loss and a score are computed with,
 * the folder of a plugin file, and the packages in it,
 * its own package, if it is installed.
 
-Neither torch nor the rest of ``bench`` is followed, nor data files. A module counts wherever it is imported: in a function, by
-``from . import x``, by a star, or by a name that stands in the file as a text, if the file imports by name.
+Neither torch nor the rest of ``bench`` is followed, nor data files. A module counts wherever it is
+imported: in a function, by ``from . import x``, by a star, or by a name that stands in the file as
+a text, if the file imports by name.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from bench.base.import_search import find_installed, imported_files
 
 
 def code_files(start: CodeFile, scope: ImportScope) -> list[CodeFile]:
-    """The file and all files of code that it imports, directly or not, sorted by name; the first file first."""
+    """The file and all files of code that it imports, directly or not, sorted by name; the first
+    file first.
+    """
     found = {start.path.absolute(): start}
     waiting = [start]
     while waiting:
@@ -35,7 +39,9 @@ def code_files(start: CodeFile, scope: ImportScope) -> list[CodeFile]:
 
 
 def hash_code(start: CodeFile, scope: ImportScope) -> str:
-    """sha256 of the syntax trees of a file and of everything that it imports within the scope (:func:`code_files`)."""
+    """sha256 of the syntax trees of a file and of everything that it imports within the scope
+    (:func:`code_files`).
+    """
     files = code_files(start, scope)
     read = [read_code(str(file.path), file_state(file.path)) for file in files]
     with_docstrings = any(one.reads_docstrings for one in read)
@@ -60,6 +66,8 @@ def hash_file(file: Path) -> str:
 
 
 def hash_module(module: str) -> str | None:
-    """The hash of the code of an installed module (:func:`hash_code`); None if there is no source. Nothing is imported."""
+    """The hash of the code of an installed module (:func:`hash_code`); None if there is no source.
+    Nothing is imported.
+    """
     found = find_installed(module)
     return None if found is None else hash_code(*found)

@@ -1,4 +1,6 @@
-"""The code of a method or of a suite as it is on this machine now, by its name: found by reading source files, never by importing."""
+"""The code of a method or of a suite as it is on this machine now, by its name: found by reading
+source files, never by importing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ LARGEST = 10_000_000
 def hash_of_method(method: str, package: str | None = None) -> str | None:
     """The hash of a method's code as it is here now; None if there is no such method, or no source.
 
-    ``package``: what a record says of it, a distribution or the file that ``--plugin`` named. Torch is not imported.
+    ``package``: what a record says of it, a distribution or the file that ``--plugin`` named. Torch
+    is not imported.
     """
     if package is not None and package.endswith(".py"):
         file = Path(package)
@@ -44,7 +47,9 @@ def _hash_of_module(module: str) -> str | None:
 
 @cache
 def installed_methods() -> dict[str, str]:
-    """Name of each installed method -> the module that defines it, as its source says; this package's before all others."""
+    """Name of each installed method -> the module that defines it, as its source says; this
+    package's before all others.
+    """
     found: dict[str, str] = {}
     for point in method_points():
         module = point.module
@@ -57,7 +62,9 @@ def installed_methods() -> dict[str, str]:
 
 
 def method_points() -> list[importlib.metadata.EntryPoint]:
-    """The entry points of methods, this package's first: of several methods with one name, the first counts."""
+    """The entry points of methods, this package's first: of several methods with one name, the
+    first counts.
+    """
     return sorted(
         importlib.metadata.entry_points(group=GROUP),
         key=lambda point: (distribution_of(point) != BUILT_IN, distribution_of(point)),
@@ -83,7 +90,9 @@ def _names_in(file: CodeFile) -> Iterator[str]:
 
 
 def _values_of_name(target: ast.expr, value: ast.expr) -> Iterator[str]:
-    """The text that an assignment gives to ``name``: in ``name = "cls"``, or in ``name, pooler = "cls", "avg"``."""
+    """The text that an assignment gives to ``name``: in ``name = "cls"``, or in ``name, pooler =
+    "cls", "avg"``.
+    """
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         for one, its_value in zip(target.elts, value.elts, strict=False):
             yield from _values_of_name(one, its_value)

@@ -1,4 +1,6 @@
-"""The variables by which a launcher tells a process that it is one of several, as torchrun sets them; job systems set them too."""
+"""The variables by which a launcher tells a process that it is one of several, as torchrun sets
+them; job systems set them too.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Launched:
 
 
 def launched() -> Launched | None:
-    """What a launcher said of this process; None if it was not started as one of several. Raises BenchError for anything else."""
+    """What a launcher said of this process; None if it was not started as one of several. Raises
+    BenchError for anything else.
+    """
     values = {name: os.environ.get(name, "") for name in NAMES}
     if not all(values.values()) or values["WORLD_SIZE"].strip() == "1":
         return None

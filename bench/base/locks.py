@@ -14,7 +14,9 @@ except ImportError:  # Windows: two processes then do the work twice, and the la
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[bool]:
-    """Hold ``path`` as a lock between processes, waiting for the one that has it. False if the file system has no locks."""
+    """Hold ``path`` as a lock between processes, waiting for the one that has it. False if the file
+    system has no locks.
+    """
     with path.open("a") as file:
         held = False
         if fcntl is not None:

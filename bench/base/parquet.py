@@ -1,7 +1,8 @@
 """Parquet files that others made, unpacked only up to a limit.
 
-A file of a few kilobytes can hold gigabytes: one long text in a dictionary, named by each of a million rows. The sizes in its metadata
-count that text once. So a file is read in small batches, and what they hold is counted.
+A file of a few kilobytes can hold gigabytes: one long text in a dictionary, named by each of a
+million rows. The sizes in its metadata count that text once. So a file is read in small batches,
+and what they hold is counted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 BATCH_BYTES = 256 * MIB
-"""Of one batch, if its metadata tells the truth about the longest value; one value can always be as large as its file says."""
+"""Of one batch, if its metadata tells the truth about the longest value; one value can always be as
+large as its file says.
+"""
 MOST_ROWS = 10_000
 """Rows of one batch."""
 
@@ -24,15 +27,18 @@ class TooLarge(ValueError):
 
 
 def limit_of(packed: int, times: int, floor: int = 64 * MIB) -> int:
-    """How many bytes a file of ``packed`` bytes may unpack to: ``times`` as many, and ``floor`` in any case."""
+    """How many bytes a file of ``packed`` bytes may unpack to: ``times`` as many, and ``floor`` in
+    any case.
+    """
     return floor + times * packed
 
 
 def read_batches(table: ParquetFile, columns: Sequence[str], limit: int) -> Iterator[Any]:
-    """Batches of these columns, in the order of rows: of at most 10,000 rows and, if they can be cut so, 256 MiB.
+    """Batches of these columns, in the order of rows: of at most 10,000 rows and, if they can be
+    cut so, 256 MiB.
 
-    ``limit``: bytes that all of them may hold together. Raises TooLarge, before the batch beyond it is given out; pyarrow's errors for a
-    damaged file.
+    ``limit``: bytes that all of them may hold together. Raises TooLarge, before the batch beyond it
+    is given out; pyarrow's errors for a damaged file.
     """
     total = 0
     for group in range(table.metadata.num_row_groups):
@@ -62,7 +68,9 @@ def unpacked_bytes(column: Any) -> int:
 
 
 def _rows_at_once(table: ParquetFile, group: int, columns: Sequence[str], limit: int) -> int:
-    """How many rows of a row group hold at most ``BATCH_BYTES``, even if each has the longest value of its column."""
+    """How many rows of a row group hold at most ``BATCH_BYTES``, even if each has the longest value
+    of its column.
+    """
     about = table.metadata.row_group(group)
     wanted = set(columns)
     longest = 1
@@ -70,7 +78,8 @@ def _rows_at_once(table: ParquetFile, group: int, columns: Sequence[str], limit:
         column = about.column(i)
         if column.path_in_schema.partition(".")[0] not in wanted:
             continue
-        # equal numbers, and nothing at all, take no room in a file: eight bytes each when they are unpacked
+        # equal numbers, and nothing at all, take no room in a file: eight bytes each when they are
+        # unpacked
         size = max(column.total_uncompressed_size, 8 * column.num_values)
         if size > limit:
             raise TooLarge(f"it unpacks to {size:,} bytes, the limit is {limit:,}")

@@ -1,7 +1,9 @@
-"""Absolute paths in texts: found, and replaced by names. What is published gives away no folder of anybody's machine.
+"""Absolute paths in texts: found, and replaced by names. What is published gives away no folder of
+anybody's machine.
 
-A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``C:\\x``, ``\\\\server\\x``, ``file:///x``. The address
-of a web page, a hub's ``owner/name``, a relative path and a token such as ``</s>`` are none.
+A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``C:\\x``,
+``\\\\server\\x``, ``file:///x``. The address of a web page, a hub's ``owner/name``, a relative path
+and a token such as ``</s>`` are none.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
 """Last parts of a path that say nothing: the folder above says more."""
 
 _BEFORE = r"(?<![^\s'\"`=:;,(\[{|>@])"
-"""A path stands at the beginning of a text, or behind a blank, a quote, a bracket, or a mark between words."""
+"""A path stands at the beginning of a text, or behind a blank, a quote, a bracket, or a mark
+between words.
+"""
 _NOT_IN_ADDRESS = r"(?<!:)"
 _PART = r"[^\s/\\'\"`,;:()<>|]"
 _SCHEME = r"(?i:(?:file|smb|nfs|afp|sftp)):[/\\]+"
@@ -25,16 +29,22 @@ _ROOT = rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:[\\/]|~[A-Za-z0-9_.-]*[\\/]|\\\\(?=
 _REST = r"[^\s'\"`,;()<>|]*"
 
 _SEVERAL_PARTS = re.compile(rf"{_ROOT}{_REST}|{_BEFORE}/{_PART}+/{_REST}")
-"""A path of at least two parts, if it begins with a single slash: "/no_think" in a prompt is no folder."""
+"""A path of at least two parts, if it begins with a single slash: "/no_think" in a prompt is no
+folder.
+"""
 _WHOLE = re.compile(rf"(?:{_ROOT}.*|~(?:[A-Za-z_][\w-]*)?$|/{_PART}+/?$|/[^\s/][^/\n]*/[^\s/].*)")
 """A text that is nothing but a path. Its parts may hold blanks."""
 _VALUE = re.compile(r"^(?:-{1,2}[\w-]+=|[\w.+-]+=|vectors:)+")
-"""What stands before a path in one word of a command: ``--data=``, ``teacher=``, ``NAME=``, ``vectors:``."""
+"""What stands before a path in one word of a command: ``--data=``, ``teacher=``, ``NAME=``,
+``vectors:``.
+"""
 _PROMPTS = ("--prefix", "--prompt")
 
 
 def find_path(text: str, *, is_prompt: bool = False) -> str | None:
-    """The first absolute path in a text; None if there is none. A prompt is no path as a whole, whatever it begins with."""
+    """The first absolute path in a text; None if there is none. A prompt is no path as a whole,
+    whatever it begins with.
+    """
     found = _SEVERAL_PARTS.search(text)
     if found is None and not is_prompt:
         found = _WHOLE.match(text)
@@ -42,7 +52,9 @@ def find_path(text: str, *, is_prompt: bool = False) -> str | None:
 
 
 def find_path_in_command(command: str) -> str | None:
-    """The first absolute path in a command line, in which "/data" alone is a folder, too; None if there is none."""
+    """The first absolute path in a command line, in which "/data" alone is a folder, too; None if
+    there is none.
+    """
     try:
         words = shlex.split(command)
     except ValueError:
@@ -58,7 +70,9 @@ def find_path_in_command(command: str) -> str | None:
 
 
 def _is_prompt(before: str, word: str) -> bool:
-    """Say if a word of a command is a prompt, which is no path, whatever it begins with. ``before``: the word before it."""
+    """Say if a word of a command is a prompt, which is no path, whatever it begins with.
+    ``before``: the word before it.
+    """
     return before in _PROMPTS or bool(re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word))
 
 
@@ -78,7 +92,8 @@ def path_name(path: str) -> str:
 
 
 def recorded_path(path: str, folder: Path | None = None) -> str:
-    """How a record names a file or a folder: relative to ``folder`` (None: the working directory), and outside of it by its name alone.
+    """How a record names a file or a folder: relative to ``folder`` (None: the working directory),
+    and outside of it by its name alone.
 
     A text that is no path of this machine, such as a hub's ``owner/name``, stays as it is.
     """
@@ -104,8 +119,9 @@ def _relative(path: str, folder: Path) -> str | None:
 
 
 def hide_paths(text: str, folder: Path | None = None) -> str:
-    """A sentence in which each absolute path is named as a record names it. Paths with blanks are known if they lie in ``folder`` (None: the
-    working directory) or in the user's home."""
+    """A sentence in which each absolute path is named as a record names it. Paths with blanks are
+    known if they lie in ``folder`` (None: the working directory) or in the user's home.
+    """
     # a user without a home has "~"
     for known in (folder or Path.cwd(), Path(os.path.expanduser("~"))):
         if len(known.parts) > 1:
@@ -120,9 +136,11 @@ def _hidden(found: str, folder: Path | None) -> str:
 
 
 def recorded_command(words: Sequence[str], folder: Path | None = None) -> str:
-    """A command line as a record holds it: every absolute path relative to the working directory, or by its name.
+    """A command line as a record holds it: every absolute path relative to the working directory,
+    or by its name.
 
-    Paths are found in each word, behind ``KEY=`` and between commas, too. A prompt is no path, whatever it begins with.
+    Paths are found in each word, behind ``KEY=`` and between commas, too. A prompt is no path,
+    whatever it begins with.
     """
     written: list[str] = []
     for before, word in zip(["", *words], words, strict=False):

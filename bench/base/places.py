@@ -1,6 +1,8 @@
-"""Where this machine has the files and folders that records name by name and hash: the file ``RUNS/.places``, a hash and a path on each line.
+"""Where this machine has the files and folders that records name by name and hash: the file
+``RUNS/.places``, a hash and a path on each line.
 
-A record must not say where they lie, for it is published. This file is for this machine alone: nothing publishes or submits it.
+A record must not say where they lie, for it is published. This file is for this machine alone:
+nothing publishes or submits it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ _HASH = re.compile(r"[0-9a-f]{16,64}")
 
 
 def remember_place(runs: Path, content: str, place: Path) -> None:
-    """Note where the content of this hash lies. A note that cannot be written costs a later command a question, and nothing else.
+    """Note where the content of this hash lies. A note that cannot be written costs a later command
+    a question, and nothing else.
 
     A line is added at the end, so that several processes may write.
     """
@@ -38,7 +41,9 @@ def remember_place(runs: Path, content: str, place: Path) -> None:
 
 
 def recall_place(runs: Path, content: str | None) -> Path | None:
-    """Where the content of this hash was last; None if nobody noted it, or if nothing is there any more. What is there now has to be hashed."""
+    """Where the content of this hash was last; None if nobody noted it, or if nothing is there any
+    more. What is there now has to be hashed.
+    """
     path = _places_in(runs).get(content or "")
     with contextlib.suppress(OSError, ValueError):
         if path is not None and Path(path).exists():

@@ -1,4 +1,6 @@
-"""The Python file that a user gives by ``--plugin``: imported under a name of its own, with the files beside it that it imports."""
+"""The Python file that a user gives by ``--plugin``: imported under a name of its own, with the
+files beside it that it imports.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from bench.base.imported_code import files_of_plugin
 from bench.base.user_code import located, watch_exit
 
 _loaded: dict[str, tuple[Path, str]] = {}
-"""Module -> its file and the hash of its content, of what plugin files have imported from beside them."""
+"""Module -> its file and the hash of its content, of what plugin files have imported from beside
+them.
+"""
 
 
 def check_files(files: Sequence[Path]) -> None:
@@ -26,7 +30,8 @@ def check_files(files: Sequence[Path]) -> None:
         if not file.is_file():
             raise BenchError(
                 f"--plugin {file}: no such file",
-                "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
+                "a Python file that defines a method or a suite: docs/add-a-method.md, "
+                "docs/add-a-suite.md",
             )
         if file.resolve() in [other.resolve() for other in files[:i]]:
             raise BenchError(f"--plugin {file} was given twice", "give each file once")
@@ -35,8 +40,8 @@ def check_files(files: Sequence[Path]) -> None:
 def import_file(file: Path) -> ModuleType:
     """Run a plugin file anew and return it as a module. Raises BenchError if it does not import.
 
-    It may import files that lie beside it, and its own package. One of them that has changed since an earlier call, or that has the
-    name of a file beside another plugin, is run anew as well.
+    It may import files that lie beside it, and its own package. One of them that has changed since
+    an earlier call, or that has the name of a file beside another plugin, is run anew as well.
     """
     check_files([file])
     watch_exit()
@@ -70,7 +75,8 @@ def import_file(file: Path) -> ModuleType:
 class _BesidePlugins:
     """A finder of Python's imports for the files beside plugin files.
 
-    Their folders are not on ``sys.path``: a file ``datasets.py`` in one of them would hide the library of that name from everybody.
+    Their folders are not on ``sys.path``: a file ``datasets.py`` in one of them would hide the
+    library of that name from everybody.
     """
 
     def __init__(self) -> None:
@@ -89,7 +95,9 @@ _finder = _BesidePlugins()
 
 
 def _make_importable(helpers: Sequence[CodeFile]) -> None:
-    """Let Python find these files by their names, except where a library that is installed has the name."""
+    """Let Python find these files by their names, except where a library that is installed has the
+    name.
+    """
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     for helper in helpers:
@@ -110,7 +118,8 @@ def _is_library(top: str) -> bool:
 
 
 def _forget_changed(helpers: Sequence[CodeFile]) -> None:
-    """Let the files beside a plugin be imported anew if one of them is not what Python has imported under its name.
+    """Let the files beside a plugin be imported anew if one of them is not what Python has imported
+    under its name.
 
     All of them, because those that did not change hold objects of those that did.
     """
@@ -125,7 +134,9 @@ def _forget_changed(helpers: Sequence[CodeFile]) -> None:
 
 
 def _forget_folders_above(helper: CodeFile) -> None:
-    """Let a folder without ``__init__`` be looked for anew: it may be the one of that name beside another plugin."""
+    """Let a folder without ``__init__`` be looked for anew: it may be the one of that name beside
+    another plugin.
+    """
     parent = helper.name.rpartition(".")[0]
     while parent:
         module = sys.modules.get(parent)
@@ -135,7 +146,9 @@ def _forget_folders_above(helper: CodeFile) -> None:
 
 
 def _stands_for(helper: CodeFile) -> bool:
-    """Tell whether the module of that name was imported from this file, or from a file beside another plugin."""
+    """Tell whether the module of that name was imported from this file, or from a file beside
+    another plugin.
+    """
     module = sys.modules.get(helper.name)
     if module is None:
         return False

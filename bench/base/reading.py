@@ -1,9 +1,10 @@
 """Plain files: what is read of a folder that somebody else may have made.
 
-A folder of runs, a version or a model may come from a colleague, an archive or a repository. A link in it may lead to any file of this
-machine, a pipe never answers, and a device never ends. So its files are opened without following a link, not only in the last part of
-their path, and read only if they are regular files of a size that their kind may have. Links above the folder are followed: the user
-chose that path.
+A folder of runs, a version or a model may come from a colleague, an archive or a repository. A link
+in it may lead to any file of this machine, a pipe never answers, and a device never ends. So its
+files are opened without following a link, not only in the last part of their path, and read only if
+they are regular files of a size that their kind may have. Links above the folder are followed: the
+user chose that path.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pathlib import Path
 from bench.base.errors import BenchError
 
 MIB = 1 << 20
-# Largest sizes of the files of a run, in bytes. Real ones: some tens of kilobytes; 100 bytes for each logged step; some megabytes of
+# Largest sizes of the files of a run, in bytes. Real ones: some tens of kilobytes; 100 bytes for
+# each logged step; some megabytes of
 # arrays; 150 bytes for each file of a version; a kilobyte for each trial.
 RECORD_BYTES = 64 * MIB
 CURVE_BYTES = 64 * MIB
@@ -43,7 +45,9 @@ _STEPWISE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class NotPlainFile(OSError):
-    """A link, a pipe, a device, a folder, or a file larger than its kind may be. ``strerror`` says which."""
+    """A link, a pipe, a device, a folder, or a file larger than its kind may be. ``strerror`` says
+    which.
+    """
 
 
 def open_plain_file(
@@ -51,10 +55,11 @@ def open_plain_file(
 ) -> BufferedReader:
     """Open a regular file to read its bytes.
 
-    ``limit``: bytes that it may have. ``inside``: a folder above it; no part of the path below that folder may be a link. None: the
-    folder that the file lies in.
+    ``limit``: bytes that it may have. ``inside``: a folder above it; no part of the path below that
+    folder may be a link. None: the folder that the file lies in.
 
-    Raises NotPlainFile, FileNotFoundError and other OSErrors; each has a ``strerror`` and names the file.
+    Raises NotPlainFile, FileNotFoundError and other OSErrors; each has a ``strerror`` and names the
+    file.
 
         with open_plain_file(run / "predictions" / "STS12.npz", PREDICTIONS_BYTES, inside=run) as file:
             ...
@@ -76,7 +81,9 @@ def open_plain_file(
 
 
 def read_plain_file(path: Path, limit: int, inside: Path | None = None) -> bytes:
-    """The bytes of a regular file, at most ``limit``. Arguments and errors as :func:`open_plain_file` has them."""
+    """The bytes of a regular file, at most ``limit``. Arguments and errors as
+    :func:`open_plain_file` has them.
+    """
     with open_plain_file(path, limit, inside) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1)  # not limit + 1, for which memory would be set aside
@@ -95,7 +102,9 @@ def is_plain_file(path: Path) -> bool:
 
 
 def list_plain_files(folder: Path, most: int = MOST_FILES) -> list[Path]:
-    """Every file below a folder, sorted. Raises NotPlainFile, naming it, for a link, a pipe or a device, and for more than ``most`` entries."""
+    """Every file below a folder, sorted. Raises NotPlainFile, naming it, for a link, a pipe or a
+    device, and for more than ``most`` entries.
+    """
     found: list[Path] = []
     for i, entry in enumerate(_walk(folder)):
         if i >= most:
@@ -111,7 +120,9 @@ def list_plain_files(folder: Path, most: int = MOST_FILES) -> list[Path]:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise BenchError for a folder in which a link or a pipe stands: what is written there would be written elsewhere."""
+    """Raise BenchError for a folder in which a link or a pipe stands: what is written there would
+    be written elsewhere.
+    """
     try:
         list_plain_files(folder)
     except (FileNotFoundError, NotADirectoryError):  # whoever writes there says so
@@ -173,7 +184,9 @@ def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:
 
 
 def _named_error(error: OSError, path: Path, inside: Path) -> OSError:
-    """The error with the whole path, and with a reason that says what stands there instead of a file."""
+    """The error with the whole path, and with a reason that says what stands there instead of a
+    file.
+    """
     # a link in the last part gives ELOOP, one before it ENOTDIR; a socket cannot be opened at all
     if error.errno == errno.ELOOP:
         return NotPlainFile(errno.ELOOP, LINK, str(path))

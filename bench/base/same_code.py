@@ -1,4 +1,6 @@
-"""Which earlier code of a method computes the same numbers as today's: ``methods/same_numbers.toml``, which tools/same_numbers.py writes."""
+"""Which earlier code of a method computes the same numbers as today's:
+``methods/same_numbers.toml``, which tools/same_numbers.py writes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ TABLE = "same_numbers.toml"
 
 
 def code_of(sha256: str | None) -> str | None:
-    """The hash that stands for a method's code in comparisons: of today's code, if the code of this hash had the same numbers.
+    """The hash that stands for a method's code in comparisons: of today's code, if the code of this
+    hash had the same numbers.
 
     Two runs are of the same code if this is equal for both.
     """

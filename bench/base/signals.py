@@ -20,10 +20,12 @@ def signal_name(number: int) -> str:
 
 @contextlib.contextmanager
 def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
-    """While open, the first SIGINT or SIGTERM requests a stop at the next step; a second one ends the process as usual.
+    """While open, the first SIGINT or SIGTERM requests a stop at the next step; a second one ends
+    the process as usual.
 
-    Not ``insistent``: later ones are ignored, and so is a SIGTERM after an error. One of several ranks gets the terminal's
-    signal and the launcher's, which also ends this rank when another one has ended; its own error must be printed first.
+    Not ``insistent``: later ones are ignored, and so is a SIGTERM after an error. One of several
+    ranks gets the terminal's signal and the launcher's, which also ends this rank when another one
+    has ended; its own error must be printed first.
     """
     received: list[int] = []
     before: Mapping[int, Any] = {}

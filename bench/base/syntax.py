@@ -1,7 +1,7 @@
 """A hash of what a Python file says: its syntax tree, without comments, docstrings and layout.
 
-``ast.dump`` writes one tree differently in Python 3.11, 3.12 and 3.13, and a run has one name on all of them. So the tree is written
-here: every node with its fields that hold something.
+``ast.dump`` writes one tree differently in Python 3.11, 3.12 and 3.13, and a run has one name on
+all of them. So the tree is written here: every node with its fields that hold something.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-# how a name is used follows from its place; the others are words for type checkers, or about how a text was written
+# how a name is used follows from its place; the others are words for type checkers, or about how a
+# text was written
 SKIPPED = {"ctx", "kind", "type_comment", "type_ignores"}
 
 
@@ -78,7 +79,9 @@ _END = _written("end")
 
 
 def _fields(node: ast.AST, with_docstrings: bool) -> list[Any]:
-    """The names and values of a node's fields, one after the other, without fields that hold nothing."""
+    """The names and values of a node's fields, one after the other, without fields that hold
+    nothing.
+    """
     found: list[Any] = []
     for name in sorted(node._fields):
         value = getattr(node, name, None)
@@ -112,7 +115,9 @@ def _with_effect(values: list[Any], with_docstrings: bool) -> list[Any]:
 
 
 def _with_sorted_imports(values: list[Any]) -> list[Any]:
-    """The list with each run of imports sorted and one name an import, as formatters sort and join them."""
+    """The list with each run of imports sorted and one name an import, as formatters sort and join
+    them.
+    """
     if not any(isinstance(value, ast.Import | ast.ImportFrom) for value in values):
         return values
     result: list[Any] = []
@@ -130,7 +135,9 @@ def _with_sorted_imports(values: list[Any]) -> list[Any]:
 
 
 def _sorted_run(run: list[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast.ImportFrom]:
-    """Sorted imports; as they are if a star or a name that is imported twice makes their order count."""
+    """Sorted imports; as they are if a star or a name that is imported twice makes their order
+    count.
+    """
     names = [node.names[0].asname or node.names[0].name for node in run]
     if "*" in names or len(set(names)) < len(names):
         return run
@@ -160,7 +167,9 @@ def _joined_parts(values: Iterable[ast.expr]) -> list[ast.expr]:
 
 
 def _literal(value: Any) -> str | bytes:
-    """A value of the source as text. ``repr`` of a text depends on the version's table of Unicode, so the text itself is taken."""
+    """A value of the source as text. ``repr`` of a text depends on the version's table of Unicode,
+    so the text itself is taken.
+    """
     if isinstance(value, str | bytes):
         return value
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,7 +1,8 @@
-"""Numbers and names as every verb and page prints them, and foreign text made harmless in each form.
+"""Numbers and names as every verb and page prints them, and foreign text made harmless in each
+form.
 
-Names come from plugins, folders and other people's records: nothing in them may move a cursor, open a tag, or run a formula or a
-LaTeX command.
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open
+a tag, or run a formula or a LaTeX command.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def plural(count: int, noun: str) -> str:
 
 
 def slug(*parts: str | None, longest: int = 100) -> str:
-    """Lower-case letters, digits and hyphens: "senteval-all/1" -> "senteval-all-1"; "" where nothing of that is left."""
+    """Lower-case letters, digits and hyphens: "senteval-all/1" -> "senteval-all-1"; "" where
+    nothing of that is left.
+    """
     text = unicodedata.normalize("NFKD", " ".join(part for part in parts if part))
     plain = re.sub(r"[^a-z0-9]+", "-", text.encode("ascii", "ignore").decode().lower())
     return plain.strip("-")[:longest].strip("-")
@@ -85,6 +88,8 @@ def seed_ranges(seeds: Iterable[int | None]) -> str:
 
 
 def average_of(values: Iterable[float]) -> float:
-    """The papers' "Avg.": each value rounded to two decimals, as it is printed, their mean, rounded again."""
+    """The papers' "Avg.": each value rounded to two decimals, as it is printed, their mean, rounded
+    again.
+    """
     printed = [round(value, 2) for value in values]
     return round(math.fsum(printed) / len(printed), 2)

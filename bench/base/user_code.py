@@ -24,7 +24,9 @@ OLD_NAME = "methods"
 
 
 def located(error: BaseException) -> str:
-    """ "dcl.py:37, in loss: IndexError: ...": what was raised, in one line, and where in a plugin's code, if it came through any."""
+    """ "dcl.py:37, in loss: IndexError: ...": what was raised, in one line, and where in a plugin's
+    code, if it came through any.
+    """
     place, reason = place_of(error), one_line(error)
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is not None and missing.partition(".")[0] == OLD_NAME:
@@ -33,7 +35,9 @@ def located(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """ "dcl.py:37, in loss": the last line of a plugin's code that the error came through; "" where it came through none."""
+    """ "dcl.py:37, in loss": the last line of a plugin's code that the error came through; "" where
+    it came through none.
+    """
     if isinstance(error, SyntaxError) and error.filename and _is_plugin(error.filename, ""):
         return f"{_short(error.filename)}:{error.lineno}"
     place = function = ""
@@ -48,7 +52,9 @@ def place_of(error: BaseException) -> str:
 
 
 def place_of_code(written: Any) -> str:
-    """ "dcl.py:30, in loss": where a function or a class of a plugin begins; its name alone where no source is there."""
+    """ "dcl.py:30, in loss": where a function or a class of a plugin begins; its name alone where no
+    source is there.
+    """
     written = inspect.unwrap(written)
     try:
         return f"{_short(inspect.getfile(written))}:{inspect.getsourcelines(written)[1]}, in {written.__name__}"
@@ -57,7 +63,9 @@ def place_of_code(written: Any) -> str:
 
 
 def _is_plugin(file: str, module: str) -> bool:
-    """Neither this package nor a library: a file of the user, or of an installed package that registers plugins."""
+    """Neither this package nor a library: a file of the user, or of an installed package that
+    registers plugins.
+    """
     package = module.partition(".")[0]
     if file.startswith("<"):
         return False
@@ -79,7 +87,9 @@ def _is_plugin(file: str, module: str) -> bool:
 
 
 def _is_built_in_method(file: str) -> bool:
-    """Tell whether a file lies in the folder of this package's methods, which may lie among the installed libraries."""
+    """Tell whether a file lies in the folder of this package's methods, which may lie among the
+    installed libraries.
+    """
     folder = own_packages().get("bench.methods")
     return folder is not None and Path(file).absolute().is_relative_to(folder.absolute())
 
@@ -92,7 +102,9 @@ def _short(file: str) -> str:
 
 @cache
 def watch_exit() -> None:
-    """Let ``os._exit`` of a plugin's code be an error of this process: it would end with exit code 0 and without a word."""
+    """Let ``os._exit`` of a plugin's code be an error of this process: it would end with exit code
+    0 and without a word.
+    """
     leave, process = os._exit, os.getpid()
 
     def checked_exit(status: int) -> NoReturn:
@@ -112,7 +124,9 @@ def watch_exit() -> None:
 
 @contextmanager
 def plugin_code(about: str) -> Iterator[None]:
-    """While open, what a plugin's code raises becomes a PluginFailed, also ``sys.exit``; what bench itself raises stays as it is."""
+    """While open, what a plugin's code raises becomes a PluginFailed, also ``sys.exit``; what bench
+    itself raises stays as it is.
+    """
     watch_exit()
     try:
         yield

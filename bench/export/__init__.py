@@ -1,4 +1,6 @@
-"""A run as files that other people's tools load: its model as a folder, here or on the hub, or its scores as a file."""
+"""A run as files that other people's tools load: its model as a folder, here or on the hub, or its
+scores as a file.
+"""
 
 from bench.export.exported import Exported
 from bench.export.results import FORMATS

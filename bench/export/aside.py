@@ -34,7 +34,8 @@ def is_empty(to: Path) -> bool:
 def write_aside(to: Path) -> Iterator[Path]:
     """A folder next to ``to`` that takes its place at the end, and is removed after any error.
 
-    Raises BenchError if it cannot be written, or if ``to`` then holds other files; with the same files it stays as it is.
+    Raises BenchError if it cannot be written, or if ``to`` then holds other files; with the same
+    files it stays as it is.
     """
     from safetensors import SafetensorError
 

@@ -1,4 +1,6 @@
-"""The README.md of an export: what the model is, how it is loaded, its scores with intervals, recipe, provenance, licence."""
+"""The README.md of an export: what the model is, how it is loaded, its scores with intervals,
+recipe, provenance, licence.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
 
 
 def scores_table(run: Run) -> str:
-    """All scores of a run as ``bench compare`` has them, with an interval over items where there is one."""
+    """All scores of a run as ``bench compare`` has them, with an interval over items where there is
+    one.
+    """
     rows = [
         (
             task,
@@ -37,7 +39,8 @@ def scores_table(run: Run) -> str:
             ["task", *numbers, "suite", "metric", "protocol", "text"],
             rows,
             notes=[
-                "Interval: 95 %, for this one run and other test items; it does not cover other seeds."
+                "Interval: 95 %, for this one run and other test items; it does not cover other "
+                "seeds."
             ],
         )
     )

@@ -10,7 +10,9 @@ from bench.records.store import Run
 
 
 def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
-    """(table, task, cell) of every score of a run, with the interval that ``bench compare`` gives it."""
+    """(table, task, cell) of every score of a run, with the interval that ``bench compare`` gives
+    it.
+    """
     return (
         (table, task, cell)
         for table in (compare_runs([run], TableOptions()) if run.scores else ())

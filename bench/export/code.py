@@ -1,8 +1,9 @@
 """Code in an exported folder: only the module files that bench itself wrote.
 
-A model folder can name classes of its own (``auto_map``), of its own files or of another repository, which transformers fetches and
-runs if it is loaded with ``trust_remote_code=True``. Such names come along with the settings of a backbone. They are taken out of what
-is exported, whatever the format, and no other file of code may be there when the folder is loaded again.
+A model folder can name classes of its own (``auto_map``), of its own files or of another
+repository, which transformers fetches and runs if it is loaded with ``trust_remote_code=True``.
+Such names come along with the settings of a backbone. They are taken out of what is exported,
+whatever the format, and no other file of code may be there when the folder is loaded again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from bench.base.errors import RunFailed
 from bench.base.reading import list_plain_files
 
 NAMES_CODE = ("auto_map", "custom_pipelines")
-"""Keys of settings under which transformers finds names of classes in files of a folder or of a repository."""
+"""Keys of settings under which transformers finds names of classes in files of a folder or of a
+repository.
+"""
 DATA = (
     ".json",
     ".txt",
@@ -34,7 +37,9 @@ DATA = (
 
 
 def remove_code_names(folder: Path) -> None:
-    """Take the names of classes in other people's files out of every JSON file below a folder. Raises OSError."""
+    """Take the names of classes in other people's files out of every JSON file below a folder.
+    Raises OSError.
+    """
     for file in list_plain_files(folder):
         if file.suffix != ".json":
             continue
@@ -59,7 +64,9 @@ def _without_code_names(value: Any) -> Any:
 
 
 def check_code(folder: Path, own: Sequence[Path]) -> None:
-    """Raise RunFailed for a file of code below a folder that is not, byte for byte, one of ``own``, or that is not in the folder itself."""
+    """Raise RunFailed for a file of code below a folder that is not, byte for byte, one of ``own``,
+    or that is not in the folder itself.
+    """
     known = {file.name: file for file in own}
     for file in list_plain_files(folder):
         if file.suffix in DATA or file == folder / ".lock":
@@ -68,6 +75,7 @@ def check_code(folder: Path, own: Sequence[Path]) -> None:
         if source is None or file.read_bytes() != source.read_bytes():
             name = file.relative_to(folder)
             raise RunFailed(
-                f"the export would hold {name}, which is neither data nor a module of bench; nothing was written",
+                f"the export would hold {name}, which is neither data nor a module of bench; "
+                "nothing was written",
                 "please report it",
             )

@@ -21,9 +21,11 @@ def write_encoder(parts: Portable, folder: Path) -> None:
 
 
 def padding_tokenizer(tokenizer: Any) -> Any:
-    """The tokenizer; if it has no padding token, as many decoders', a copy that pads with another special token of its own.
+    """The tokenizer; if it has no padding token, as many decoders', a copy that pads with another
+    special token of its own.
 
-    Without one no library encodes two texts together. What stands at padding is not attended to, so that no vector changes.
+    Without one no library encodes two texts together. What stands at padding is not attended to, so
+    that no vector changes.
     """
     if tokenizer.pad_token is not None:
         return tokenizer

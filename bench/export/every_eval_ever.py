@@ -16,7 +16,9 @@ RANGES = {"spearman": (-100.0, 100.0), "pearson": (-100.0, 100.0), "accuracy": (
 
 
 def every_eval_ever(run: Run) -> dict[str, Any]:
-    """All scores with their intervals over items, by schema 0.3.0. The same record gives the same bytes."""
+    """All scores with their intervals over items, by schema 0.3.0. The same record gives the same
+    bytes.
+    """
     record = run.record
     created = record.provenance.created
     spreads = {

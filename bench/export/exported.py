@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: of which run, and the largest difference from the method's own vectors, relative to their size."""
+    """What was written: of which run, and the largest difference from the method's own vectors,
+    relative to their size.
+    """
 
     form: str
     run_id: str

@@ -10,7 +10,9 @@ from bench.records.record import RunRecord
 
 
 def hub_results(record: RunRecord) -> list[dict[str, Any]]:
-    """An entry for each score of the suite mteb: the other suites score data under protocols that no data set of the hub has."""
+    """An entry for each score of the suite mteb: the other suites score data under protocols that
+    no data set of the hub has.
+    """
     entries = []
     for score in record.scores:
         source = score.detail.get("dataset")

@@ -1,7 +1,7 @@
 """A run as a folder that other people's tools load.
 
-The folder is written in a temporary place, loaded again by the tool that it is for, and moved to its place only if that tool gives
-the method's own vectors.
+The folder is written in a temporary place, loaded again by the tool that it is for, and moved to
+its place only if that tool gives the method's own vectors.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from bench.run.plan import TrainedRun
 
 
 def check_export(record: RunRecord, to: Path) -> None:
-    """Raises BenchError if the target is anything but an empty folder or an export of this run, or if the record holds an absolute path;
-    NotAModel if the run is not finished: its scores belong in the model card."""
+    """Raises BenchError if the target is anything but an empty folder or an export of this run, or
+    if the record holds an absolute path; NotAModel if the run is not finished: its scores belong in
+    the model card.
+    """
     if to.is_symlink() or (to.exists() and not (is_empty(to) or is_export_of(record, to))):
         raise there_already(to)
     if record.status != "finished":
@@ -38,7 +40,9 @@ def check_export(record: RunRecord, to: Path) -> None:
 
 
 def is_export_of(record: RunRecord, to: Path) -> bool:
-    """Say if the folder has a model card of this run: an earlier export may have been killed after it had put the folder there."""
+    """Say if the folder has a model card of this run: an earlier export may have been killed after
+    it had put the folder there.
+    """
     try:
         text = read_plain_file(to / "README.md", SETTINGS_BYTES).decode("utf-8", "replace")
     except OSError:
@@ -47,11 +51,13 @@ def is_export_of(record: RunRecord, to: Path) -> bool:
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
-    """Write a finished run, whose method is loaded, to a new folder for one of these tools. ``place``: from where the README loads
-    it, if it will not be this folder. The very same export, if it is there already, stays as it is.
+    """Write a finished run, whose method is loaded, to a new folder for one of these tools.
+    ``place``: from where the README loads it, if it will not be this folder. The very same export,
+    if it is there already, stays as it is.
 
-    Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
-    or where the written folder does not give the method's vectors; then nothing is left behind.
+    Raises BenchError with the reason where the format has no place for what the method does, where
+    a file cannot be written, or where the written folder does not give the method's vectors; then
+    nothing is left behind.
     """
     check_export(run.record, to)
     with write_aside(to) as aside:
@@ -77,7 +83,9 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
 
 
 def refuse_written_paths(folder: Path) -> None:
-    """Raises DataDamaged for an absolute path in what an export says of the run: its card, and the files of results."""
+    """Raises DataDamaged for an absolute path in what an export says of the run: its card, and the
+    files of results.
+    """
     said = [
         folder / "README.md",
         folder / mteb_folder.FILE,

@@ -110,11 +110,14 @@ def hub_backbone(record: RunRecord) -> str | None:
 
 
 def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
-    """Write ``to/results/<model>/<revision>/<task>.json`` and return these files, in the order of the record's scores.
+    """Write ``to/results/<model>/<revision>/<task>.json`` and return these files, in the order of
+    the record's scores.
 
-    Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own suites have the names and
-    metrics that they have as mteb tasks (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), for mteb's own STS12
-    is another protocol. Averages are left out: they are no tasks. Raises DataMissing where a file that mteb wrote is gone.
+    Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own
+    suites have the names and metrics that they have as mteb tasks
+    (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), for mteb's own STS12 is
+    another protocol. Averages are left out: they are no tasks. Raises DataMissing where a file that
+    mteb wrote is gone.
     """
     import mteb
 
@@ -136,12 +139,15 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
 
 
 def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
-    """Copy the file that mteb wrote, and what lies beside it: about the model, and how mteb was called."""
+    """Copy the file that mteb wrote, and what lies beside it: about the model, and how mteb was
+    called.
+    """
     paths = foreign_files(score, run_folder)
     file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
     if file is None:
         raise DataMissing(
-            f"{record.run_id}: the result file that mteb wrote for {score.task} is missing from {run_folder}",
+            f"{record.run_id}: the result file that mteb wrote for {score.task} is missing from "
+            f"{run_folder}",
             AGAIN,
         )
     target = to / file.relative_to(run_folder / "mteb")

@@ -16,7 +16,9 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
 
 
 def check_repository(name: str, *, replace: bool, offline: bool) -> None:
-    """Raises BenchError without a valid login, or if the repository holds other files and ``replace`` is not given."""
+    """Raises BenchError without a valid login, or if the repository holds other files and
+    ``replace`` is not given.
+    """
     from huggingface_hub import HfApi
 
     if not NAME.fullmatch(name) or "--" in name or ".." in name:
@@ -39,8 +41,10 @@ def check_repository(name: str, *, replace: bool, offline: bool) -> None:
 
 
 def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
-    """(commit, address). Make the repository if there is none, and put the folder in it in one commit; files that were there and are not in the
-    folder are removed by it. Raises RunFailed where the hub refuses or cannot be reached."""
+    """(commit, address). Make the repository if there is none, and put the folder in it in one
+    commit; files that were there and are not in the folder are removed by it. Raises RunFailed
+    where the hub refuses or cannot be reached.
+    """
     from huggingface_hub import HfApi
 
     api = HfApi()

@@ -1,5 +1,6 @@
-"""A run's scores in the forms that others read: the hub's ``.eval_results/*.yaml`` for model pages, the JSON of Every Eval Ever, and
-mteb's result files, laid out as mteb keeps them; and ``mteb_model.py``, with what mteb wants to know of a model and how to load it.
+"""A run's scores in the forms that others read: the hub's ``.eval_results/*.yaml`` for model pages,
+the JSON of Every Eval Ever, and mteb's result files, laid out as mteb keeps them; and
+``mteb_model.py``, with what mteb wants to know of a model and how to load it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ FORMATS = (HUB, EVERY_EVAL_EVER)
 
 
 def results_text(run: Run, form: str) -> str:
-    """The content of a file in one of ``FORMATS``: JSON, which is YAML too. Raises BenchError where no score belongs in it."""
+    """The content of a file in one of ``FORMATS``: JSON, which is YAML too. Raises BenchError where
+    no score belongs in it.
+    """
     content = hub_results(run.record) if form == HUB else every_eval_ever(run)
     return json.dumps(content, indent=1, allow_nan=False) + "\n"

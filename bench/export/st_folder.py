@@ -1,8 +1,9 @@
 """The parts of a method as a folder that sentence-transformers or transformers loads.
 
-For sentence-transformers: ``modules.json`` and what each module reads; the names of the modules are those that every version of the
-library since 2 reads. For transformers: a plain checkpoint, if the vector is taken from an encoder's states. A head of one dense
-layer with tanh on the first token goes where BERT and RoBERTa have their pooling layer, as the SimCSE authors publish it: the vector
+For sentence-transformers: ``modules.json`` and what each module reads; the names of the modules are
+those that every version of the library since 2 reads. For transformers: a plain checkpoint, if the
+vector is taken from an encoder's states. A head of one dense layer with tanh on the first token
+goes where BERT and RoBERTa have their pooling layer, as the SimCSE authors publish it: the vector
 is then ``pooler_output``. ``bench.json`` in the folder says how the vector is taken.
 """
 
@@ -111,7 +112,9 @@ def _dense(layer: Affine) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def st_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
-    """(n, dim), as the library encodes with the folder. Module files in it are run: check_code has compared them."""
+    """(n, dim), as the library encodes with the folder. Module files in it are run: check_code has
+    compared them.
+    """
     from sentence_transformers import SentenceTransformer
 
     from bench.backbones import quiet

@@ -1,4 +1,6 @@
-"""The export of a run that is named: its model as a folder, here or on the hub, or its scores as a file."""
+"""The export of a run that is named: its model as a folder, here or on the hub, or its scores as a
+file.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Pushed:
 
 
 def write_scores(reference: str, to: Path, form: str, store: RunsFolder) -> str:
-    """Write the scores of a run into a new file, in one of ``FORMATS``; returns the run's id. Raises BenchError."""
+    """Write the scores of a run into a new file, in one of ``FORMATS``; returns the run's id.
+    Raises BenchError.
+    """
     file = store.record_file(reference)
     scored = Run(read_record(file), file.parent)
     if not to.is_file():
@@ -59,8 +63,9 @@ def write_model(
     offline: bool,
     say: Say,
 ) -> Exported:
-    """Write the model of a run into a new folder, in one of ``FOLDERS``; ``say`` gets the run's notes. Raises BenchError; then nothing is
-    left behind."""
+    """Write the model of a run into a new folder, in one of ``FOLDERS``; ``say`` gets the run's
+    notes. Raises BenchError; then nothing is left behind.
+    """
     run = find_run(reference, store, plugins)
     check_export(run.record, to)
     _say_notes(run, say)
@@ -79,8 +84,9 @@ def push_model(
     replace: bool,
     say: Say,
 ) -> tuple[Exported, Pushed]:
-    """Send the model of a run to a repository of the hub; ``say`` gets the run's notes. ``private``: a new repository is; ``replace``:
-    what it holds is replaced. Raises BenchError."""
+    """Send the model of a run to a repository of the hub; ``say`` gets the run's notes.
+    ``private``: a new repository is; ``replace``: what it holds is replaced. Raises BenchError.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "export"
         run = find_run(reference, store, plugins)
@@ -93,14 +99,18 @@ def push_model(
 
 
 def describe_export(done: Exported) -> list[str]:
-    """Return what a person should know of an export: that it was loaded again, and whether loading it runs code of its folder."""
+    """Return what a person should know of an export: that it was loaded again, and whether loading
+    it runs code of its folder.
+    """
     lines = [
-        f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
+        f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest "
+        f"difference {done.difference:.1g}"
     ]
     if done.module_files:
         files = ", ".join(done.module_files)
         lines.append(
-            f"load it with trust_remote_code=True, which runs {files} of the folder (its README says why)"
+            f"load it with trust_remote_code=True, which runs {files} of the folder (its README "
+            "says why)"
         )
     return lines
 

@@ -1,7 +1,8 @@
 """The parts of a method as a plain checkpoint that transformers loads.
 
-A head of one dense layer with tanh on the first token goes where BERT and RoBERTa have their pooling layer, as the SimCSE authors
-publish it: the vector is then ``pooler_output``. ``bench.json`` in the folder says how the vector is taken.
+A head of one dense layer with tanh on the first token goes where BERT and RoBERTa have their
+pooling layer, as the SimCSE authors publish it: the vector is then ``pooler_output``.
+``bench.json`` in the folder says how the vector is taken.
 """
 
 from __future__ import annotations
@@ -39,11 +40,14 @@ MEAN = 'mask = features["attention_mask"].unsqueeze(-1)\nvectors = ({states} * m
 
 
 def write_transformers(parts: Portable, folder: Path, name: str) -> None:
-    """Write the folder. Raises BenchError where an encoder's states alone do not give the method's vectors."""
+    """Write the folder. Raises BenchError where an encoder's states alone do not give the method's
+    vectors.
+    """
     has_head = bool(parts.layers)
     if parts.write is not None or parts.module_files or (has_head and not fits_pooler(parts)):
         raise BenchError(
-            f"{name}: a plain transformers checkpoint can hold only an encoder, whose pooling layer may be one dense layer with "
+            f"{name}: a plain transformers checkpoint can hold only an encoder, whose pooling "
+            "layer may be one dense layer with "
             "tanh on the first token",
             "--format sentence-transformers",
         )

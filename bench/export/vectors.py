@@ -12,7 +12,9 @@ from bench.export.transformers_folder import transformers_vectors
 from bench.method import Method
 
 TOLERANCE = 1e-5
-"""How far a vector may move by batch and padding, and how far an export's may lie from the method's."""
+"""How far a vector may move by batch and padding, and how far an export's may lie from the
+method's.
+"""
 SENTENCES = (
     "A man is playing a guitar .",
     "Yes",
@@ -22,17 +24,19 @@ SENTENCES = (
     "NASA's probe (2021)?",
     "Zwölf Boxkämpfer jagen Viktor über den Sylter Deich – naïve café 你好 🙂",
     "a [MASK] and a </s> in the text",
-    "Prices rose by 3.5 % in March , the bank said , although most forecasts had been higher : 'much' higher . "
-    * 3,
+    "Prices rose by 3.5 % in March , the bank said , although most forecasts had been higher : "
+    "'much' higher . " * 3,
     "A sentence that is longer than any of these models reads , so that it is cut . " * 60,
 )
 
 
 def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int]:
-    """The largest difference of a vector's entry, relative to the vector's largest where that is above 1; and the dimensions.
+    """The largest difference of a vector's entry, relative to the vector's largest where that is
+    above 1; and the dimensions.
 
-    Raises RunFailed where it is above 1e-5, or above twice what the method's own vectors move when each sentence is encoded
-    alone: whitening's do by more than 1e-5, for it stretches the directions in which vectors hardly differ, rounding included.
+    Raises RunFailed where it is above 1e-5, or above twice what the method's own vectors move when
+    each sentence is encoded alone: whitening's do by more than 1e-5, for it stretches the
+    directions in which vectors hardly differ, rounding included.
     """
     mine = method.encode(list(SENTENCES))
     allowed = max(
@@ -53,7 +57,8 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
     difference = relative(mine, theirs)
     if not difference <= allowed:
         raise RunFailed(
-            f"the export as {form} does not give the vectors of {method.name}: they differ by {difference:.1g}, "
+            f"the export as {form} does not give the vectors of {method.name}: they differ by "
+            f"{difference:.1g}, "
             f"more than the allowed {allowed:.1g}; nothing was written",
             "this is a bug in bench or in the method's portable(): please report it",
         )

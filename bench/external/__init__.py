@@ -1,8 +1,10 @@
-"""Finished encoders to be scored, which bench did not build: what an argument of ``bench evaluate``, or an object, means, and how it becomes a run.
+"""Finished encoders to be scored, which bench did not build: what an argument of ``bench
+evaluate``, or an object, means, and how it becomes a run.
 
-A model is anything that turns a list of strings into vectors (n, d). A folder, a hub name or a run is built by an installed method.
-For the others a method is made here: :mod:`objects` (an object or a function of this process), :mod:`stored` (vectors that were
-computed elsewhere) and :mod:`server`. Planning, execution, the record and the scores are those of ``bench run``.
+A model is anything that turns a list of strings into vectors (n, d). A folder, a hub name or a run
+is built by an installed method. For the others a method is made here: :mod:`objects` (an object or
+a function of this process), :mod:`stored` (vectors that were computed elsewhere) and :mod:`server`.
+Planning, execution, the record and the scores are those of ``bench run``.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ ADDRESSES = ("http://", "https://")
 
 @dataclass(frozen=True)
 class Model:
-    """One model, not loaded yet. ``plugin`` is its method if that was made for it; ``run`` is a run's folder."""
+    """One model, not loaded yet. ``plugin`` is its method if that was made for it; ``run`` is a
+    run's folder.
+    """
 
     label: str  # as the user names it
     method: str = PRETRAINED
@@ -76,7 +80,8 @@ def find_model(
     values: Mapping[str, str] | None = None,
     server: ServerOptions | None = None,
 ) -> Model:
-    """What an argument means. ``values`` are recipe values (``--set``) for a model that is built from a folder or the hub.
+    """What an argument means. ``values`` are recipe values (``--set``) for a model that is built
+    from a folder or the hub.
 
     Raises BenchError if it is not a model, or for options that do not go with it.
     """
@@ -113,8 +118,9 @@ def find_model(
 
 
 def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Model:
-    """A run, by its path or the beginning of its id; a folder; or a model of the hub. If its authors released that and no option says
-    otherwise, it is scored as they do."""
+    """A run, by its path or the beginning of its id; a folder; or a model of the hub. If its
+    authors released that and no option says otherwise, it is scored as they do.
+    """
     path = Path(text).expanduser()
     folder = path if (path / "run.json").is_file() else None
     if (
@@ -146,7 +152,9 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
 def plan_model(
     model: Model, config: RunConfig, data: DataFolder, ready: Callable[[Reference], Reference]
 ) -> list[plan.PlannedRun]:
-    """The run of one model, as :func:`bench.run.plan.make` plans it, with the suites, text, names and plugins of the config."""
+    """The run of one model, as :func:`bench.run.plan.make` plans it, with the suites, text, names
+    and plugins of the config.
+    """
     config = replace(
         config,
         methods=(model.method,),
@@ -183,7 +191,9 @@ def plan_model(
 
 
 def check_model(run: plan.PlannedRun) -> str | None:
-    """One line about the cost of encoding, if it has one. Raises BenchError if it is certain to fail."""
+    """One line about the cost of encoding, if it has one. Raises BenchError if it is certain to
+    fail.
+    """
     cls = run.plugin.cls
     if not issubclass(cls, ExternalModel):
         return None
@@ -196,6 +206,8 @@ def check_model(run: plan.PlannedRun) -> str | None:
 
 
 def doubt_about(run: plan.PlannedRun) -> str | None:
-    """Return one line if a sentence has several vectors, because the model is random or its batch counts; else None."""
+    """Return one line if a sentence has several vectors, because the model is random or its batch
+    counts; else None.
+    """
     cls = run.plugin.cls
     return cls.doubt() if issubclass(cls, ExternalModel) else None

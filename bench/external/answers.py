@@ -1,8 +1,9 @@
 """An object's vectors of fixed sentences: they identify it, and show if its vectors can be scored.
 
-A score means something only if a sentence has one vector. Two kinds of encoders give it several: those with something random in them
-(a torch model left in training mode, with dropout), and those that let the sentences of one call see each other (batch normalisation
-in training mode, vectors centred by the mean of the call, padding that is not masked).
+A score means something only if a sentence has one vector. Two kinds of encoders give it several:
+those with something random in them (a torch model left in training mode, with dropout), and those
+that let the sentences of one call see each other (batch normalisation in training mode, vectors
+centred by the mean of the call, padding that is not masked).
 """
 
 from __future__ import annotations
@@ -27,20 +28,27 @@ PROBE = (
     "naïve café, “quoted” – and a dash",
     "a",
     # longer than 64 tokens, and shorter than any encoder's 128 positions
-    "On the first day the ship left the harbour before dawn, passed the old lighthouse, turned north along the coast and met "
-    "a heavy swell that lasted until the evening, when the wind dropped, the clouds opened, and the crew, who had not slept for "
-    "thirty hours, ate their first warm meal, wrote their letters home, mended two sails, and went below, all but one man, who "
+    "On the first day the ship left the harbour before dawn, passed the old lighthouse, turned "
+    "north along the coast and met "
+    "a heavy swell that lasted until the evening, when the wind dropped, the clouds opened, and "
+    "the crew, who had not slept for "
+    "thirty hours, ate their first warm meal, wrote their letters home, mended two sails, and "
+    "went below, all but one man, who "
     "stayed at the wheel and sang.",
-    "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
+    "The film was long, slow and, in the end, worth every minute of it, which is more than can be "
+    "said of most.",
 )
-"""An object that says nothing about itself is identified by its answers to these; see also :mod:`bench.external.identity`."""
+"""An object that says nothing about itself is identified by its answers to these; see also
+:mod:`bench.external.identity`.
+"""
 
 ROUNDING = 1e-4
 """The largest difference between two equal answers, as a fraction of their largest number."""
 
 COMPANY = 0.05
-"""The largest change of a vector, as a fraction of its length, that other sentences in the call may cause: half precision and int8
-round differently in another batch."""
+"""The largest change of a vector, as a fraction of its length, that other sentences in the call may
+cause: half precision and int8 round differently in another batch.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,15 @@ class Answers:
     vectors: np.ndarray
     # the same call again gave the same vectors, up to rounding
     repeat: bool
-    # a call with half of the sentences, in another order, gave each of them the same vector, roughly
+    # a call with half of the sentences, in another order, gave each of them the same vector,
+    # roughly
     independent: bool
 
 
 def ask_probe(encode: Callable[[list[str]], np.ndarray]) -> Answers:
-    """Encode :data:`PROBE` twice, then half of it. ``encode`` takes n strings and returns (n, d) float32."""
+    """Encode :data:`PROBE` twice, then half of it. ``encode`` takes n strings and returns (n, d)
+    float32.
+    """
     first = encode(list(PROBE))
     second = encode(list(PROBE))
     if not answers_alike(first, second):
@@ -84,7 +95,9 @@ def hash_answers(vectors_ND: np.ndarray) -> str:
 
 
 def _differ_by(some: np.ndarray, others: np.ndarray) -> float:
-    """The largest distance between two vectors of one sentence, as a fraction of the longer one; infinity for other dimensions."""
+    """The largest distance between two vectors of one sentence, as a fraction of the longer one;
+    infinity for other dimensions.
+    """
     if some.shape != others.shape:
         return float("inf")
     # float64: the square of a large float32 would be infinite

@@ -1,4 +1,6 @@
-"""What the methods of models that bench did not build have in common: prompts, a name, and vectors that are checked."""
+"""What the methods of models that bench did not build have in common: prompts, a name, and vectors
+that are checked.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class ExternalModel(Method):
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
-        """One line about the cost of encoding these texts, if it has one. Raises BenchError if it is certain to fail."""
+        """One line about the cost of encoding these texts, if it has one. Raises BenchError if it
+        is certain to fail.
+        """
         return None
 
     @classmethod
@@ -52,7 +56,8 @@ class ExternalModel(Method):
 
 
 def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> Plugin:
-    """The method ``base`` of one model: a class with these attributes, whose backbone has the (shortened) name.
+    """The method ``base`` of one model: a class with these attributes, whose backbone has the
+    (shortened) name.
 
     Raises BenchError for the name of the backbone inside this package.
     """
@@ -82,9 +87,11 @@ def as_vectors(
     dimension: int | None = None,
     hint: str = ENCODES,
 ) -> np.ndarray:
-    """(n, d) float32, row i for text i. ``dimension``: what d was before; ``hint``: what is expected of ``who``.
+    """(n, d) float32, row i for text i. ``dimension``: what d was before; ``hint``: what is
+    expected of ``who``.
 
-    Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
+    Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text
+    that is wrong.
     """
     if isinstance(returned, list | tuple):
         returned = [_from_torch(row) for row in returned]

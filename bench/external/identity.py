@@ -1,8 +1,10 @@
-"""Whether an object is the encoder that an earlier run scored: its vectors of that run's own sentences are compared.
+"""Whether an object is the encoder that an earlier run scored: its vectors of that run's own
+sentences are compared.
 
-The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.objects`). An encoder that was changed may still
-answer these alike, and other sentences not: one that reads long sentences to their end, say. So before the scores of a run are taken
-again, sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
+The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.objects`).
+An encoder that was changed may still answer these alike, and other sentences not: one that reads
+long sentences to their end, say. So before the scores of a run are taken again, sentences of its
+tasks are encoded anew, and an object that answers otherwise gets a run of its own.
 """
 
 from __future__ import annotations
@@ -21,14 +23,17 @@ from bench.run.plan import PlannedRun, with_fingerprint
 from bench.score.encoding import VectorStore
 
 LONGEST, SHORTEST, SPREAD = 256, 64, 704
-"""Sentences of a run that are encoded again: so many of the longest, of the shortest, and of all others."""
+"""Sentences of a run that are encoded again: so many of the longest, of the shortest, and of all
+others.
+"""
 
 
 def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> PlannedRun:
-    """The run, or one with another id if the runs that have this id and the next ones were made by objects that answer otherwise.
+    """The run, or one with another id if the runs that have this id and the next ones were made by
+    objects that answer otherwise.
 
-    Runs of anything but an object that is known by its answers alone are returned as they are. Raises RunLocked if another process
-    works on the run.
+    Runs of anything but an object that is known by its answers alone are returned as they are.
+    Raises RunLocked if another process works on the run.
     """
     cls = run.plugin.cls
     if not issubclass(cls, ObjectModel) or cls.identify().by != "answers" or config.fresh:
@@ -47,7 +52,9 @@ def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> Planned
 
 
 def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolder) -> bool:
-    """Tell whether the object's vectors of sentences that the run has encoded are those that it has stored."""
+    """Tell whether the object's vectors of sentences that the run has encoded are those that it has
+    stored.
+    """
     record = store.get(run.run_id, run.fingerprint)
     compared = False
     texts_by_prompt: dict[str | None, list[str]] = {}
@@ -69,7 +76,8 @@ def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolde
     scored = {score.task for score in record.scores} if record is not None else set()
     if not compared and scored.intersection(known.name for known in run.task_data):
         warnings.warn(
-            f"{run.run_id}: its vectors were deleted, so nothing shows whether {run.backbone.name} is still "
+            f"{run.run_id}: its vectors were deleted, so nothing shows whether "
+            f"{run.backbone.name} is still "
             "the encoder that was scored; fresh=True scores it again",
             stacklevel=4,
         )
@@ -77,7 +85,9 @@ def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolde
 
 
 def choose_sample(texts: list[str]) -> list[str]:
-    """The longest and the shortest of the texts, and others evenly from the rest; all of them if they are few. Always the same ones."""
+    """The longest and the shortest of the texts, and others evenly from the rest; all of them if
+    they are few. Always the same ones.
+    """
     ordered = sorted(texts, key=lambda text: (len(text), text))
     if len(ordered) <= LONGEST + SHORTEST + SPREAD:
         return ordered

@@ -20,7 +20,8 @@ from bench.method import Recipe, prompted
 from bench.records.record import public_name
 from bench.run.plugins import Plugin
 
-BLOCK = 2048  # sentences handed over at once: the user may stop between two blocks, and sees the progress
+# sentences handed over at once: the user may stop between two blocks, and sees the progress
+BLOCK = 2048
 UNLIMITED = 1_000_000  # tokens: no model reads so many
 
 CHANGES = "nothing: its answers change"
@@ -64,7 +65,9 @@ def object_plugin(model: Any, name: str) -> Plugin:
 
 
 class ObjectModel(ExternalModel):
-    """The vectors of an object. ``whole``: it is a SentenceTransformer, so everything about it is known."""
+    """The vectors of an object. ``whole``: it is a SentenceTransformer, so everything about it is
+    known.
+    """
 
     name = "object"
     summary = "an object or a function of a Python process"
@@ -81,7 +84,8 @@ class ObjectModel(ExternalModel):
     def identify(cls) -> Identity:
         """Return what identifies the object; fixed sentences are encoded the first time.
 
-        The revision is the sha256 of its weights and settings if they are known, else of its answers.
+        The revision is the sha256 of its weights and settings if they are known, else of its
+        answers.
         """
         if cls.identity is None:
             answers = ask_probe(cls.ask)
@@ -96,16 +100,20 @@ class ObjectModel(ExternalModel):
 
     @classmethod
     def doubt(cls) -> str | None:
-        """Return one line if a sentence has several vectors, so that the scores are not those of an encoder; else None."""
+        """Return one line if a sentence has several vectors, so that the scores are not those of an
+        encoder; else None.
+        """
         identity = cls.identify()
         if not identity.repeats:
             return (
-                f"{cls.own_backbone}: the same sentences get other vectors at each call, so its scores will not repeat; "
+                f"{cls.own_backbone}: the same sentences get other vectors at each call, so its "
+                "scores will not repeat; "
                 "if it is a torch model, call its .eval() first"
             )
         if not identity.independent:
             return (
-                f"{cls.own_backbone}: the vector of a sentence depends on the other sentences of the call, "
+                f"{cls.own_backbone}: the vector of a sentence depends on the other sentences of "
+                "the call, "
                 "so its scores depend on how they are batched; "
                 "if it is a torch model, call its .eval() and mask the padding"
             )
@@ -115,7 +123,9 @@ class ObjectModel(ExternalModel):
     def ask(
         cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
     ) -> np.ndarray:
-        """The vectors of these texts, checked. Raises RunFailed, also for what the object's own code raises."""
+        """The vectors of these texts, checked. Raises RunFailed, also for what the object's own
+        code raises.
+        """
         options: dict[str, Any] = (  # an empty prompt keeps its own from being put before ours
             {"prompt": "" if has_prompt else None, "show_progress_bar": False} if cls.whole else {}
         )
@@ -201,7 +211,9 @@ def _facts_of(model: Any) -> dict[str, Any]:
 
 
 def _longest_text(tokens: float | None) -> int | None:
-    """Tokens of the longest text; None if nothing limits them: word vectors say infinity, some tokenizers 1e30."""
+    """Tokens of the longest text; None if nothing limits them: word vectors say infinity, some
+    tokenizers 1e30.
+    """
     if tokens is None or not tokens < UNLIMITED:
         return None
     return int(tokens)

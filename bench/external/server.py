@@ -2,8 +2,8 @@
 
     POST {"model": ..., "input": [...]}   ->   {"data": [{"index": i, "embedding": [...]}]}
 
-Its answers go into the cache, sentence by sentence, as soon as they come: nothing is paid twice, even after a kill. The key comes
-from the environment, goes into one header and nowhere else.
+Its answers go into the cache, sentence by sentence, as soon as they come: nothing is paid twice,
+even after a kill. The key comes from the environment, goes into one header and nowhere else.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ EXAMPLE = (
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions``, ``--key-env`` and ``--empty-text``."""
+    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions``,
+    ``--key-env`` and ``--empty-text``.
+    """
 
     model: str | None = None
     batch: int = 128
@@ -56,11 +58,14 @@ class ServerOptions:
 
 
 def server_plugin(address: str, options: ServerOptions) -> Plugin:
-    """The method of one server and model. Raises BenchError for an address with a secret in it, or without a model's name."""
+    """The method of one server and model. Raises BenchError for an address with a secret in it, or
+    without a model's name.
+    """
     parts = urllib.parse.urlsplit(address)
     if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
         raise BenchError(
-            f"the address at {parts.hostname} has more than a host and a path, and is stored in records",
+            f"the address at {parts.hostname} has more than a host and a path, and is stored in "
+            "records",
             EXAMPLE,
         )
     if not options.model:
@@ -142,8 +147,9 @@ class ServerModel(ExternalModel):
             return store(texts)
 
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
-        """The dimension of the stored vectors. Requests one stored sentence again: raises RunFailed if the server's weights are not those
-        that filled the cache."""
+        """The dimension of the stored vectors. Requests one stored sentence again: raises RunFailed
+        if the server's weights are not those that filled the cache.
+        """
         missing = set(store.missing(texts))
         known = next((text for text in texts if text not in missing), None)
         if known is None:
@@ -160,7 +166,9 @@ class ServerModel(ExternalModel):
         return len(before)
 
     def request(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32, requested again if that may help. Raises RunFailed, which names the server and never the key, and Interrupted."""
+        """(n, d) float32, requested again if that may help. Raises RunFailed, which names the
+        server and never the key, and Interrupted.
+        """
         who = f"{self.recipe['model']} at {urllib.parse.urlsplit(self.recipe['address']).netloc}"
         for attempt in range(TRIES):
             wait = 2.0**attempt
@@ -232,14 +240,18 @@ class ServerModel(ExternalModel):
 
 
 def filled(texts: Sequence[str], replacement: str | None) -> list[str]:
-    """Return the texts, with ``replacement`` in place of those that are empty or only white space; None changes nothing."""
+    """Return the texts, with ``replacement`` in place of those that are empty or only white space;
+    None changes nothing.
+    """
     if replacement is None:
         return list(texts)
     return [text if text.strip() else replacement for text in texts]
 
 
 def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
-    """Return what to do about a request that a server refused, from its own words and from what the request held."""
+    """Return what to do about a request that a server refused, from its own words and from what the
+    request held.
+    """
     words = " ".join(answer[:2000].lower().split())
     if status in (401, 403, 404):
         return EXAMPLE
@@ -258,13 +270,15 @@ def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
     if re.search(r"token|too long|length|context", words) or status == 413:
         longest = max(texts, key=len)
         return (
-            f"the longest text of this request has {len(longest):,} characters, and begins '{printable(longest[:40])}': "
+            f"the longest text of this request has {len(longest):,} characters, and begins "
+            f"'{printable(longest[:40])}': "
             "let the server cut its texts (text-embeddings-inference: --auto-truncate)"
         )
     empty = [i for i, text in enumerate(texts, start=1) if not text.strip()]
     if empty:
         return (
-            f"text {empty[0]} of the {len(texts)} is empty, which many servers refuse: --empty-text ' ' sends a space in its place, "
+            f"text {empty[0]} of the {len(texts)} is empty, which many servers refuse: "
+            "--empty-text ' ' sends a space in its place, "
             "as mteb does, and the record says so"
         )
     if len(texts) > 1:

@@ -41,7 +41,9 @@ def file_plugin(file: Path) -> Plugin:
 
 
 TIMES = 100
-"""How many times as large as its file a file of vectors may be when it is unpacked; numbers hardly shrink."""
+"""How many times as large as its file a file of vectors may be when it is unpacked; numbers hardly
+shrink.
+"""
 
 
 def _read_parquet(stream: BufferedReader) -> tuple[list[str], Any]:
