@@ -1,4 +1,4 @@
-"""What is known of each family of encoders, and what a method may check before anything is started.
+"""The families of encoders: what is known about each, and checks before anything is started.
 
 A family that is not listed is not refused: what it cannot do shows when the method is built.
 """
@@ -74,20 +74,18 @@ FAMILIES: Mapping[str, Family] = {
     ),
 }
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
-"""The last part of the names of tensors that older versions of transformers stored and every
-version computes.
-"""
+"""Last parts of tensor names that old versions of transformers stored and every version computes."""
 BASES = {"bert", "roberta", "electra", "distilbert", "mpnet", "deberta", "model", "encoder_model"}
 
 
 def without_base(tensor: str) -> str:
-    """The name inside the model: "bert.pooler.dense.weight" -> "pooler.dense.weight"."""
+    """Remove the model's own prefix: "bert.pooler.dense.weight" -> "pooler.dense.weight"."""
     first, _, rest = tensor.partition(".")
     return rest if first in BASES and rest else tensor
 
 
 def family_of(folder: Path | None) -> Family | None:
-    """The family of the model in a folder; None where it is not listed, or not here yet."""
+    """Return the family of the model in a folder; None if it is not listed or not here yet."""
     return (
         None
         if folder is None or not (folder / "config.json").is_file()
@@ -96,12 +94,14 @@ def family_of(folder: Path | None) -> Family | None:
 
 
 def title(model_type: str) -> str:
+    """Return the family's name for people, such as "BERT" for "bert"."""
     return FAMILIES[model_type].title if model_type in FAMILIES else model_type
 
 
 def check_prefix(folder: Path | None) -> None:
-    """Raises BenchError where the layers of this backbone take no keys and values from outside.
-    None: it is not here yet.
+    """Raise BenchError if the layers of this backbone take no keys and values from outside.
+
+    ``folder`` is None if the backbone is not here yet; then nothing is checked.
     """
     check_layers(folder, "a deep prompt", "take no keys and values from outside")
 
@@ -111,8 +111,10 @@ def check_layers(
     what: str,
     why: str = "are not attention, intermediate and output as BERT's are",
 ) -> None:
-    """Raises BenchError where ``what`` cannot go through the layers one by one because they are not
-    BERT's. None: it is not here yet.
+    """Raise BenchError if the layers are not BERT's, so that ``what`` cannot go through them one by
+    one.
+
+    ``folder`` is None if the backbone is not here yet; then nothing is checked.
     """
     if (family := family_of(folder)) is not None and not family.prefix:
         able = ", ".join(known.title for known in FAMILIES.values() if known.prefix)
@@ -123,8 +125,9 @@ def check_layers(
 
 
 def check_placed(folder: Path | None, what: str, hint: str) -> None:
-    """Raises BenchError where position ids do not determine a token's position, which ``what``
-    needs. None: it is not here yet.
+    """Raise BenchError if position ids do not determine a token's position, which ``what`` needs.
+
+    ``folder`` is None if the backbone is not here yet; then nothing is checked.
     """
     if (family := family_of(folder)) is not None and not family.placed:
         raise BenchError(
@@ -136,8 +139,9 @@ def check_placed(folder: Path | None, what: str, hint: str) -> None:
 
 
 def check_mlm_head(path: Path | None) -> None:
-    """Raises NotAModel where the checkpoint in a folder has no masked-language-modelling head.
-    None: it is not here yet.
+    """Raise NotAModel if the checkpoint in a folder has no masked-language-modelling head.
+
+    ``path`` is None if the backbone is not here yet; then nothing is checked.
     """
     if path is None:
         return
@@ -154,8 +158,9 @@ def check_mlm_head(path: Path | None) -> None:
 
 
 def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
-    """("bert" or "roberta", whichever the family takes after; hidden size), where a config says
-    both.
+    """Return ("bert" or "roberta", whichever the family resembles; hidden size).
+
+    It is None if the family is not listed or the config names no hidden size.
     """
     family, hidden = FAMILIES.get(str(config.get("model_type"))), config.get("hidden_size")
     return (

@@ -1,9 +1,6 @@
-"""A folder with a model in it: whether it is complete, what names its content, which tensors it
-holds, what its family can do.
+"""A folder with a model in it: its modules, its weight files, its config and its hash.
 
-Also: the encoder weights of a run that replace pretrained ones, and pickles converted to
-safetensors. Nothing here needs torch until a tensor is read. A family that is not listed is not
-refused: what it cannot do shows when the method is built.
+Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -44,8 +41,9 @@ ABOUT = {
 
 
 def card_title(path: Path) -> str:
-    """The model's name in the folder's model card (model-index); "" without a card, or with a
-    generated one.
+    """Return the model's name in the folder's model card (model-index).
+
+    It is "" without a card, or if sentence-transformers generated the name.
     """
     card = path / "README.md"
     if not card.is_file():
@@ -60,8 +58,9 @@ def card_title(path: Path) -> str:
 
 
 def has_transformer(path: Path) -> bool:
-    """Is there a transformer in a model folder? A sentence-transformers folder may have word
-    vectors or a router instead.
+    """Tell whether a model folder holds a transformer.
+
+    A sentence-transformers folder may hold word vectors or a router instead.
     """
     folder = transformer_folder(path)
     file = folder / "config.json"
@@ -71,15 +70,16 @@ def has_transformer(path: Path) -> bool:
 
 
 def transformer_folder(path: Path) -> Path:
-    """The folder of the transformer inside a sentence-transformers folder; the folder itself for
-    any other.
+    """Return the folder of the transformer in a sentence-transformers folder, else the folder
+    itself.
     """
     return next(iter(module_folders(path)), path)
 
 
 def module_folders(path: Path) -> list[Path]:
-    """The folders of the modules of a sentence-transformers folder, in order; none for any other.
-    Raises NotAModel.
+    """Return the folders of the modules of a sentence-transformers folder, in order.
+
+    The list is empty for any other folder. Raises NotAModel if modules.json is damaged.
     """
     file = path / "modules.json"
     if not file.exists():
@@ -92,9 +92,7 @@ def module_folders(path: Path) -> list[Path]:
 
 
 def routed_folders(path: Path) -> list[Path]:
-    """The folders of the modules behind the routers of a sentence-transformers folder; none without
-    a router.
-    """
+    """Return the folders of the modules behind the routers of a sentence-transformers folder."""
     found: list[Path] = []
     for folder in module_folders(path):
         types = read_settings(folder / "router_config.json").get("types")
@@ -105,7 +103,7 @@ def routed_folders(path: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def readable(file: Path, problem: str = "is damaged") -> Iterator[None]:
-    """While open, what reading and parsing a file raises becomes a NotAModel that names it."""
+    """Turn errors of reading and parsing a file into a NotAModel that names the file."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -114,10 +112,10 @@ def readable(file: Path, problem: str = "is damaged") -> Iterator[None]:
 
 @cache
 def weights_hash(path: Path) -> str:
-    """sha256 over weights, configs and tokenizer: the revision of a local folder.
+    """Return the sha256 of weights, configs and tokenizer: the revision of a local folder.
 
-    For a sentence-transformers folder also over what its modules say about pooling, normalisation
-    and length.
+    In a sentence-transformers folder the settings of its modules (pooling, normalisation, length)
+    count as well.
     """
     files = [
         file
@@ -132,8 +130,9 @@ def weights_hash(path: Path) -> str:
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
-    """Has a model folder its config, all parts of its weights and a vocabulary? An interrupted
-    download has not.
+    """Tell whether a model folder has its config, all of its weights and a vocabulary.
+
+    A folder of an interrupted download has not.
     """
     with contextlib.suppress(NotAModel):
         if not has_transformer(folder):
@@ -147,9 +146,7 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
 
 
 def _has_modules(folder: Path) -> bool:
-    """Are the files of a sentence-transformers folder without a transformer here, as far as its
-    settings name them?
-    """
+    """Tell whether a folder without a transformer has the files that its settings name."""
     if not (folder / "modules.json").is_file():
         return False
     routed = routed_folders(folder)
@@ -159,9 +156,7 @@ def _has_modules(folder: Path) -> bool:
 
 
 def weight_files(folder: Path, weights: Sequence[str] = WEIGHTS) -> list[Path]:
-    """The files that hold the weights: a single one, or those that the index names. Raises
-    NotAModel.
-    """
+    """Return the files with the weights: one, or those in the index. Raises NotAModel."""
     single, index = (folder / name for name in weights)
     if not index.is_file():
         return [single]
@@ -169,7 +164,7 @@ def weight_files(folder: Path, weights: Sequence[str] = WEIGHTS) -> list[Path]:
 
 
 def weight_map(index: Path) -> dict[str, str]:
-    """Tensor name -> file, as the index of weights in several files says. Raises NotAModel."""
+    """Return tensor name -> file from the index of weights in several files. Raises NotAModel."""
     with readable(index):
         names = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
     return {name: str(part) for name, part in names.items()}
@@ -184,8 +179,9 @@ ALIASES = {
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config of a model folder, with BERT's names for DistilBERT's sizes. Raises NotAModel
-    where it is damaged.
+    """Return the config of a model folder, with BERT's names for DistilBERT's sizes.
+
+    Raises NotAModel if the file is damaged.
     """
     file = folder / "config.json"
     with readable(file):
@@ -194,8 +190,9 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_transformer_config(path: Path) -> dict[str, Any]:
-    """The config of the transformer in a model folder; empty without one. Raises NotAModel if it is
-    damaged.
+    """Return the config of the transformer in a model folder; empty without a transformer.
+
+    Raises NotAModel if the file is damaged.
     """
     if not has_transformer(path):
         return {}

@@ -1,8 +1,8 @@
-"""Models of the Hugging Face hub: what is in its cache on this machine, and fetching what is not.
+"""Models of the Hugging Face hub: find them in the hub's cache on this machine, or fetch them.
 
-A revision is part of every name: the one written behind it (``owner/name@revision``), else the one
-that this project pins, else the newest at the first fetch. A model that the cache holds whole is
-not fetched again.
+Every name has a revision: the one after the name (``owner/name@revision``), or the one that this
+project pins, or the newest at the first fetch. A model that the cache holds whole is not fetched
+again.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def fetch(
     allow_pickle: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Reference:
-    """The reference with its files on this machine; ``say`` gets one line about what is fetched.
-    Raises NotAModel without them.
+    """Bring the files of a reference to this machine, and return the reference to them.
+
+    ``say`` gets one line about what is fetched. Raises NotAModel if they cannot be had.
     """
     if reference.path is not None:
         return reference
@@ -81,19 +82,20 @@ NOT = (
 
 
 def split(name: str) -> tuple[str, str | None]:
-    """ "owner/name@revision" -> the name, and the revision or None."""
+    """Split "owner/name@revision" into the name and the revision; None without a revision."""
     model, _, revision = name.partition("@")
     return model, revision or None
 
 
 def repositories(model: str) -> list[str]:
-    """The model's names on the hub: with its owner, and the short name that older caches have."""
+    """Return the model's names on the hub: with its owner, then the short one of older caches."""
     return [f"{CANONICAL[model]}/{model}", model] if model in CANONICAL else [model]
 
 
 def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
-    """The snapshot folder of a model that the hub's cache holds whole (``weights``, tokenizer,
-    config), else None.
+    """Return the snapshot folder of a model if the hub's cache holds it whole, else None.
+
+    Whole means: config, tokenizer, and ``weights``.
     """
     from huggingface_hub import try_to_load_from_cache
 
@@ -108,12 +110,12 @@ def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
 
 
 def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
-    """Fetch a model; returns its snapshot folder, whose name is the commit. The hub's client
-    resumes interrupted downloads.
+    """Fetch a model, and return its snapshot folder, named after the commit.
 
-    Raises NotAModel, with what to do: no such model, private or gated, no network, no safetensors,
-    no space. ``near``: a hint at a name that may be meant instead; ``say`` gets one line about what
-    is fetched.
+    ``near`` is put before the hint of an error: it suggests a name that may be meant instead.
+    ``say`` gets one line about what is fetched. The hub's client resumes interrupted downloads.
+    Raises NotAModel if there is no such model, no access, no network, no safetensors file or no
+    space.
     """
     from huggingface_hub.utils import disable_progress_bars
 
@@ -137,9 +139,9 @@ def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], N
 
 
 def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> list[str]:
-    """Which files are fetched: of several copies of the weights only those that transformers takes.
+    """Choose the files to fetch: one copy of the weights, the config and the vocabulary.
 
-    Raises NotAModel where there are none, or only a pickle without ``allow_pickle``.
+    Raises NotAModel if the repository has no weights, or only pickles without ``allow_pickle``.
     """
     from huggingface_hub.utils import filter_repo_objects
 
@@ -176,8 +178,8 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
 
 
 def describe_pending(name: str) -> Pending:
-    """What fetching a model would bring, without asking the hub: size and licence where they are
-    known.
+    """Describe what fetching a model would bring, from what this project knows, without a
+    connection.
     """
     model, revision = split(name)
     repo = repositories(model)[0]

@@ -1,4 +1,4 @@
-"""The models that this project knows by name: what they are, their sizes, their commits on the hub."""
+"""Facts about the models that this project knows by name: sizes, and commits on the hub."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPES: Mapping[str, Mapping[str, int]] = {
         "roberta-large": (24, 1024, 50265, 514),
     }.items()
 }
-"""The sizes in the configs of these models, for plans on a machine that does not have them."""
+"""Sizes from the configs of these models, for plans on a machine that does not have the models."""
 
 
 CANONICAL = {
@@ -41,9 +41,7 @@ PINNED = {
     "FacebookAI/roberta-base": "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
     "FacebookAI/roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
 }
-"""The commits that a name without a revision means: those that other people's published work names
-for these models.
-"""
+"""The commit that a name without a revision means: the one that published work uses."""
 
 
 PARAMETERS = {
@@ -52,6 +50,4 @@ PARAMETERS = {
     "roberta-base": 125_288_793,
     "roberta-large": 356_462_681,
 }
-"""What the checkpoints of these models hold, with the dense layer of the MLM head; each number has
-four bytes.
-"""
+"""Numbers in each checkpoint, the dense layer of the MLM head included; each takes four bytes."""

@@ -1,4 +1,4 @@
-"""A backbone in memory, from the files that its reference names."""
+"""Read a backbone into memory from the files of its reference."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def load(
 
 
 def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
-    """A backbone whose encoder and tokenizer the caller loads: of a sentence-transformers folder
-    without a transformer.
+    """Return a backbone whose model the caller loads, such as word vectors of
+    sentence-transformers.
     """
     from bench.backbones.model import Backbone
 
@@ -157,9 +157,7 @@ def load_without_encoder(reference: Reference, *, offline: bool = False) -> Back
 
 
 def encoder_class(config: Any) -> Any:
-    """transformers' class that reads a model as an encoder: of T5 and its kin the encoder alone,
-    else the base model.
-    """
+    """Return the class of transformers that reads a model as an encoder: T5 without its decoder."""
     import transformers
     from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
@@ -170,16 +168,14 @@ def encoder_class(config: Any) -> Any:
 
 
 SENTENCEPIECE = ("sentencepiece", "protobuf")
-"""What transformers needs to read a SentencePiece vocabulary."""
+"""Packages that transformers needs to read a SentencePiece vocabulary."""
 PREFIX = "prefix_encoder."
-"""How the names of the prompt begin that checkpoints of PromCSE's and DCPCSE's class hold next to
-the encoder.
-"""
+"""The first part of the names of a stored prompt's tensors, in checkpoints of PromCSE and DCPCSE."""
 MOST_NAMES = 3
 
 
 def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) -> None:
-    """Raises NotAModel for tensors that a checkpoint holds and nothing reads."""
+    """Raise NotAModel if a checkpoint holds tensors that nothing reads."""
     if not strange:
         return
     shown = ", ".join(strange[:MOST_NAMES]) + (
@@ -195,8 +191,9 @@ def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) 
 
 
 def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
-    """Raises NotAModel, before anything is started, for a checkpoint with a prefix that a method
-    would leave out.
+    """Raise NotAModel for a checkpoint with a stored prefix that the method would leave out.
+
+    This is called before anything is started.
     """
     if reference.path is None or PREFIX in reads:
         return
@@ -207,14 +204,12 @@ def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:
-    """Another pretrained encoder for a method that needs two: by hub name, folder or run folder.
-    Raises as :func:`load`.
-    """
+    """Load a second pretrained encoder, by hub name, folder or run folder. Raises as :func:`load`."""
     return load(resolve(name), offline=offline)
 
 
 def quiet() -> None:
-    """No progress bars and no advice from transformers: the harness reports what it does."""
+    """Switch off the progress bars and the advice of transformers: bench reports by itself."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()

@@ -26,10 +26,9 @@ class MaskedLM(nn.Module):
 
 
 def head_of(model: Any, family: str) -> Any:
-    """The head of transformers' masked language model of a family: states (..., H) -> logits (...,
-    V), with a linear ``decoder``.
+    """Cut the head out of a masked language model: states (..., H) -> logits (..., V).
 
-    Raises BenchError where it is not known.
+    The result has a linear ``decoder``. Raises BenchError if the family's head is not known.
     """
     if family == "distilbert":
         parts = (

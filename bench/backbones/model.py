@@ -1,5 +1,4 @@
-"""A backbone in memory: encoder, tokenizer, and its masked-language-modelling head where a method
-asks for it.
+"""A backbone in memory: encoder and tokenizer, and its masked-language-modelling head on request.
 
 Shapes: n rows, T tokens, H hidden size, V vocabulary.
 """
@@ -24,15 +23,15 @@ from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import BenchError, NotAModel
 
 TOKENIZING = threading.Lock()
-"""Batches are made in another thread than dev scores, and tokenizers before 0.23 fail where two
-threads use one.
+"""Held while a tokenizer works: batches are made in another thread than dev scores, and tokenizers
+before 0.23 fail if two threads use one.
 """
 PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> ", "", "x" * 3000]
 
 
 @dataclass(kw_only=True)
 class Backbone:
-    """A pretrained encoder, ready to use, with what is needed to name it again."""
+    """A pretrained encoder, ready to use, with everything that names it again."""
 
     name: str
     revision: str
@@ -49,6 +48,7 @@ class Backbone:
 
     @property
     def hidden_size(self) -> int:
+        """The width of the encoder's states."""
         return int(self.encoder.config.hidden_size)
 
     @property
@@ -58,7 +58,7 @@ class Backbone:
 
     @cached_property
     def reads_ahead(self) -> bool:
-        """Say if the first token's state depends on the tokens behind it; False for a causal model."""
+        """True if the first token's state depends on later tokens; False for a causal model."""
         return reads_ahead(self.encoder)
 
     @property
@@ -68,12 +68,12 @@ class Backbone:
 
     @property
     def max_tokens(self) -> int:
-        """How many positions a sentence may fill, special tokens included."""
+        """The number of positions that a sentence may fill, special tokens included."""
         return longest_text(self.encoder)
 
     def report(self) -> str:
-        """One line: which weights were loaded, which tensors of the checkpoint the encoder has no
-        place for, and how it is tokenised.
+        """Return one line: which weights were loaded, which were left out, and how text is
+        tokenised.
         """
         count = sum(p.numel() for p in self.encoder.parameters())
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
@@ -88,7 +88,7 @@ class Backbone:
 
     @property
     def mask_id(self) -> int:
-        """The id of the mask token. Raises BenchError where the tokenizer has none."""
+        """The id of the mask token. Raises BenchError if the tokenizer has none."""
         if self.tokenizer.mask_token_id is None:
             raise BenchError(
                 f"the tokenizer of '{self.name}' has no mask token",
@@ -97,7 +97,7 @@ class Backbone:
         return int(self.tokenizer.mask_token_id)
 
     def special_tokens(self) -> tuple[list[int], list[int]]:
-        """The ids that stand before and after one sentence: ([CLS], [SEP]) for BERT."""
+        """Return the ids before and after one sentence: ([CLS], [SEP]) for BERT."""
         inner = self.tokenizer("a", add_special_tokens=False)["input_ids"]
         whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
         for start in range(len(whole) - len(inner) + 1):
@@ -108,14 +108,15 @@ class Backbone:
         )
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Each sentence's ids, without special tokens and not cut."""
+        """Return each sentence's ids, without special tokens and not cut."""
         texts = list(sentences)
         with TOKENIZING:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def encodings(self, texts: Sequence[str]) -> list[Any]:
-        """Each text's ids with special tokens, not cut, and the characters (``offsets``) that each
-        token holds.
+        """Return each text's encoding with special tokens, not cut.
+
+        ``ids`` of an encoding are its tokens, ``offsets`` the characters of each token.
         """
         if not texts:
             return []
@@ -130,8 +131,9 @@ class Backbone:
         )
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
-        """More than twice as fast (benchmarks/tokenising.py): transformers also wraps the offsets
-        and masks of every sentence.
+        """Encode with the tokenizer's backend, more than twice as fast (benchmarks/tokenising.py).
+
+        transformers also wraps the offsets and masks of every sentence.
         """
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()  # which a tokenizer.json may ask for
@@ -141,15 +143,17 @@ class Backbone:
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether transformers' tokenizer gives the ids of its backend unchanged; those of a few
-        families do not.
+        """True if transformers' tokenizer gives the ids of its backend; it does not in a few
+        families.
         """
         return self._backend_ids(PROBE) == self._tokenizer_ids(PROBE)
 
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
-        """Weight (H, H) and bias (H,) of the dense layer with a tanh that the checkpoint stores for
-        the first token: the pooling layer of a model folder (in a published SimCSE model, its
-        trained head), or the head that a run trained. None without one.
+        """Return weight (H, H) and bias (H,) of the dense layer with tanh on the first token, or
+        None.
+
+        This is the pooling layer of a model folder (the trained head in a published SimCSE model),
+        or the head that a run trained.
         """
         layer = ".head.dense.weight" if self.trained else ".pooler.dense.weight"
         for file in [self.trained] if self.trained else self._weight_files():
@@ -160,9 +164,10 @@ class Backbone:
         return None
 
     def stored(self, beginning: str) -> dict[str, Tensor]:
-        """The tensors of the checkpoint whose names begin with this, float32, keyed by the rest of
-        the name: "mlp." of a SimCSE class gives "dense.weight" and "dense.bias". Empty without any.
-        Raises NotAModel where the checkpoint is damaged.
+        """Read the checkpoint's tensors with names that begin with ``beginning``, in float32.
+
+        Keys are the rest of the names: "mlp." of a SimCSE class gives "dense.weight" and
+        "dense.bias". Raises NotAModel if the checkpoint is damaged.
         """
         return {
             name: tensor.float()
@@ -174,11 +179,12 @@ class Backbone:
         return sorted((self.weights or self.path).glob("model*.safetensors"))
 
     def mlm_head(self) -> nn.Module:
-        """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.
+        """Return a new copy of the pretrained MLM head: states (..., H) -> logits (..., V),
+        float32.
 
-        Its decoder matrix is a separate parameter, which starts as the word embeddings (as in
-        SimCSE's code, where nothing ties the two). Raises BenchError where the checkpoint has no
-        head, or for a family whose head is not known here.
+        Its decoder matrix is a separate parameter that starts as the word embeddings, as in
+        SimCSE's code, which does not tie the two. Raises BenchError if the checkpoint has no head,
+        or if the family's head is not known here.
         """
         head = head_of(self._masked_lm(), self.family)
         head.decoder.weight = nn.Parameter(
@@ -187,10 +193,10 @@ class Backbone:
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
-        """The whole pretrained masked language model, frozen: this one, or that of another
-        backbone.
+        """Return the whole pretrained masked language model, frozen: this one, or another
+        backbone's.
 
-        Raises BenchError where there is none, or where the two have different vocabularies.
+        Raises BenchError if there is none, or if the two have different vocabularies.
         """
         other = other or self
         if len(other.tokenizer) != len(self.tokenizer) or other.ids(PROBE) != self.ids(PROBE):
@@ -202,7 +208,7 @@ class Backbone:
         return MaskedLM(other._masked_lm())
 
     def _masked_lm(self) -> Any:
-        """transformers' model, float32. Raises NotAModel where the checkpoint has no head."""
+        """Load transformers' model in float32. Raises NotAModel if the checkpoint has no head."""
         from transformers import AutoModelForMaskedLM
 
         folder = self.weights or self.path

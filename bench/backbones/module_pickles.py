@@ -1,9 +1,8 @@
-"""Pickles in the modules of a sentence-transformers folder: ``2_Dense/pytorch_model.bin`` beside a
-transformer in safetensors.
+"""Convert pickles in the modules of a sentence-transformers folder, such as 2_Dense.
 
-sentence-transformers reads them without being asked. Here they are converted once, with
-``--allow-pickle``, to a copy of the folder in the cache that holds safetensors alone; without it
-such a folder is refused.
+sentence-transformers reads ``2_Dense/pytorch_model.bin`` without being asked. Here it is converted
+once, with ``--allow-pickle``, into a copy of the folder in the cache that holds safetensors only.
+Without the option such a folder is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetens
 
 
 def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
-    """The folder itself, or a copy of it in which the modules' pickles are safetensors.
+    """Return the folder itself, or a copy of it with safetensors in place of the modules' pickles.
 
     Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds
     more than tensors, or if the copy cannot be written.
@@ -54,7 +53,7 @@ def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
 
 
 def find_pickles(path: Path) -> list[Path]:
-    """The pickles of a sentence-transformers folder's modules that have no safetensors beside them.
+    """Return the pickles of modules that have no safetensors file next to them.
 
     Raises NotAModel if modules.json is damaged, or names a folder outside of this one.
     """
@@ -78,8 +77,9 @@ def find_pickles(path: Path) -> list[Path]:
 
 
 def pickled_modules(files: Iterable[str]) -> list[str]:
-    """Of a listing's names the pickles of modules, such as "2_Dense/pytorch_model.bin", that have
-    no safetensors beside them.
+    """Return the pickles of modules in a listing, such as "2_Dense/pytorch_model.bin".
+
+    Those with a safetensors file next to them are left out.
     """
     names = set(files)
     found: list[str] = []

@@ -1,7 +1,7 @@
-"""Weights that were saved as a pickle, converted to safetensors once: ``--allow-pickle``.
+"""Convert pickled weights to safetensors, once, if ``--allow-pickle`` is given.
 
-A pickle can hold code that runs when it is read. Only its tensors are taken (torch's reader for
-weights alone, which executes nothing), and without ``--allow-pickle`` none is opened.
+A pickle can hold code that runs when it is read. torch's reader for weights takes only the tensors
+and runs nothing; without ``--allow-pickle`` no pickle is opened.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from bench.base.hashes import files_sha256
 
 
 def convert_pickles(folder: Path, *, make: bool) -> Path | None:
-    """The safetensors twin of a model folder whose weights are pickles; ``make``: convert them now.
-    None: there is none yet.
+    """Return the safetensors copy of a model folder with pickled weights; None if there is none
+    yet.
 
-    It is named by the content, so that other weights are another folder. Raises NotAModel where the
-    file holds more than tensors, or is damaged.
+    ``make``: convert now. The copy is named after the content, so other weights get another copy.
+    Raises NotAModel if the file is damaged or holds more than tensors.
     """
     place = default_cache() / "converted" / _content(folder)[:32]
     config = place / "config.json"
@@ -40,7 +40,7 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
 
 @cache
 def _content(folder: Path) -> str:
-    """sha256 over everything that the twin is made from."""
+    """Return the sha256 of everything that the copy is made from."""
     return files_sha256([*weight_files(folder, PICKLES), *_settings(folder)], folder)
 
 
@@ -66,6 +66,7 @@ def _convert(folder: Path, to: Path) -> None:
 
 
 def read_pickled_tensors(file: Path) -> dict[str, Any]:
+    """Read the tensors in a pickle. Raises NotAModel if it is damaged or holds anything else."""
     import torch
 
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
@@ -96,8 +97,8 @@ def read_pickled_tensors(file: Path) -> dict[str, Any]:
 
 
 def _check_tensor(file: Path, name: str, tensor: Any) -> None:
-    """Raises NotAModel for a tensor that is not simply its values: sparse, quantised, without
-    values, or larger than its file.
+    """Raise NotAModel for a tensor that is sparse, quantised, without values, or above its file's
+    size.
     """
     import torch
 

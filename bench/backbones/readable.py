@@ -1,4 +1,4 @@
-"""A model folder that can be read: as it is, converted, or refused."""
+"""Check a model folder before anything of it is loaded."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from bench.base.errors import NotAModel
 
 
 def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
-    """The folder, or its safetensors twin if the weights are a pickle and a conversion is allowed
-    or already done.
+    """Return the folder, or its safetensors copy if its weights are a pickle.
 
-    Raises NotAModel if it holds no model that can be read.
+    A pickle is converted if ``allow_pickle`` is given or a copy is there. Raises NotAModel if the
+    folder holds no model that can be read.
     """
     folder = transformer_folder(path)
     check_pointers({path, *module_folders(path)})

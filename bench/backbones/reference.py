@@ -1,5 +1,6 @@
-"""The meaning of a backbone's name on this machine, found without torch: the plan and the
-fingerprint need no more.
+"""Find the files and the revision of a backbone's name.
+
+Nothing here imports torch: plans and fingerprints need no more than this.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, rea
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """The meaning of a backbone's name on this machine."""
+    """A backbone's name, resolved on this machine.
+
+    reference = resolve("bert-base-uncased")
+    reference.revision, reference.path, reference.config()
+    """
 
     name: str
     # a hub commit, or the sha256 of the weights of a folder; "unknown" if the files are not on this
@@ -54,7 +59,7 @@ class Reference:
 
     @property
     def model(self) -> str:
-        """The name without a revision: what recipes are written for."""
+        """The name without a revision, as recipes use it."""
         return split(self.name)[0] if self.hub else self.name
 
     @property
@@ -65,26 +70,27 @@ class Reference:
         )[:60]
 
     def config(self) -> dict[str, Any]:
-        """The model's config with BERT's names for its sizes; empty if the files are not here yet,
-        or without a transformer.
+        """Return the model's config with BERT's names for its sizes.
+
+        It is empty if the files are not here yet, or if the folder has no transformer.
         """
         return {} if self.path is None else read_transformer_config(self.path)
 
     def sizes(self) -> Mapping[str, Any]:
-        """The config; for a well-known model that is not here yet only its sizes."""
+        """Return the config, or only the sizes of a well-known model that is not here yet."""
         return self.config() or SHAPES.get(self.model.rpartition("/")[2], {})
 
 
 def builtin_folder() -> Path:
+    """Return the folder of the backbone that comes with the package."""
     return Path(str(files("bench.builtin") / "backbone"))
 
 
 def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
-    """What ``name`` means on this machine; of a hub name, ``owner/name@revision`` names the commit.
+    """Find a backbone by name; ``owner/name@revision`` chooses a commit of the hub.
 
-    ``allow_pickle``: a folder whose weights are a pickle is converted now; once converted, it is
-    not needed again. Raises NotAModel for a folder without a model, UnknownName for what cannot be
-    a name.
+    ``allow_pickle``: convert a folder with pickled weights now; it is not needed again afterwards.
+    Raises NotAModel for a folder without a model, UnknownName for a text that cannot be a name.
     """
     if name == "builtin":
         folder = builtin_folder()
@@ -123,9 +129,10 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
 
 
 def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) -> Reference:
-    """The backbone that a record names: of a hub model exactly that revision, not the newest; of a
-    folder the one where this machine had it, as the runs folder ``runs`` knows, else the one of
-    that name here.
+    """Find the backbone that a record names.
+
+    A hub model is taken at exactly the recorded revision, not the newest. A folder is looked for
+    where this machine had it, according to the runs folder ``runs``, and then by its name.
     """
     is_named = find_path(name) is None  # records of an earlier bench hold absolute paths
     place = recall_place(runs, revision) if runs is not None and is_named else None
@@ -145,8 +152,10 @@ def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) 
 
 
 def run_folder(path: Path) -> Reference:
-    """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained
-    none, or is not finished.
+    """Use the encoder that a run fine-tuned as a backbone.
+
+    Raises NotAModel if the run trained no encoder, is not finished, or was made from another
+    revision.
     """
     try:
         record = json.loads(read_plain_file(path / "run.json", RECORD_BYTES))

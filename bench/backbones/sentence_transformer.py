@@ -1,6 +1,4 @@
-"""A sentence-transformers folder, loaded by that library: the model, how long a text may be, and
-what there is to say about it.
-"""
+"""Load a sentence-transformers folder with its own library."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from bench.backbones.tokenizer import FILE, difference_from_file
 from bench.base.errors import BenchError
 
 UNLIMITED = 1_000_000
-"""A tokenizer that says nothing about the longest text says 1e30; no model reads a text of so many
-tokens.
-"""
+"""More tokens than any model reads: a tokenizer without a longest text says 1e30."""
 
 
 @dataclass
@@ -41,11 +37,10 @@ class LoadedSentenceTransformer:
 def load_sentence_transformer(
     backbone: Backbone, dtype: Any, max_length: int | None = None
 ) -> LoadedSentenceTransformer:
-    """The model of a sentence-transformers folder, on the CPU. ``max_length`` replaces the folder's
-    own longest text.
+    """Load the model of a sentence-transformers folder on the CPU.
 
-    Raises NotAModel if the library cannot load it, BenchError for a ``max_length`` that it cannot
-    keep.
+    ``max_length`` replaces the folder's own longest text. Raises NotAModel if the library cannot
+    load it, BenchError for a ``max_length`` that it cannot keep.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -113,5 +108,5 @@ def _token_note(model: Any, path: Path) -> str:
 
 
 def unused_prompts(model: Any, used: str) -> dict[str, str]:
-    """The prompts that a folder names and that are not put before the sentences: name -> text."""
+    """Return name -> text of the prompts that a folder names and that are not put before sentences."""
     return {name: text for name, text in model.prompts.items() if text and text != used}

@@ -1,6 +1,4 @@
-"""The tensors of a safetensors checkpoint, and the encoder weights of a run that replace pretrained
-ones.
-"""
+"""The tensors of a safetensors checkpoint, and the trained weights that replace pretrained ones."""
 
 from __future__ import annotations
 
@@ -13,7 +11,10 @@ from bench.base.errors import NotAModel
 
 
 def tensor_names(file: Path) -> list[str]:
-    """The names in a safetensors file, from its header alone. Raises NotAModel for any other file."""
+    """Return the tensor names in the header of a safetensors file.
+
+    Raises NotAModel for any other file.
+    """
     with readable(file, "is not a safetensors file"), file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if not 2 <= length <= 1 << 27:
@@ -22,16 +23,18 @@ def tensor_names(file: Path) -> list[str]:
 
 
 def checkpoint_names(folder: Path) -> list[str]:
-    """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it
-    is damaged.
+    """Return the tensor names of a model folder, in one file or several.
+
+    Raises NotAModel if a file is damaged.
     """
     single, index = (folder / name for name in WEIGHTS)
     return list(weight_map(index)) if index.exists() else tensor_names(single)
 
 
 def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
-    """The tensors of a safetensors file whose names begin with this, keyed by the rest of the name.
-    Raises NotAModel.
+    """Read the tensors with names that begin with ``beginning``, keyed by the rest of the name.
+
+    Raises NotAModel if the file cannot be read.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -47,8 +50,9 @@ def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
 
 
 def take_trained(encoder: Any, file: Path) -> None:
-    """Load the ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where
-    one is missing.
+    """Load the ``encoder.*`` tensors of a run's checkpoint into an encoder.
+
+    Raises NotAModel if one is missing.
     """
     state = tensors_of(file, "encoder.")
     if missing := sorted(dict(encoder.named_parameters()).keys() - state.keys()):
