@@ -17,22 +17,22 @@ from bench.base.errors import BenchError, NotAModel
 
 @dataclass(frozen=True)
 class Family:
-    """One of transformers' model types.
-
-    ``prefix``: its layers are BERT's, and take keys and values from outside, as a deep prompt
-    needs. ``placed``: position ids alone determine a token's position; without it, the distance of
-    two tokens is counted along the sequence, whatever the ids. ``head``: how the names of the
-    tensors of its masked-language-modelling head begin. ``offset``: its first token has position
-    padding_idx + 1.
-    """
+    """One of transformers' model types."""
 
     title: str
+    # a model of this family on the hub
     example: str
+    # its layers are BERT's, and take keys and values from outside, as a deep prompt needs
     prefix: bool = False
+    # position ids alone determine a token's position; if False, the distance of two tokens is
+    # counted along the sequence, whatever the ids
     placed: bool = True
+    # the first parts of the names of the tensors in its masked-language-modelling head
     head: tuple[str, ...] = ()
+    # its first token has position padding_idx + 1
     offset: bool = False
-    note: str = ""
+    # the reason if its checkpoints have no such head
+    without_head: str = ""
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -51,7 +51,7 @@ FAMILIES: Mapping[str, Family] = {
         "google/electra-base-discriminator",
         prefix=True,
         head=("generator_predictions.dense.",),
-        note="the discriminator has no MLM head; the generator has one",
+        without_head="the discriminator has no MLM head; the generator has one",
     ),
     "distilbert": Family(
         "DistilBERT", "distilbert/distilbert-base-uncased", head=("vocab_transform.",)
@@ -64,17 +64,17 @@ FAMILIES: Mapping[str, Family] = {
         "microsoft/deberta-v3-base",
         placed=False,
         head=("cls.predictions.transform.",),
-        note="version 3 was trained as a discriminator: it has no MLM head",
+        without_head="version 3 was trained as a discriminator: it has no MLM head",
     ),
     "modernbert": Family(
         "ModernBERT",
         "answerdotai/ModernBERT-base",
         head=("decoder.",),
-        note="its own dropout is 0; every second or third layer sees 64 tokens to each side only",
+        # its own dropout is 0; every second or third layer sees only 64 tokens to each side
     ),
 }
 BUFFERS = ("position_ids", "token_type_ids", "inv_freq")
-"""Last parts of tensor names that old versions of transformers stored and every version computes."""
+"""Last parts of tensor names that old versions of transformers stored, and all compute."""
 BASES = {"bert", "roberta", "electra", "distilbert", "mpnet", "deberta", "model", "encoder_model"}
 
 
@@ -86,16 +86,15 @@ def without_base(tensor: str) -> str:
 
 def family_of(folder: Path | None) -> Family | None:
     """Return the family of the model in a folder; None if it is not listed or not here yet."""
-    return (
-        None
-        if folder is None or not (folder / "config.json").is_file()
-        else FAMILIES.get(str(read_config(folder).get("model_type", "")))
-    )
+    if folder is None or not (folder / "config.json").is_file():
+        return None
+    return FAMILIES.get(str(read_config(folder).get("model_type", "")))
 
 
-def title(model_type: str) -> str:
+def family_title(model_type: str) -> str:
     """Return the family's name for people, such as "BERT" for "bert"."""
-    return FAMILIES[model_type].title if model_type in FAMILIES else model_type
+    family = FAMILIES.get(model_type)
+    return model_type if family is None else family.title
 
 
 def check_prefix(folder: Path | None) -> None:
@@ -116,7 +115,8 @@ def check_layers(
 
     ``folder`` is None if the backbone is not here yet; then nothing is checked.
     """
-    if (family := family_of(folder)) is not None and not family.prefix:
+    family = family_of(folder)
+    if family is not None and not family.prefix:
         able = ", ".join(known.title for known in FAMILIES.values() if known.prefix)
         raise BenchError(
             f"{what} does not work on {family.title}: its layers {why}",
@@ -129,7 +129,8 @@ def check_placed(folder: Path | None, what: str, hint: str) -> None:
 
     ``folder`` is None if the backbone is not here yet; then nothing is checked.
     """
-    if (family := family_of(folder)) is not None and not family.placed:
+    family = family_of(folder)
+    if family is not None and not family.placed:
         raise BenchError(
             f"{what} does not work on {family.title}, which counts the distance of two tokens "
             "along the sequence, "
@@ -147,24 +148,29 @@ def check_mlm_head(path: Path | None) -> None:
         return
     folder = transformer_folder(path)
     family = family_of(folder)
-    known = {prefix for one in FAMILIES.values() for prefix in one.head}
-    wanted = family.head if family else (*known, "cls.predictions.", "lm_head.")
+    if family is None:
+        known = {prefix for family in FAMILIES.values() for prefix in family.head}
+        wanted: tuple[str, ...] = (*known, "cls.predictions.", "lm_head.")
+    else:
+        wanted = family.head
     if not any(name.startswith(wanted) for name in checkpoint_names(folder)):
-        why = f" ({family.note})" if family and "MLM head" in family.note else ""
+        why = ""
+        if family is not None and family.without_head:
+            why = f" ({family.without_head})"
         raise NotAModel(
             f"{folder} has no MLM head, which this method needs{why}",
             "take a backbone as it was pretrained, with its MLM head, or builtin",
         )
 
 
-def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
+def find_architecture(config: Mapping[str, Any]) -> tuple[str, int] | None:
     """Return ("bert" or "roberta", whichever the family resembles; hidden size).
 
     It is None if the family is not listed or the config names no hidden size.
     """
-    family, hidden = FAMILIES.get(str(config.get("model_type"))), config.get("hidden_size")
-    return (
-        None
-        if family is None or not isinstance(hidden, int)
-        else ("roberta" if family.offset else "bert", hidden)
-    )
+    family = FAMILIES.get(str(config.get("model_type")))
+    hidden = config.get("hidden_size")
+    if family is None or not isinstance(hidden, int):
+        return None
+    kin = "roberta" if family.offset else "bert"
+    return kin, hidden

@@ -29,7 +29,8 @@ VOCABULARIES = (
     "spm.model",
     "sentencepiece.bpe.model",
 )
-SETTINGS = {".json", ".txt", ".model"}  # suffixes of configs and vocabularies
+SETTINGS = {".json", ".txt", ".model"}
+"""Suffixes of configs and vocabularies."""
 ABOUT = {
     "card.json",
     "trainer_state.json",
@@ -37,7 +38,9 @@ ABOUT = {
     "train_results.json",
     "eval_results.json",
     "README.txt",
-}  # files that do not change what a model computes
+}
+"""Files that do not change the vectors of a model."""
+LONGEST_TITLE = 80
 
 
 def card_title(path: Path) -> str:
@@ -52,8 +55,9 @@ def card_title(path: Path) -> str:
 
     with contextlib.suppress(Exception):  # a card is free text: its metadata may have any form
         title = str((metadata_load(card) or {})["model-index"][0]["name"]).strip()
-        generated = title.startswith("SentenceTransformer")
-        return title if title.isprintable() and len(title) <= 80 and not generated else ""
+        is_generated = title.startswith("SentenceTransformer")
+        if title.isprintable() and len(title) <= LONGEST_TITLE and not is_generated:
+            return title
     return ""
 
 
@@ -70,10 +74,9 @@ def has_transformer(path: Path) -> bool:
 
 
 def transformer_folder(path: Path) -> Path:
-    """Return the folder of the transformer in a sentence-transformers folder, else the folder
-    itself.
-    """
-    return next(iter(module_folders(path)), path)
+    """Return the folder of a model's transformer: its first module's, or the folder itself."""
+    modules = module_folders(path)
+    return modules[0] if modules else path
 
 
 def module_folders(path: Path) -> list[Path]:
@@ -117,16 +120,15 @@ def weights_hash(path: Path) -> str:
     In a sentence-transformers folder the settings of its modules (pooling, normalisation, length)
     count as well.
     """
-    files = [
-        file
-        for folder in {path, *module_folders(path), *routed_folders(path)}
-        if folder.is_dir()
-        for file in folder.iterdir()
-        if file.is_file()
-    ]
-    return files_sha256(
-        (f for f in files if f.suffix in {*SETTINGS, ".safetensors"} and f.name not in ABOUT), path
-    )
+    suffixes = {*SETTINGS, ".safetensors"}
+    hashed: list[Path] = []
+    for folder in {path, *module_folders(path), *routed_folders(path)}:
+        if not folder.is_dir():
+            continue
+        for file in folder.iterdir():
+            if file.is_file() and file.suffix in suffixes and file.name not in ABOUT:
+                hashed.append(file)
+    return files_sha256(hashed, path)
 
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
@@ -139,9 +141,10 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
             return _has_modules(folder)
         inner = transformer_folder(folder)
         vocabularies = [at / file for at in (inner, folder) for file in VOCABULARIES]
-        return any(f.exists() for f in vocabularies) and all(
-            f.exists() for f in [inner / "config.json", *weight_files(inner, weights)]
-        )
+        if not any(file.exists() for file in vocabularies):
+            return False
+        needed = [inner / "config.json", *weight_files(inner, weights)]
+        return all(file.exists() for file in needed)
     return False
 
 

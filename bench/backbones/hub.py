@@ -30,6 +30,22 @@ from bench.data.sets import ON_ITS_PAGE, Pending
 if TYPE_CHECKING:
     from bench.backbones.reference import Reference
 
+FILES = ("*.json", "*.txt", "*.model", "merges.txt", "vocab.*")
+"""Patterns of the files that are fetched besides the weights."""
+NOT = (
+    "onnx/*",
+    "openvino/*",
+    "coreml/*",
+    "*.ot",
+    "flax_model*",
+    "tf_model*",
+    "training_args.bin",
+    "optimizer*",
+)
+"""Patterns of files that are never fetched."""
+LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
+"""Owner of models -> the licence on their pages."""
+
 
 def fetch(
     reference: Reference,
@@ -46,15 +62,18 @@ def fetch(
         return reference
     name = reference.source or reference.name
     model = split(name)[0]
-    near = [] if model in KNOWN else difflib.get_close_matches(model, KNOWN, n=1, cutoff=0.8)
-    hint = f"did you mean {near[0]}? else " if near else ""
+    hint = ""
+    if model not in KNOWN:
+        near = difflib.get_close_matches(model, KNOWN, n=1, cutoff=0.8)
+        if near:
+            hint = f"did you mean {near[0]}? else "
     if offline or offline_now():
         from huggingface_hub.constants import HF_HUB_CACHE
 
+        reason = "--offline" if offline else "HF_HUB_OFFLINE"
         folder = "models--" + repositories(model)[0].replace("/", "--")
         raise NotAModel(
-            f"backbone '{name}' is not on this machine and "
-            f"{'--offline' if offline else 'HF_HUB_OFFLINE'} forbids fetching it",
+            f"backbone '{name}' is not on this machine and {reason} forbids fetching it",
             f"{hint}where there is a network: bench doctor --backbone {name} --fetch; "
             f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
         )
@@ -68,19 +87,6 @@ def fetch(
     )
 
 
-FILES = ("*.json", "*.txt", "*.model", "merges.txt", "vocab.*")  # besides the weights
-NOT = (
-    "onnx/*",
-    "openvino/*",
-    "coreml/*",
-    "*.ot",
-    "flax_model*",
-    "tf_model*",
-    "training_args.bin",
-    "optimizer*",
-)
-
-
 def split(name: str) -> tuple[str, str | None]:
     """Split "owner/name@revision" into the name and the revision; None without a revision."""
     model, _, revision = name.partition("@")
@@ -89,7 +95,9 @@ def split(name: str) -> tuple[str, str | None]:
 
 def repositories(model: str) -> list[str]:
     """Return the model's names on the hub: with its owner, then the short one of older caches."""
-    return [f"{CANONICAL[model]}/{model}", model] if model in CANONICAL else [model]
+    if model in CANONICAL:
+        return [f"{CANONICAL[model]}/{model}", model]
+    return [model]
 
 
 def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
@@ -101,7 +109,8 @@ def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
 
     model, revision = split(name)
     for repo in repositories(model):
-        for wanted in [revision] if revision else [PINNED.get(repo, "main"), "main"]:
+        revisions = [revision] if revision else [PINNED.get(repo, "main"), "main"]
+        for wanted in revisions:
             for file in ("config.json", "modules.json"):
                 path = try_to_load_from_cache(repo, file, revision=wanted)
                 if isinstance(path, str) and is_whole(Path(path).parent, weights):
@@ -178,18 +187,19 @@ def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> l
 
 
 def describe_pending(name: str) -> Pending:
-    """Describe what fetching a model would bring, from what this project knows, without a
-    connection.
-    """
+    """Describe what fetching a model would bring, without a connection to the hub."""
     model, revision = split(name)
     repo = repositories(model)[0]
     commit = revision or PINNED.get(repo)
-    licences = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}  # as the models' pages state
+    where = f"hub model {repo}"
+    if commit:
+        where += f" (commit {commit[:12]})"
+    parameters = PARAMETERS.get(model.rpartition("/")[2])
     return Pending(
         name=name,
         kind="backbone",
-        where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
+        where=where,
         urls=(site("model", repo, commit or "main", "").url,),
-        bytes=4 * PARAMETERS.get(model.rpartition("/")[2], 0) or None,
-        licence=licences.get(CANONICAL.get(model, ""), ON_ITS_PAGE),
+        bytes=None if parameters is None else 4 * parameters,
+        licence=LICENCES.get(CANONICAL.get(model, ""), ON_ITS_PAGE),
     )

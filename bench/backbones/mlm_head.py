@@ -22,7 +22,8 @@ class MaskedLM(nn.Module):
         self.model = model.requires_grad_(False)
 
     def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
-        return self.model(input_ids=ids_nT, attention_mask=mask_nT).logits  # type: ignore[no-any-return]
+        logits_nTV: Tensor = self.model(input_ids=ids_nT, attention_mask=mask_nT).logits
+        return logits_nTV
 
 
 def head_of(model: Any, family: str) -> Any:
@@ -31,20 +32,22 @@ def head_of(model: Any, family: str) -> Any:
     The result has a linear ``decoder``. Raises BenchError if the family's head is not known.
     """
     if family == "distilbert":
-        parts = (
-            nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm),
-            model.vocab_projector,
+        transform: Any = nn.Sequential(
+            model.vocab_transform, model.activation, model.vocab_layer_norm
         )
+        decoder = model.vocab_projector
     elif family == "modernbert":
-        parts = model.head, model.decoder
+        transform, decoder = model.head, model.decoder
     elif family == "electra":
-        parts = model.generator_predictions, model.generator_lm_head
+        transform, decoder = model.generator_predictions, model.generator_lm_head
     else:
-        head = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
+        head = getattr(model, "lm_head", None)
+        if hasattr(model, "cls"):
+            head = model.cls.predictions
         if isinstance(getattr(head, "decoder", None), nn.Linear):
             return head
         raise BenchError(
             f"the MLM head of the family '{family}' is not known",
             "take a BERT or RoBERTa backbone",
         )
-    return nn.Sequential(OrderedDict(zip(("transform", "decoder"), parts, strict=True)))
+    return nn.Sequential(OrderedDict(transform=transform, decoder=decoder))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.direction import reads_ahead
-from bench.backbones.families import check_mlm_head, title, without_base
+from bench.backbones.families import check_mlm_head, family_title, without_base
 from bench.backbones.mlm_head import MaskedLM, head_of
 from bench.backbones.positions import first_position, longest_text
 from bench.backbones.tensors import tensor_names, tensors_of
@@ -35,16 +35,21 @@ class Backbone:
 
     name: str
     revision: str
-    family: str  # transformers' model_type: "bert", "roberta", ...
-    encoder: Any  # transformers.PreTrainedModel without a pooling layer, float32
-    tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
+    # transformers' model_type: "bert", "roberta", ...
+    family: str
+    # transformers.PreTrainedModel without a pooling layer, float32
+    encoder: Any
+    # transformers.PreTrainedTokenizerBase, fast
+    tokenizer: Any
     path: Path
-    weights: Path | None = (
-        None  # where transformers finds the checkpoint, if it is not ``path`` itself
-    )
-    trained: Path | None = None  # the checkpoint of the run that fine-tuned it
-    unused: tuple[str, ...] = ()  # tensors of the checkpoint's heads, which are not read
-    note: str = ""  # about its token ids, if they are not plainly those of tokenizer.json
+    # the folder of the checkpoint, if it is not ``path`` itself
+    weights: Path | None = None
+    # the checkpoint of the run that fine-tuned it
+    trained: Path | None = None
+    # tensors of the checkpoint's heads, which are not read
+    unused: tuple[str, ...] = ()
+    # about its token ids, if they are not simply those of tokenizer.json
+    note: str = ""
 
     @property
     def hidden_size(self) -> int:
@@ -72,14 +77,14 @@ class Backbone:
         return longest_text(self.encoder)
 
     def report(self) -> str:
-        """Return one line: which weights were loaded, which were left out, and how text is
-        tokenised.
-        """
+        """Return one line about the weights that were read and left out, and the tokenizer."""
         count = sum(p.numel() for p in self.encoder.parameters())
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
-        line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        if not self.family:  # no transformer: its own library has read it
-            line = f"{self.name} at {self.revision[:12]}: {count:,} weights"
+        line = f"{self.name} at {self.revision[:12]}: "
+        if self.family:
+            line += f"{family_title(self.family)}, {count:,} weights of the encoder, none missing"
+        else:  # no transformer: its own library has read it
+            line += f"{count:,} weights"
         if heads:
             line += f"; not used: {', '.join(heads)}"
         if self.note:
@@ -124,11 +129,12 @@ class Backbone:
             return list(self.tokenizer(list(texts), verbose=False).encodings)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
-        return (
-            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-            if texts
-            else []
-        )
+        if not texts:
+            return []
+        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
+        return ids
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
         """Encode with the tokenizer's backend, more than twice as fast (benchmarks/tokenising.py).
@@ -155,8 +161,11 @@ class Backbone:
         This is the pooling layer of a model folder (the trained head in a published SimCSE model),
         or the head that a run trained.
         """
-        layer = ".head.dense.weight" if self.trained else ".pooler.dense.weight"
-        for file in [self.trained] if self.trained else self._weight_files():
+        if self.trained:
+            layer, files = ".head.dense.weight", [self.trained]
+        else:
+            layer, files = ".pooler.dense.weight", self._weight_files()
+        for file in files:
             for name in tensor_names(file):
                 if f".{name}".endswith(layer):
                     tensors = tensors_of(file, name.removesuffix("weight"))
@@ -169,11 +178,11 @@ class Backbone:
         Keys are the rest of the names: "mlp." of a SimCSE class gives "dense.weight" and
         "dense.bias". Raises NotAModel if the checkpoint is damaged.
         """
-        return {
-            name: tensor.float()
-            for file in self._weight_files()
-            for name, tensor in tensors_of(file, beginning).items()
-        }
+        found: dict[str, Tensor] = {}
+        for file in self._weight_files():
+            for name, tensor in tensors_of(file, beginning).items():
+                found[name] = tensor.float()
+        return found
 
     def _weight_files(self) -> list[Path]:
         return sorted((self.weights or self.path).glob("model*.safetensors"))
@@ -221,7 +230,8 @@ class Backbone:
             raise NotAModel(
                 f"{self.name} cannot be loaded as a masked language model: {error}"
             ) from None
-        if missing := sorted(key for key in info["missing_keys"] if "decoder" not in key):
+        missing = sorted(key for key in info["missing_keys"] if "decoder" not in key)
+        if missing:
             raise NotAModel(
                 f"{self.name} has no MLM head ({missing[0]} is missing)",
                 "take a pretrained BERT or RoBERTa, or builtin",

@@ -16,10 +16,13 @@ from bench.base.cache import build_folder, default_cache
 from bench.base.errors import NotAModel
 from bench.base.hashes import files_sha256
 
+SAFE_TORCH = (2, 10)
+"""The first torch that reads pickled weights safely."""
+DENSE = "save the model with save_pretrained"
+
 
 def convert_pickles(folder: Path, *, make: bool) -> Path | None:
-    """Return the safetensors copy of a model folder with pickled weights; None if there is none
-    yet.
+    """Return the safetensors copy of a folder with pickled weights; None if there is none yet.
 
     ``make``: convert now. The copy is named after the content, so other weights get another copy.
     Raises NotAModel if the file is damaged or holds more than tensors.
@@ -35,7 +38,9 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
                 f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
-    return place if config.is_file() else None
+    if not config.is_file():
+        return None
+    return place
 
 
 @cache
@@ -45,31 +50,30 @@ def _content(folder: Path) -> str:
 
 
 def _settings(folder: Path) -> list[Path]:
+    """Return the configs and vocabularies of a model folder."""
     return [file for file in folder.iterdir() if file.is_file() and file.suffix in SETTINGS]
 
 
 def _convert(folder: Path, to: Path) -> None:
+    """Write the safetensors copy of a model folder into the folder ``to``."""
     from safetensors.torch import save_file
 
     for file in _settings(folder):
         if file.name not in PICKLES:
             shutil.copyfile(file, to / file.name)
-    save_file(
-        {
-            name: tensor.clone().contiguous()
-            for file in weight_files(folder, PICKLES)
-            for name, tensor in read_pickled_tensors(file).items()
-        },
-        to / WEIGHTS[0],
-        metadata={"format": "pt"},
-    )
+    tensors: dict[str, Any] = {}
+    for file in weight_files(folder, PICKLES):
+        for name, tensor in read_pickled_tensors(file).items():
+            tensors[name] = tensor.clone().contiguous()
+    save_file(tensors, to / WEIGHTS[0], metadata={"format": "pt"})
 
 
 def read_pickled_tensors(file: Path) -> dict[str, Any]:
     """Read the tensors in a pickle. Raises NotAModel if it is damaged or holds anything else."""
     import torch
 
-    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10):
+    major, minor = torch.__version__.split(".")[:2]
+    if (int(major), int(minor)) < SAFE_TORCH:
         raise NotAModel(
             f"{file} is not read: a pickle can corrupt the memory of torch {torch.__version__} "
             "(CVE-2026-24747)",
@@ -97,9 +101,7 @@ def read_pickled_tensors(file: Path) -> dict[str, Any]:
 
 
 def _check_tensor(file: Path, name: str, tensor: Any) -> None:
-    """Raise NotAModel for a tensor that is sparse, quantised, without values, or above its file's
-    size.
-    """
+    """Raise NotAModel for a tensor that is sparse, quantised, without values, or too large."""
     import torch
 
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
@@ -110,6 +112,3 @@ def _check_tensor(file: Path, name: str, tensor: Any) -> None:
         raise NotAModel(
             f"{file}: the tensor {name[:80]!r} has {size:,} bytes, its file less", DENSE
         )
-
-
-DENSE = "save the model with save_pretrained"

@@ -30,9 +30,8 @@ def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
     check_pointers({path, *module_folders(path)})
     check_no_adapter(folder)
     if not has_transformer(path):
-        if (
-            path / "modules.json"
-        ).is_file():  # such as word vectors: sentence-transformers reads them
+        # such as word vectors, which sentence-transformers reads
+        if (path / "modules.json").is_file():
             return path
         raise NotAModel(
             f"{path} is not a model folder: it has no config.json",
@@ -43,9 +42,10 @@ def readable_model(path: Path, *, allow_pickle: bool, name: str = "") -> Path:
         return path
     if not any((folder / file).is_file() for file in PICKLES):
         raise NotAModel(f"{path} has no model.safetensors", "save the model with save_pretrained")
-    if (twin := convert_pickles(folder, make=allow_pickle)) is None:
+    copy = convert_pickles(folder, make=allow_pickle)
+    if copy is None:
         raise NotAModel(
             f"{path} has no model.safetensors: its weights are a pickle, which could run code",
             "--allow-pickle reads only the tensors in it and stores them as safetensors",
         )
-    return twin
+    return copy

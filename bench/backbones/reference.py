@@ -33,6 +33,9 @@ from bench.base.paths import find_path
 from bench.base.places import recall_place
 from bench.base.reading import RECORD_BYTES, is_plain_file, open_plain_file, read_plain_file
 
+LONGEST_SHORT_NAME = 60
+"""Characters of a backbone's name in a run's id."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
@@ -65,16 +68,18 @@ class Reference:
     @property
     def short(self) -> str:
         """The part of the name in a run's id."""
-        return "".join(
-            c if c.isalnum() or c in "._-" else "-" for c in (Path(self.name).name or "model")
-        )[:60]
+        last_part = Path(self.name).name or "model"
+        plain = [c if c.isalnum() or c in "._-" else "-" for c in last_part]
+        return "".join(plain)[:LONGEST_SHORT_NAME]
 
     def config(self) -> dict[str, Any]:
         """Return the model's config with BERT's names for its sizes.
 
         It is empty if the files are not here yet, or if the folder has no transformer.
         """
-        return {} if self.path is None else read_transformer_config(self.path)
+        if self.path is None:
+            return {}
+        return read_transformer_config(self.path)
 
     def sizes(self) -> Mapping[str, Any]:
         """Return the config, or only the sizes of a well-known model that is not here yet."""
@@ -104,28 +109,40 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
         return Reference(
             name=name, revision=weights_hash(folder), path=folder, title=card_title(path)
         )
-    if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
+    if path.is_file() or _looks_like_a_path(name):
         raise NotAModel(
             f"--backbone {name}: no such folder",
             "give a folder with config.json and model.safetensors, a hub name, or builtin",
         )
-    if (
-        not name
-        or not all(c.isalnum() or c in "._-/@" for c in name)
-        or name.count("@") > 1
-        or name[0] == "@"
-        or name[-1] == "@"
-    ):
+    if not _can_be_hub_name(name):
         raise UnknownName("backbone", name, KNOWN)
-    if cached := in_cache(name):
+    return _resolve_hub_model(name, allow_pickle=allow_pickle)
+
+
+def _looks_like_a_path(name: str) -> bool:
+    model, _ = split(name)
+    return name.startswith((".", "/", "~")) or model.count("/") > 1
+
+
+def _can_be_hub_name(name: str) -> bool:
+    if not name or not all(c.isalnum() or c in "._-/@" for c in name):
+        return False
+    return name.count("@") <= 1 and not name.startswith("@") and not name.endswith("@")
+
+
+def _resolve_hub_model(name: str, *, allow_pickle: bool) -> Reference:
+    """Find a model in the hub's cache; its path is None if the cache does not hold it whole."""
+    cached = in_cache(name)
+    if cached is not None:
         check_no_own_code(transformer_folder(cached), name)
-        commit = cached.name
-        cached = convert_modules(cached, allow_pickle=allow_pickle)
-        return Reference(name=name, revision=commit, path=cached, hub=True)
+        folder = convert_modules(cached, allow_pickle=allow_pickle)
+        return Reference(name=name, revision=cached.name, path=folder, hub=True)
     pickled = in_cache(name, PICKLES)
-    twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
-    revision = pickled.name if pickled and twin else "unknown"
-    return Reference(name=name, revision=revision, path=twin, hub=True)
+    if pickled is not None:
+        copy = convert_pickles(transformer_folder(pickled), make=allow_pickle)
+        if copy is not None:
+            return Reference(name=name, revision=pickled.name, path=copy, hub=True)
+    return Reference(name=name, revision="unknown", path=None, hub=True)
 
 
 def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) -> Reference:
@@ -134,10 +151,11 @@ def resolve_recorded(name: str, revision: str | None, runs: Path | None = None) 
     A hub model is taken at exactly the recorded revision, not the newest. A folder is looked for
     where this machine had it, according to the runs folder ``runs``, and then by its name.
     """
-    is_named = find_path(name) is None  # records of an earlier bench hold absolute paths
-    place = recall_place(runs, revision) if runs is not None and is_named else None
-    if place is not None:
-        return resolve(str(place))
+    # records of an earlier bench hold absolute paths, which need no place
+    if runs is not None and find_path(name) is None:
+        place = recall_place(runs, revision)
+        if place is not None:
+            return resolve(str(place))
     newest = resolve(name)
     if newest.hub and revision is not None and re.fullmatch("[0-9a-f]{64}", revision):
         raise NotAModel(

@@ -24,7 +24,10 @@ SCORE_THE_OBJECT = (
     "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md"
 )
 OTHER_KINDS = {
-    "SparseEncoder": "it makes sparse vectors; in Python, bench.evaluate scores a function that returns SparseEncoder(...).encode(texts).to_dense()",
+    "SparseEncoder": (
+        "it makes sparse vectors; in Python, bench.evaluate scores a function that returns "
+        "SparseEncoder(...).encode(texts).to_dense()"
+    ),
     "MultiVectorEncoder": "it makes a vector for every token, and bench scores one vector a text",
     "CrossEncoder": "it scores pairs of texts, and bench scores one vector a text",
 }
@@ -62,6 +65,7 @@ def check_pointers(folders: Iterable[Path]) -> None:
 
 
 def _is_pointer(file: Path) -> bool:
+    """Tell whether a file is a Git LFS pointer."""
     if file.stat().st_size >= POINTER_BYTES:
         return False
     try:
@@ -97,7 +101,10 @@ def check_no_own_code(folder: Path, name: str) -> None:
         if named:
             hint = SCORE_THE_OBJECT
             if settings.get("model_type"):
-                hint += f"; or remove auto_map from {file} if transformers' own {settings['model_type']} is meant"
+                hint += (
+                    f"; or remove auto_map from {file} "
+                    f"if transformers' own {settings['model_type']} is meant"
+                )
             raise NotAModel(
                 f"{name} needs code from its own repository, which bench does not run: auto_map "
                 f"in {file} names {named[0]}",
@@ -110,7 +117,7 @@ def _classes_of(auto_map: Any) -> list[str]:
     if isinstance(auto_map, str):
         return [auto_map]
     if isinstance(auto_map, list):
-        return [str(one) for one in auto_map if one]
+        return [str(name) for name in auto_map if name]
     if not isinstance(auto_map, dict):
         return []
     named: list[str] = []

@@ -108,5 +108,5 @@ def _token_note(model: Any, path: Path) -> str:
 
 
 def unused_prompts(model: Any, used: str) -> dict[str, str]:
-    """Return name -> text of the prompts that a folder names and that are not put before sentences."""
+    """Return the prompts that a folder names and that are not used: name -> text."""
     return {name: text for name, text in model.prompts.items() if text and text != used}

@@ -19,7 +19,10 @@ from bench.data.announced import announced_hash, has_hash, hash_of_blob
 from bench.data.fetching import TIMEOUT, Say, Site, download, endpoint, on_hub
 
 OTHER_BYTES = "has other bytes than the hub announced"
-HINT = "nothing of it was kept; the file was altered on the way, or HF_ENDPOINT names a hub that cannot be trusted"
+HINT = (
+    "nothing of it was kept; the file was altered on the way, "
+    "or HF_ENDPOINT names a hub that cannot be trusted"
+)
 
 
 def fetch_snapshot(where: Site, listing: Any, wanted: Sequence[str], say: Say) -> Path:
@@ -91,7 +94,10 @@ def _check_file(file: Path, announced: tuple[str, str] | None) -> None:
     named = hash_of_blob(blob.name)
     if named is not None and named[0] == "sha256" and named == announced:
         return
-    for kind, expected in {one for one in (named, announced) if one is not None}:
+    for known in {named, announced}:
+        if known is None:
+            continue
+        kind, expected = known
         if not has_hash(blob, kind, expected):
             for path in (file, blob):
                 with contextlib.suppress(OSError):

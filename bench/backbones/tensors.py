@@ -28,7 +28,9 @@ def checkpoint_names(folder: Path) -> list[str]:
     Raises NotAModel if a file is damaged.
     """
     single, index = (folder / name for name in WEIGHTS)
-    return list(weight_map(index)) if index.exists() else tensor_names(single)
+    if index.exists():
+        return list(weight_map(index))
+    return tensor_names(single)
 
 
 def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
@@ -40,11 +42,8 @@ def tensors_of(file: Path, beginning: str) -> dict[str, Any]:
 
     try:
         with safe_open(file, "pt") as tensors:
-            return {
-                name.removeprefix(beginning): tensors.get_tensor(name)
-                for name in tensors.keys()  # noqa: SIM118 (it is not a mapping)
-                if name.startswith(beginning)
-            }
+            names = [name for name in tensors.keys() if name.startswith(beginning)]  # noqa: SIM118
+            return {name.removeprefix(beginning): tensors.get_tensor(name) for name in names}
     except (OSError, SafetensorError) as error:
         raise NotAModel(f"{file} cannot be read: {error}") from None
 
@@ -55,7 +54,8 @@ def take_trained(encoder: Any, file: Path) -> None:
     Raises NotAModel if one is missing.
     """
     state = tensors_of(file, "encoder.")
-    if missing := sorted(dict(encoder.named_parameters()).keys() - state.keys()):
+    missing = sorted(dict(encoder.named_parameters()).keys() - state.keys())
+    if missing:
         raise NotAModel(
             f"{file.parent.parent} did not train the whole encoder ({missing[0]} is not in its "
             "checkpoint)",

@@ -1,4 +1,4 @@
-"""Derived files, which can be deleted at any time, and how processes share them."""
+"""Derived files: they can be deleted at any time, and several processes share them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ SETTLED_SECONDS = 2.0  # a file written later may change again within one tick o
 
 
 def default_cache() -> Path:
-    """$BENCH_CACHE, else ~/.cache/sentence-bench. Raises BenchError for a user without a home."""
+    """Return $BENCH_CACHE, else ~/.cache/sentence-bench. Raises BenchError for a user without a
+    home.
+    """
     named = os.environ.get("BENCH_CACHE")
     if named:
         return Path(named)
@@ -34,10 +36,10 @@ def default_cache() -> Path:
 
 
 def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[[], bool]) -> None:
-    """Make the folder ``place``, unless it is whole. One of several processes does, in a temporary
-    folder that is then renamed.
+    """Make the folder ``place``, unless it is whole.
 
-    Raises OSError, and what ``build`` (called with the temporary folder) raises; then nothing
+    One of several processes builds it, in a temporary folder that is then renamed. ``build`` is
+    called with the temporary folder. Raises OSError and the errors of ``build``; then nothing
     unfinished is left.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -59,16 +61,19 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
 
 
 def is_settled(changed_ns: int) -> bool:
-    """Whether a file that was last changed at that time (ns since 1970) cannot change again without
-    a new time.
+    """Tell whether a file that was last changed at that time cannot change without a new time.
+
+    ``changed_ns``: nanoseconds since 1970.
     """
     return changed_ns < time.time_ns() - SETTLED_SECONDS * 1e9
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A JSON value in the cache, below ``kind``: found by ``name``, and valid only while ``about``
-    (JSON, too) is the same.
+    """A JSON value in the cache.
+
+    entry = CacheEntry("overlap", name=str(file), about={"size": 12})
+    value = entry.read()  # None: not there, damaged, or about something else
     """
 
     kind: str
@@ -78,11 +83,12 @@ class CacheEntry:
 
     @property
     def file(self) -> Path:
+        """The file of this entry."""
         digest = hashlib.sha256(self.name.encode("utf-8", "surrogateescape")).hexdigest()
         return (self.root or default_cache()) / self.kind / f"{digest[:32]}.json"
 
     def read(self) -> Any:
-        """The value; None if there is none, it is damaged, or it is about something else."""
+        """Return the value; None if there is none, it is damaged, or it is about something else."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             content = json.loads(self.file.read_bytes())
             if content["about"] == self.about and content["sha256"] == self._sha256(
@@ -98,5 +104,7 @@ class CacheEntry:
             write_whole(self.file, json.dumps(content, indent=1).encode() + b"\n")
 
     def _sha256(self, value: Any) -> str:
-        """Shows that a value is the stored one, so that readers need not check its parts."""
+        """Return a hash that proves a value to be the stored one, so readers need not check its
+        parts.
+        """
         return hashlib.sha256(json.dumps([self.about, value], sort_keys=True).encode()).hexdigest()

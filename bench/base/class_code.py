@@ -1,9 +1,10 @@
-"""The code of a class that a script or a notebook defines, as one hash.
+"""Hash the code of a class that a script or a notebook defines.
 
 The file of a script does not identify a method in it: a script changes whenever its next experiment
 is written. So the class is walked as Python holds it (:func:`hash_class`): its functions and
-values, its bases, and whatever these name in the same script or notebook, directly or not. What
-they import from files is hashed as the code of a plugin file is (:mod:`bench.base.imported_code`).
+values, its bases, and everything that these name in the same script or notebook, directly or not.
+Modules that they import from files are hashed like the code of a plugin file
+(:mod:`bench.base.imported_code`).
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from bench.base.class_parts import (
 
 
 def hash_class(cls: type) -> str:
-    """sha256 of a class and of everything that its code names in its own module, directly or not.
+    """Return the sha256 of a class and of everything that its code names in its own module.
 
     A function counts by its syntax tree, without comments; a number, a text or an array by its
-    value; a module of the user, and what is imported from it, by its whole file; a library by its
-    name. Blanks, and the order of definitions, do not count.
+    value; a module of the user, and its imports, by its whole file; a library by its name. Blanks
+    and the order of definitions do not count.
     """
     described: dict[str, str] = {}
     seen: set[int] = set()
@@ -57,14 +58,14 @@ def hash_class(cls: type) -> str:
 
 
 def is_typed_in(cls: type) -> bool:
-    """Tell whether a class was defined in a script that runs, or in a notebook: no import finds it
+    """Tell whether a class was defined in a running script or in a notebook: no import finds it
     again.
     """
     return cls.__module__ == "__main__" or file_of_module(cls.__module__) is None
 
 
 def has_changed_since_import(cls: type) -> bool:
-    """Tell whether the file of a class has other functions in it now than those that were imported."""
+    """Tell whether the file of a class has other functions now than those that were imported."""
     module = sys.modules.get(cls.__module__)
     file = file_of_module(cls.__module__)
     loader = type(getattr(module, "__loader__", None)).__name__

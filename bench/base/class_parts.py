@@ -1,4 +1,4 @@
-"""One thing that the walk through a class meets: its text, and the things in it."""
+"""Describe one value inside a class: its text, and the values in it."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ MADE_BY_PYTHON = frozenset(
 )
 """Attributes of a class that its author did not write, or that compute nothing."""
 GLOBAL_NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
+"""Bytecode instructions that read a global name."""
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""The address of an object in its ``repr``, which is another one in each process."""
 
 
 def file_of_module(name: str) -> Path | None:
-    """The source file of an imported module; None if it has none."""
+    """Return the source file of an imported module; None without one."""
     place = getattr(sys.modules.get(name), "__file__", None)
     if place is None or not Path(place).is_file():
         return None
@@ -53,18 +55,21 @@ def file_of_module(name: str) -> Path | None:
 
 
 def is_named(value: Any) -> bool:
+    """Tell whether a value has a name of its own: a class, a function or a module."""
     return isinstance(value, type | types.FunctionType | types.ModuleType)
 
 
 def full_name(value: Any) -> str:
+    """Return the name by which a class, a function or a module is known everywhere."""
     if isinstance(value, types.ModuleType):
         return value.__name__
     return f"{value.__module__}:{value.__qualname__}"
 
 
 def describe_value(value: Any, home: str) -> tuple[str, list[tuple[str, Any]]]:
-    """Return a thing as a text, and the parts that it is made of. ``home``: the module of the class
-    that is hashed.
+    """Return a text for a value, and the named values in it.
+
+    ``home``: the module of the class that is hashed.
     """
     if isinstance(value, types.ModuleType):
         return _module_text(value.__name__), []
@@ -95,8 +100,9 @@ def describe_value(value: Any, home: str) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _module_text(name: str) -> str:
-    """Return what stands for an imported module: the hash of its code if it is the user's or a
-    method's, else its name.
+    """Return the text for an imported module.
+
+    It is the hash of its code if it is the user's or a method's, else its name.
     """
     if name.partition(".")[0] == "bench":
         followed = any(name == one or name.startswith(f"{one}.") for one in OWN_PACKAGES)
@@ -108,7 +114,10 @@ def _module_text(name: str) -> str:
 
 
 def _object_text(value: Any) -> str:
-    """The content of any other object, such as an array; its form in words if it cannot be stored."""
+    """Return the hash of any other object's content, such as an array's.
+
+    An object that cannot be stored is described by its ``repr``.
+    """
     try:
         return hashlib.sha256(pickle.dumps(value, protocol=4)).hexdigest()
     except Exception:  # an object's own code may raise anything
@@ -116,6 +125,7 @@ def _object_text(value: Any) -> str:
 
 
 def _parts_of_class(cls: type) -> Iterator[tuple[str, Any]]:
+    """Yield the bases and attributes of a class, with their names."""
     for i, base in enumerate(cls.__bases__):
         yield f"base {i}", base
     for name, value in sorted(vars(cls).items()):
@@ -124,10 +134,11 @@ def _parts_of_class(cls: type) -> Iterator[tuple[str, Any]]:
 
 
 def _parts_of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Defaults, what it encloses, what it is a wrapper of, and each thing of its module, or
-    imported in it, that it names.
+    """Yield the values that a function uses, with names that tell them apart.
 
-    Of a library's wrapper, such as ``torch.no_grad()``, no globals: they are the library's.
+    These are its defaults, the variables that it encloses, the function that it wraps, and each
+    global or imported name in it. Globals of a library's wrapper, such as ``torch.no_grad()``, are
+    left out: they are the library's.
     """
     yield "defaults", function.__defaults__
     yield "keyword defaults", function.__kwdefaults__
@@ -152,7 +163,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]
 
 
 def _import_text(name: str) -> str:
-    """Return what stands for a module that a function imports; nothing is imported here."""
+    """Return the text for a module that a function imports; nothing is imported here."""
     if name in sys.modules:
         return _module_text(name)
     try:
@@ -165,7 +176,10 @@ def _import_text(name: str) -> str:
 
 
 def _function_text(function: types.FunctionType) -> str:
-    """The hash of a function's syntax tree; without its source, or for a lambda, its compiled form."""
+    """Return the hash of a function's syntax tree.
+
+    A lambda, or a function without source, is hashed in its compiled form.
+    """
     code = function.__code__
     if in_library(Path(code.co_filename)):
         return f"{Path(code.co_filename).name} {code.co_qualname}"
@@ -180,6 +194,7 @@ def _function_text(function: types.FunctionType) -> str:
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield a code object and those of the functions in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -187,7 +202,7 @@ def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def compiled_text(code: types.CodeType) -> str:
-    """The hash of compiled code, without the places of its lines."""
+    """Return the hash of compiled code, without line numbers."""
     digest = hashlib.sha256()
     for one in codes_in(code):
         names = (one.co_names, one.co_varnames, one.co_freevars)
@@ -197,6 +212,7 @@ def compiled_text(code: types.CodeType) -> str:
 
 
 def _constant_text(constant: Any) -> str:
+    """Return a constant of compiled code as a text that is equal in each process."""
     if isinstance(constant, types.CodeType):
         return constant.co_name  # its own code is hashed beside it
     if isinstance(constant, frozenset):  # which has another order in each process

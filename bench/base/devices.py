@@ -1,6 +1,4 @@
-"""This machine: device and precision of a run, memory, packages (for the record and ``bench
-doctor``), and signals.
-"""
+"""This machine: device and precision of a run, memory, and packages."""
 
 from __future__ import annotations
 
@@ -32,12 +30,12 @@ PACKAGES = (
 
 
 def choose_device(requested: str) -> str:
-    """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here, or a
-    GPU that torch cannot use.
+    """Return the device: ``auto`` is cuda, else mps, else cpu.
 
     One sum is computed on a GPU, so that a driver or card that does not work with this torch is
-    noticed before anything is fetched. For ``auto`` such a GPU is a warning of two lines, and the
-    device is the CPU.
+    noticed before anything is fetched. With ``auto``, an unusable GPU prints a two-line warning and
+    the CPU is used. Raises BenchError for a device that is not here, or a GPU that torch cannot
+    use.
     """
     # checked before torch is loaded, which takes seconds
     if not re.fullmatch(r"auto|cpu|(cuda|mps)(:[0-9]+)?", requested):
@@ -70,7 +68,7 @@ def choose_device(requested: str) -> str:
 
 
 def _problem_of_use(device: str) -> BenchError | None:
-    """Why a GPU that torch sees cannot compute; None if it can."""
+    """Return the reason why a GPU that torch sees cannot compute; None if it can."""
     import torch
 
     index, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
@@ -93,8 +91,9 @@ def _problem_of_use(device: str) -> BenchError | None:
 
 
 def _build_of_cuda_12() -> str:
-    """How to install the build of this torch that runs on drivers of CUDA 12 and has kernels for
-    Maxwell, Pascal and Volta.
+    """Return the command that installs this torch for drivers of CUDA 12.
+
+    That build has kernels for Maxwell, Pascal and Volta.
     """
     import torch
 
@@ -105,8 +104,9 @@ def _build_of_cuda_12() -> str:
 
 
 def _problem_of_torch() -> BenchError | None:
-    """Why torch sees no GPU although the driver has one; None if the driver has none, or the user
-    hid it.
+    """Return the reason why torch sees no GPU although the driver has one.
+
+    It is None if the driver has no GPU, or if the user hid it.
     """
     if os.environ.get("CUDA_VISIBLE_DEVICES", "all") in ("", "-1"):
         return None
@@ -132,9 +132,11 @@ def _problem_of_torch() -> BenchError | None:
 
 
 def choose_precision(requested: str, device: str) -> str:
-    """``auto`` is bf16 autocast on a GPU with bf16, fp16 autocast on one with fast fp16 only
-    (compute capability 7.0 and 7.5), and fp32 elsewhere, always on a CPU. Raises BenchError for a
-    precision that the device does not support.
+    """Return the precision for a device.
+
+    ``auto`` is bf16 autocast on a GPU with bf16, fp16 autocast on a GPU with only fast fp16
+    (compute capability 7.0 and 7.5), and fp32 everywhere else, always on a CPU. Raises BenchError
+    for a precision that the device does not support.
     """
     if requested == "fp16" and device.partition(":")[0] == "cpu":
         raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
@@ -157,8 +159,9 @@ def choose_precision(requested: str, device: str) -> str:
 
 
 def keep_freed_memory() -> None:
-    """Ask glibc to keep freed blocks instead of giving each large tensor back to the system: 10 to
-    20 % of a CPU step.
+    """Ask glibc to keep freed blocks instead of returning each large tensor to the system.
+
+    This saves 10 to 20 % of a training step on the CPU.
     """
     if sys.platform == "linux" and "MALLOC_MMAP_MAX_" not in os.environ:
         with contextlib.suppress(OSError, AttributeError):  # another C library: nothing to tune
@@ -168,6 +171,7 @@ def keep_freed_memory() -> None:
 
 
 def device_name(device: str) -> str:
+    """Return the name of the GPU, or the CPU's model and number of cores."""
     if device.startswith("cuda"):
         import torch
 
@@ -180,9 +184,7 @@ def device_name(device: str) -> str:
 
 
 def device_line(device: str, precision: str) -> str:
-    """ "device NVIDIA H100 80GB HBM3, precision bf16": the first line of a run, and of a plan for
-    this machine.
-    """
+    """Return the first line of a run: "device NVIDIA H100 80GB HBM3, precision bf16"."""
     return f"device {device_name(device)}, precision {precision}"
 
 
@@ -198,7 +200,7 @@ def reset_peak_memory(device: str) -> None:
 
 
 def peak_memory_bytes(device: str) -> int:
-    """The peak memory in use: on the GPU for a GPU, else :func:`host_memory_bytes`."""
+    """Return the peak memory in use on the GPU, or :func:`host_memory_bytes` without a GPU."""
     if device.startswith("cuda"):
         import torch
 
@@ -207,7 +209,7 @@ def peak_memory_bytes(device: str) -> int:
 
 
 def host_memory_bytes() -> int:
-    """The peak resident memory of this process."""
+    """Return the peak resident memory of this process."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
@@ -217,6 +219,7 @@ def host_memory_bytes() -> int:
 
 
 def packages() -> dict[str, str]:
+    """Return the installed versions of the packages that results depend on."""
     versions = {}
     for name in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
@@ -225,6 +228,7 @@ def packages() -> dict[str, str]:
 
 
 def platform_facts(device: str) -> dict[str, Any]:
+    """Return the facts about this machine that a record keeps."""
     import torch
 
     return {

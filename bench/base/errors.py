@@ -1,5 +1,6 @@
-"""Everything that a user can get wrong, as one tree; each error is one line that says what, where,
-and what to do.
+"""Everything that a user can get wrong, as one tree of errors.
+
+Each error is one line that says what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ class BenchError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """ "no run in runs (try: bench run ...)": all that Python shows of an error. The command
-        line prints the two parts apart.
+        """Return "no run in runs (try: bench run ...)", which is all that Python shows of an error.
+
+        The command line prints the two parts on two lines.
         """
         if not self.hint:
             return self.message
@@ -32,13 +34,15 @@ class BenchError(Exception):
 
 
 def one_line(error: BaseException, most: int = 200) -> str:
-    """ "KeyError: 'name'": what another library raised, in one line of at most so many characters."""
+    """Return another library's error as one line of at most ``most`` characters: "KeyError:
+    'name'".
+    """
     text = error.message if isinstance(error, BenchError) else str(error)
     return " ".join(f"{type(error).__name__}: {text}".split())[:most]
 
 
 def printable(text: str) -> str:
-    """Foreign text with what moves a cursor or cannot be seen as visible escapes."""
+    """Return foreign text with invisible characters, and those that move a cursor, as escapes."""
     return (
         text
         if text.isprintable()
@@ -47,13 +51,11 @@ def printable(text: str) -> str:
 
 
 class UnknownName(BenchError):
-    """A method, suite, variant, run ... that nobody registered.
+    """A name of a method, suite, variant, run ... that nobody registered.
 
     ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists
-    them all if few.
-
-    ``begins``: a name may be given by its beginning (a run's id), so that beginnings are compared,
-    and long lists help nobody.
+    all if they are few. ``begins``: names may be given by their beginning, such as a run's id; then
+    beginnings are compared, and long lists are left out.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class UnknownName(BenchError):
 
 
 def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
-    """At most three of ``names``, those first whose beginning is most like ``name``."""
+    """Return at most three names, those with the most similar beginning first."""
     heads = {known: known[: len(name)] for known in names}
     near = difflib.get_close_matches(name, set(heads.values()), n=3, cutoff=0.6)
     return sorted(
@@ -95,8 +97,9 @@ def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
 
 
 class DataMissing(BenchError):
-    """An evaluation set or corpus that is not there. ``name``: the set that ``bench data fetch``
-    would get, where the hint says so.
+    """An evaluation set or corpus that is not here.
+
+    ``name``: the set that ``bench data fetch`` would get, if the hint says so.
     """
 
     def __init__(self, message: str, hint: str | None = None, name: str | None = None) -> None:
@@ -105,15 +108,15 @@ class DataMissing(BenchError):
 
 
 class DataDamaged(BenchError):
-    """A file that is there and is not what it should be."""
+    """A file with other content than it should have."""
 
 
 class FetchFailed(BenchError):
-    """Something that could not be downloaded."""
+    """A download that failed."""
 
 
 class CorpusError(BenchError):
-    """Training text that cannot be read as what it claims to be."""
+    """Training text that cannot be read as the form that it claims."""
 
 
 class RecordDamaged(BenchError):
@@ -121,34 +124,34 @@ class RecordDamaged(BenchError):
 
 
 class NotAModel(BenchError):
-    """A folder or name that is no encoder."""
+    """A folder or name that holds no encoder."""
 
 
 class RunLocked(BenchError):
-    """Another process works on this run."""
+    """A run that another process works on."""
 
 
 class RunFailed(BenchError):
-    """A run was started and failed; the others go on."""
+    """A run that was started and failed; the others go on."""
 
     exit_code = 1
 
 
 class OutOfMemory(RunFailed):
-    """A batch does not fit."""
+    """A batch that does not fit into memory."""
 
 
 class PluginFailed(RunFailed):
-    """The code of a plugin raised something; the message names its file and line."""
+    """An error in a plugin's code; the message names its file and line."""
 
 
 class DeviceLost(BenchError):
-    """The GPU failed so that this process can compute nothing more."""
+    """A failure of the GPU after which this process can compute nothing more."""
 
     exit_code = 1
 
 
 class Interrupted(BenchError):
-    """Stopped from outside, resumable."""
+    """A stop from outside; the command can be resumed."""
 
     exit_code = 130

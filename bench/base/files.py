@@ -1,6 +1,4 @@
-"""Files: written whole or not at all, with one clear line if they cannot be written; their hashes;
-and the cache of derived ones.
-"""
+"""Write files whole or not at all, with one clear line if they cannot be written."""
 
 from __future__ import annotations
 
@@ -18,11 +16,10 @@ ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 
 def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
-    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises
-    OSError; then ``path`` is unchanged.
+    """Write ``data`` to a temporary file, flush it to the disk, and rename it to ``path``.
 
-    ``folder``: another one on the same disk to write in, whose owner removes what a killed process
-    leaves there.
+    ``folder``: another folder on the same disk for the temporary file; its owner removes the
+    leftovers of killed processes. Raises OSError; then ``path`` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for leftover in path.parent.glob(f".{path.name}.*.tmp"):  # of a process that was killed
@@ -49,14 +46,14 @@ def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
 
 
 def write_or_fail(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
-    """As :func:`write_whole`. Raises BenchError if the file cannot be written."""
+    """Write like :func:`write_whole`, and raise BenchError if the file cannot be written."""
     with writing(path, hint):
         write_whole(path, data)
 
 
 @contextlib.contextmanager
 def writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
-    """While open, an OSError becomes a BenchError that names ``path``."""
+    """Turn an OSError into a BenchError that names ``path``."""
     try:
         yield
     except OSError as error:
@@ -64,10 +61,10 @@ def writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
 
 
 def share_files(folder: Path) -> None:
-    """Give the files below a folder that only their owner may read the mode that umask gives every
-    new file. Raises OSError.
+    """Give files that only their owner may read the mode that umask gives every new file.
 
     The safetensors library writes through a temporary file, which has mode 600 whatever umask says.
+    Raises OSError.
     """
     probe = folder / f".mode.{secrets.token_hex(6)}"
     probe.touch()

@@ -1,6 +1,4 @@
-"""The result of one check: of a record, a score, a plugin, a data set, a printed number, or this
-machine.
-"""
+"""The outcome of one check: of a record, score, plugin, data set, printed number or machine."""
 
 from __future__ import annotations
 
@@ -31,5 +29,5 @@ class Finding:
 
     @property
     def failed(self) -> bool:
-        """Did it fail for a reason of its own?"""
+        """True if the check failed for a reason of its own."""
         return not self.passed and not self.repeats

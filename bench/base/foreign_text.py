@@ -1,4 +1,4 @@
-"""Foreign text made harmless in each form.
+"""Make foreign text harmless in each form: terminal, Markdown, LaTeX, CSV.
 
 Names come from plugins, folders and other people's records: nothing in them may move a cursor, open
 a tag, or run a formula or a LaTeX command.
@@ -15,7 +15,7 @@ LONGEST = 300  # characters of a name that are shown
 
 
 def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
-    """``text`` on one line, with control, format and unencodable characters as visible escapes."""
+    """Return ``text`` on one line, with control, format and unencodable characters as escapes."""
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
     shown = printable(" ".join(text.split()))
@@ -37,14 +37,16 @@ _SIGNS = str.maketrans(
         "”": '"',
     }
 )
-"""Signs of tables and sentences, for a terminal that has none of them."""
+"""Our own signs, for a terminal that has only ASCII."""
 _MARKS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹·]*")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹·", "0123456789,")
 
 
 def encodable(text: str, encoding: str) -> str:
-    """The text in characters that the encoding has: our own signs become signs of ASCII ("name⁵·¹²"
-    is "name(5,12)"), other characters visible escapes.
+    """Return the text in characters of the encoding.
+
+    Our own signs become signs of ASCII ("name⁵·¹²" is "name(5,12)"), other characters visible
+    escapes.
     """
     try:
         text.encode(encoding)
@@ -54,7 +56,7 @@ def encodable(text: str, encoding: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """Without control characters; blanks inside a line, which align equations, stay."""
+    """Split into lines without control characters; blanks that align equations stay."""
     return [
         "".join(
             visible(part, limit=None) if part.strip(" ") else part
@@ -71,8 +73,9 @@ _MARKDOWN = str.maketrans(
 
 
 def markdown(text: str, limit: int | None = LONGEST) -> str:
-    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell
-    borders.
+    """Escape ``text`` as words in a Markdown cell.
+
+    It then makes no emphasis, tag, link, mention, image or cell border.
     """
     return (
         visible(text, limit=limit)
@@ -120,7 +123,7 @@ _ACCENTS = {
 
 
 def latex(text: str) -> str:
-    """``text`` as words in LaTeX; a character that a plain pdflatex cannot set becomes its code."""
+    """Escape ``text`` as words in LaTeX; characters that pdflatex cannot set become their codes."""
     return "".join(
         _LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}")
         for c in visible(text)
@@ -128,25 +131,26 @@ def latex(text: str) -> str:
 
 
 def _accented(c: str) -> bool:
+    """Tell whether a character is an ASCII letter with an accent of every TeX font."""
     parts = unicodedata.normalize("NFD", c)
     return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
 
 
 _FORMULA = "=+-@|%\u2212"
-"""What begins a formula or a command in some spreadsheet, after full-width and small forms are made
-plain.
+"""Characters that begin a formula or a command in some spreadsheet, once full-width and small forms
+are made plain.
 """
 _SEPARATORS = ";,|\t\r\n\"' "
 _BEHIND_SEPARATOR = re.compile(
     r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
 )
-"""Where a program that takes ``;`` or ``|`` for the separator would begin a cell with a formula. A
-plain number is none.
+"""Places where a program that separates cells at ``;`` or ``|`` would see a formula. A plain number
+is none.
 """
 
 
 def csv_text(text: str, limit: int | None = LONGEST) -> str:
-    """A text cell that no spreadsheet takes for a formula, whatever it takes for the separator."""
+    """Write a text cell that no spreadsheet takes for a formula, whatever its separator."""
     shown = visible(text, limit=limit)
     begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
     shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)
@@ -155,7 +159,7 @@ def csv_text(text: str, limit: int | None = LONGEST) -> str:
 
 
 def csv_value(value: object, limit: int | None = LONGEST) -> str:
-    """A cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
+    """Write a cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
     if value is None or isinstance(value, bool):
         return {None: "", True: "yes", False: "no"}[value]
     return csv_text(value, limit) if isinstance(value, str) else repr(value)

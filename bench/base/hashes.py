@@ -1,4 +1,4 @@
-"""Hashes of files and arrays: they show whether the files in a folder are those that were recorded."""
+"""Hash files and arrays, to tell whether a folder holds the files that were recorded."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
-    """Hash of the values of arrays, whatever their compression and the width of their numbers.
+    """Return the hash of the values of arrays, independent of compression and number width.
 
-    Over the names in alphabetical order, each followed by its shape and its values in the order of
-    rows: numbers as little-endian 64-bit integers or floats, text as a JSON list. Raises ValueError
-    for anything except numbers and text.
+    Names in alphabetical order are hashed, each followed by its shape and its values in row order:
+    numbers as little-endian 64-bit integers or floats, text as a JSON list. Raises ValueError for
+    anything except numbers and text.
     """
     import numpy as np
 
@@ -40,7 +40,7 @@ def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def file_sha256(path: Path, inside: Path | None = None) -> str:
-    """Hash the file's bytes, as sha256sum does. Raises OSError.
+    """Return the hash of a file's bytes, as sha256sum does. Raises OSError.
 
     ``inside``: a folder above the file that others may have made; no link below it is followed, and
     no pipe is read.
@@ -50,8 +50,9 @@ def file_sha256(path: Path, inside: Path | None = None) -> str:
 
 
 def files_sha256(files: Iterable[Path], root: Path) -> str:
-    """One hash over several files below ``root``: their paths from there, sizes and bytes, in the
-    order of their paths.
+    """Return one hash over several files below ``root``, in the order of their paths.
+
+    The paths from ``root``, the sizes and the bytes count.
     """
     digest = hashlib.sha256()
     for file in sorted(files):
@@ -62,8 +63,9 @@ def files_sha256(files: Iterable[Path], root: Path) -> str:
 
 
 def folder_sha256(folder: Path) -> dict[str, str]:
-    """Every file below ``folder``, by its path with forward slashes, in alphabetical order. Links
-    are not followed.
+    """Return the hash of every file below ``folder``, by its path with forward slashes.
+
+    Paths are in alphabetical order; links are not followed.
     """
     return {
         path.relative_to(folder).as_posix(): file_sha256(path)

@@ -1,4 +1,4 @@
-"""The names that one file of code imports, and its hash: read once while the file stays as it is."""
+"""Read the names that one file of code imports, and its hash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.base.syntax import hash_tree, parse_source, reads_docstrings
 IMPORTS_BY_NAME = frozenset(
     ["import_module", "__import__", "find_spec", "run_module", "resolve_name"]
 )
-"""A file that uses one of these may import any module whose name it holds as a text."""
+"""A file that uses one of these may import any module that it names in a text."""
 LISTS_MODULES = frozenset(["iter_modules", "walk_packages"])
 """A file that uses one of these may import every module of its folder."""
 
@@ -34,13 +34,14 @@ class CodeRead:
 
 
 def file_state(path: Path) -> tuple[int, int]:
+    """Return the time and size of a file; they change with it."""
     facts = path.stat()
     return facts.st_mtime_ns, facts.st_size
 
 
 @lru_cache(maxsize=1024)
 def read_code(path: str, state: tuple[int, int]) -> CodeRead:
-    """Read a file; ``state``, its time and size, makes a changed one be read again."""
+    """Read a file. A changed ``state``, its time and size, makes it be read again."""
     source = Path(path).read_bytes()
     tree = parse_source(source) if path.endswith(".py") else None
     if tree is None:  # compiled, or not Python that this version reads
@@ -85,6 +86,7 @@ def read_code(path: str, state: tuple[int, int]) -> CodeRead:
 
 
 def hash_with_docstrings(path: Path) -> str:
+    """Hash a file's syntax tree with its docstrings, for code that reads docstrings."""
     source = path.read_bytes()
     tree = parse_source(source)
     if tree is None:
@@ -93,5 +95,6 @@ def hash_with_docstrings(path: Path) -> str:
 
 
 def _for_type_checkers(test: ast.expr) -> bool:
+    """Tell whether a condition is TYPE_CHECKING."""
     name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
     return name == "TYPE_CHECKING"

@@ -1,4 +1,4 @@
-"""Which packages and folders are searched for the modules that a file imports."""
+"""The packages and folders that are searched for the modules that a file imports."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class ImportScope:
     packages: Mapping[str, Path] = field(default_factory=dict)
 
     def places(self, name: str) -> tuple[Sequence[Path], str]:
-        """The folders to search for a module, and the name below them; no folders if it is not
-        followed.
+        """Return the folders to search for a module, and the name below them.
+
+        There are no folders if the module is not followed.
         """
         for package, folder in self.packages.items():
             if name.startswith(package + "."):
@@ -49,7 +50,7 @@ class ImportScope:
 
 
 def own_packages() -> dict[str, Path]:
-    """The folders of the packages of bench that are followed."""
+    """Return the folders of the packages of bench that are followed."""
     import bench
 
     found = {}
@@ -64,8 +65,9 @@ def own_packages() -> dict[str, Path]:
 
 
 def package_of_file(file: Path) -> tuple[Path, str]:
-    """The folder that holds the outermost package of a file, and the package's dotted name; the
-    file's own folder and "" without one.
+    """Return the folder above the outermost package of a file, and the package's dotted name.
+
+    Without a package: the file's own folder, and "".
     """
     folder, parts = file.absolute().parent, list[str]()
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
@@ -75,13 +77,13 @@ def package_of_file(file: Path) -> tuple[Path, str]:
 
 
 def in_library(path: Path) -> bool:
-    """Tell whether a file is one of an installed library or of Python itself."""
+    """Tell whether a file belongs to an installed library or to Python itself."""
     standard = Path(sysconfig.get_path("stdlib"))
     return not LIBRARY_FOLDERS.isdisjoint(path.parts) or path.is_relative_to(standard)
 
 
 def scope_of_file(file: Path, packages: Mapping[str, Path] | None = None) -> ImportScope:
-    """Where the imports of a plugin file are looked for: beside it, and beside its package."""
+    """Return the scope of a plugin file: its folder, and the folder of its package."""
     container, package = package_of_file(file)
     folders = tuple(dict.fromkeys([file.absolute().parent, container]))
     tops = None

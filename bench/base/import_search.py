@@ -1,4 +1,4 @@
-"""The files behind imported names, as Python would find them."""
+"""Find the files behind imported names, as Python would."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ SUFFIXES = (".py", *importlib.machinery.EXTENSION_SUFFIXES)
 
 
 def find_installed(module: str) -> tuple[CodeFile, ImportScope] | None:
-    """The file of an installed module, and where its imports are looked for; None if there is no
-    source.
+    """Return the file of an installed module and the scope of its imports; None without source.
 
-    Nothing is imported: a package's own finder is asked for its outermost name only.
+    Nothing is imported: a package's own finder is asked only for its outermost name.
     """
     top, packages = module.partition(".")[0], own_packages()
     scope = ImportScope((), None, packages)
@@ -50,7 +49,7 @@ def find_installed(module: str) -> tuple[CodeFile, ImportScope] | None:
 
 
 def _names_of_distribution(top: str) -> frozenset[str]:
-    """The names that the distribution with this name of a plugin installs next to each other."""
+    """Return the names that the distribution of a plugin installs next to each other."""
     names = {top}
     for group in GROUPS:
         for point in importlib.metadata.entry_points(group=group):
@@ -63,9 +62,7 @@ def _names_of_distribution(top: str) -> frozenset[str]:
 
 
 def imported_files(file: CodeFile, scope: ImportScope) -> Iterator[CodeFile]:
-    """The files within the scope that one file imports; of a module in packages, their ``__init__``
-    too.
-    """
+    """Yield the files within the scope that one file imports, ``__init__`` files included."""
     read = read_code(str(file.path), file_state(file.path))
     for name in read.modules:
         yield from _find(_absolute(name, file.package), scope)
@@ -82,7 +79,7 @@ def imported_files(file: CodeFile, scope: ImportScope) -> Iterator[CodeFile]:
 
 
 def _absolute(name: str, package: str) -> str:
-    """A module's name without leading dots: "..x" in "a.b" is "a.x"."""
+    """Return a module's name without leading dots: "..x" in "a.b" is "a.x"."""
     relative = name.lstrip(".")
     level = len(name) - len(relative)
     if not level:
@@ -93,8 +90,9 @@ def _absolute(name: str, package: str) -> str:
 
 
 def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
-    """The names of modules among the texts of a file that imports by name; a relative one with each
-    package that it may start from.
+    """Yield the module names among the texts of a file that imports by name.
+
+    A relative name is yielded with each package that it may start from.
     """
     names = [text for text in sorted(texts) if re.fullmatch(r"\.*\w+(\.\w+)*\.?", text)]
     absolute = [name for name in names if not name.startswith(".")]
@@ -106,8 +104,8 @@ def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
 
 
 def _find(name: str, scope: ImportScope) -> Iterator[CodeFile]:
-    """The files that an import of this name runs: of each package on the way its ``__init__``, then
-    the module.
+    """Yield the files that an import of this name runs: ``__init__`` of each package, then the
+    module.
     """
     folders, rest = scope.places(name.rstrip("."))
     parts = rest.split(".")
@@ -126,8 +124,9 @@ def _find(name: str, scope: ImportScope) -> Iterator[CodeFile]:
 
 
 def _look(part: str, folders: Sequence[Path]) -> tuple[Sequence[Path], Path | None]:
-    """Where the modules within this name lie, and its own file, as Python looks for them: a
-    package, a module, a folder without ``__init__``.
+    """Return the folders of the modules within a name, and the file of the name itself.
+
+    They are found as Python does: a package, a module, then a folder without ``__init__``.
     """
     spread = []
     for folder in folders:
@@ -143,9 +142,7 @@ def _look(part: str, folders: Sequence[Path]) -> tuple[Sequence[Path], Path | No
 
 
 def _find_starred(name: str, scope: ImportScope) -> Iterator[CodeFile]:
-    """The modules that a star import of a package may bring: those that its ``__init__`` names in a
-    text, as ``__all__`` does.
-    """
+    """Yield the modules that a star import may bring: those that ``__init__`` names in a text."""
     for found in list(_find(name, scope)):
         if found.name == name and found.package == name:
             for text in sorted(read_code(str(found.path), file_state(found.path)).texts):
@@ -154,7 +151,7 @@ def _find_starred(name: str, scope: ImportScope) -> Iterator[CodeFile]:
 
 
 def _find_all(package: str, scope: ImportScope) -> Iterator[CodeFile]:
-    """All modules of a package, and those within its packages."""
+    """Yield all modules of a package, and those within its packages."""
     folders, rest = scope.places(package)
     for part in rest.split("."):
         folders, _ = _look(part, folders)
@@ -165,8 +162,9 @@ def _find_all(package: str, scope: ImportScope) -> Iterator[CodeFile]:
 
 
 def _files_by_text(file: CodeFile, texts: frozenset[str]) -> Iterator[CodeFile]:
-    """Python files that a file names by a text, as ``spec_from_file_location`` and ``runpy`` take
-    them, in its folder or below.
+    """Yield Python files that a file names by a text, in its folder or below.
+
+    ``spec_from_file_location`` and ``runpy`` take such names.
     """
     folder = file.path.absolute().parent
     names = [text for text in sorted(texts) if text.endswith(".py") and "\0" not in text]

@@ -1,16 +1,16 @@
-"""The files that a Python file imports, found by reading and not by importing, and one hash of all
-of them.
+"""Hash the code of a Python file and of every file that it imports, by reading, not importing.
 
 A method, a suite or a model is identified by its code (:func:`hash_code`): the syntax trees of its
 file and of everything that this file imports, directly or not, in
 
-* ``bench.methods``, ``bench.score.metrics`` and ``bench.score.suites``, which hold what a loss and a score are computed with,
+* ``bench.methods``, ``bench.score.metrics`` and ``bench.score.suites``: the code that computes
+  losses and scores,
 * the folder of a plugin file, and the packages in it,
 * its own package, if it is installed.
 
 Neither torch nor the rest of ``bench`` is followed, nor data files. A module counts wherever it is
-imported: in a function, by ``from . import x``, by a star, or by a name that stands in the file as
-a text, if the file imports by name.
+imported: in a function, by ``from . import x``, by a star, or by a name in a text of the file, if
+the file imports by name.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from bench.base.import_search import find_installed, imported_files
 
 
 def code_files(start: CodeFile, scope: ImportScope) -> list[CodeFile]:
-    """The file and all files of code that it imports, directly or not, sorted by name; the first
-    file first.
+    """Return the file and all files of code that it imports, directly or not.
+
+    The first file comes first; the others are sorted by name.
     """
     found = {start.path.absolute(): start}
     waiting = [start]
@@ -39,9 +40,7 @@ def code_files(start: CodeFile, scope: ImportScope) -> list[CodeFile]:
 
 
 def hash_code(start: CodeFile, scope: ImportScope) -> str:
-    """sha256 of the syntax trees of a file and of everything that it imports within the scope
-    (:func:`code_files`).
-    """
+    """Return the sha256 of the syntax trees of a file and its imports (:func:`code_files`)."""
     files = code_files(start, scope)
     read = [read_code(str(file.path), file_state(file.path)) for file in files]
     with_docstrings = any(one.reads_docstrings for one in read)
@@ -55,19 +54,17 @@ def hash_code(start: CodeFile, scope: ImportScope) -> str:
 
 
 def files_of_plugin(file: Path) -> list[CodeFile]:
-    """A plugin file, and the files beside it and in its package that it imports, directly or not."""
+    """Return a plugin file, and the files that it imports from its folder and its package."""
     scope = scope_of_file(file, packages={})
     return code_files(CodeFile("", file.absolute(), package_of_file(file)[1]), scope)
 
 
 def hash_file(file: Path) -> str:
-    """The hash of the code of a plugin file (:func:`hash_code`)."""
+    """Return the hash of the code of a plugin file (:func:`hash_code`)."""
     return hash_code(CodeFile("", file.absolute(), package_of_file(file)[1]), scope_of_file(file))
 
 
 def hash_module(module: str) -> str | None:
-    """The hash of the code of an installed module (:func:`hash_code`); None if there is no source.
-    Nothing is imported.
-    """
+    """Return the hash of the code of an installed module; None without source. Imports nothing."""
     found = find_installed(module)
     return None if found is None else hash_code(*found)

@@ -1,6 +1,4 @@
-"""The code of a method or of a suite as it is on this machine now, by its name: found by reading
-source files, never by importing.
-"""
+"""Find the code of a method or suite on this machine by its name, without importing it."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ LARGEST = 10_000_000
 
 
 def hash_of_method(method: str, package: str | None = None) -> str | None:
-    """The hash of a method's code as it is here now; None if there is no such method, or no source.
+    """Return the hash of a method's code as it is here now; None without the method or its source.
 
-    ``package``: what a record says of it, a distribution or the file that ``--plugin`` named. Torch
-    is not imported.
+    ``package``: a distribution, or the file of ``--plugin``, as a record names it. Does not import
+    torch.
     """
     if package is not None and package.endswith(".py"):
         file = Path(package)
@@ -47,9 +45,7 @@ def _hash_of_module(module: str) -> str | None:
 
 @cache
 def installed_methods() -> dict[str, str]:
-    """Name of each installed method -> the module that defines it, as its source says; this
-    package's before all others.
-    """
+    """Return name -> module of each installed method, read from its source, our own first."""
     found: dict[str, str] = {}
     for point in method_points():
         module = point.module
@@ -62,9 +58,7 @@ def installed_methods() -> dict[str, str]:
 
 
 def method_points() -> list[importlib.metadata.EntryPoint]:
-    """The entry points of methods, this package's first: of several methods with one name, the
-    first counts.
-    """
+    """Return the entry points of methods, our own first: of several with one name the first counts."""
     return sorted(
         importlib.metadata.entry_points(group=GROUP),
         key=lambda point: (distribution_of(point) != BUILT_IN, distribution_of(point)),
@@ -72,12 +66,12 @@ def method_points() -> list[importlib.metadata.EntryPoint]:
 
 
 def distribution_of(point: importlib.metadata.EntryPoint) -> str:
-    """The name of the distribution that registers an entry point."""
+    """Return the name of the distribution that registers an entry point."""
     return point.dist.name if point.dist else "?"
 
 
 def _names_in(file: CodeFile) -> Iterator[str]:
-    """The values of ``name`` in the classes that a file defines."""
+    """Yield the values of ``name`` in the classes that a file defines."""
     tree = parse_source(file.path.read_bytes())
     for node in [] if tree is None else ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
@@ -90,8 +84,9 @@ def _names_in(file: CodeFile) -> Iterator[str]:
 
 
 def _values_of_name(target: ast.expr, value: ast.expr) -> Iterator[str]:
-    """The text that an assignment gives to ``name``: in ``name = "cls"``, or in ``name, pooler =
-    "cls", "avg"``.
+    """Yield the text that an assignment gives to ``name``.
+
+    It may be ``name = "cls"`` or ``name, pooler = "cls", "avg"``.
     """
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         for one, its_value in zip(target.elts, value.elts, strict=False):

@@ -1,5 +1,6 @@
-"""The variables by which a launcher tells a process that it is one of several, as torchrun sets
-them; job systems set them too.
+"""The variables by which a launcher tells a process that it is one of several.
+
+torchrun sets them, and job systems do, too.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class Launched:
 
 
 def launched() -> Launched | None:
-    """What a launcher said of this process; None if it was not started as one of several. Raises
-    BenchError for anything else.
+    """Return what a launcher told this process; None if it is not one of several.
+
+    Raises BenchError if the variables make no sense.
     """
     values = {name: os.environ.get(name, "") for name in NAMES}
     if not all(values.values()) or values["WORLD_SIZE"].strip() == "1":
@@ -39,6 +41,7 @@ def launched() -> Launched | None:
 
 
 def _number(name: str, least: int, most: int) -> int:
+    """Return the whole number in a variable. Raises BenchError if it is none, or out of range."""
     text = os.environ[name].strip()
     if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
         raise BenchError(

@@ -14,8 +14,9 @@ except ImportError:  # Windows: two processes then do the work twice, and the la
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[bool]:
-    """Hold ``path`` as a lock between processes, waiting for the one that has it. False if the file
-    system has no locks.
+    """Hold ``path`` as a lock between processes, after waiting for the current holder.
+
+    Yields False if the file system has no locks.
     """
     with path.open("a") as file:
         held = False
@@ -27,7 +28,7 @@ def lock(path: Path) -> Iterator[bool]:
 
 
 def is_free(handle: int) -> bool:
-    """Whether no process holds the open file as a lock; True also if there are no locks."""
+    """Tell whether no process holds the open file as a lock; True also if there are no locks."""
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

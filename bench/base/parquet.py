@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 BATCH_BYTES = 256 * MIB
-"""Of one batch, if its metadata tells the truth about the longest value; one value can always be as
-large as its file says.
+"""The size of one batch, if its metadata states the longest value truthfully; one value can always
+be as large as its file says.
 """
 MOST_ROWS = 10_000
 """Rows of one batch."""
@@ -27,18 +27,19 @@ class TooLarge(ValueError):
 
 
 def limit_of(packed: int, times: int, floor: int = 64 * MIB) -> int:
-    """How many bytes a file of ``packed`` bytes may unpack to: ``times`` as many, and ``floor`` in
-    any case.
+    """Return how many bytes a file of ``packed`` bytes may unpack to.
+
+    It is ``times`` as many, plus ``floor``.
     """
     return floor + times * packed
 
 
 def read_batches(table: ParquetFile, columns: Sequence[str], limit: int) -> Iterator[Any]:
-    """Batches of these columns, in the order of rows: of at most 10,000 rows and, if they can be
-    cut so, 256 MiB.
+    """Yield batches of these columns in row order, each at most 10,000 rows and, if possible, 256
+    MiB.
 
-    ``limit``: bytes that all of them may hold together. Raises TooLarge, before the batch beyond it
-    is given out; pyarrow's errors for a damaged file.
+    ``limit``: bytes of all batches together. Raises TooLarge before it yields the batch beyond it,
+    and pyarrow's errors for a damaged file.
     """
     total = 0
     for group in range(table.metadata.num_row_groups):
@@ -52,7 +53,10 @@ def read_batches(table: ParquetFile, columns: Sequence[str], limit: int) -> Iter
 
 
 def unpacked_bytes(column: Any) -> int:
-    """Bytes of an Arrow array if each row has a copy of its value: a dictionary holds it once."""
+    """Return the bytes of an Arrow array if each row had its own copy of its value.
+
+    A dictionary holds each value once.
+    """
     from pyarrow import compute, types
 
     kind = column.type
@@ -68,9 +72,7 @@ def unpacked_bytes(column: Any) -> int:
 
 
 def _rows_at_once(table: ParquetFile, group: int, columns: Sequence[str], limit: int) -> int:
-    """How many rows of a row group hold at most ``BATCH_BYTES``, even if each has the longest value
-    of its column.
-    """
+    """Return how many rows of a row group fit into ``BATCH_BYTES`` if all have the longest value."""
     about = table.metadata.row_group(group)
     wanted = set(columns)
     longest = 1

@@ -1,4 +1,4 @@
-"""Signals: a request to stop, and their names."""
+"""Signals: the request to stop, and the names of signals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def signal_name(number: int) -> str:
-    """ "SIGILL (Illegal instruction)"; "signal 99" for one that has no name."""
+    """Return "SIGILL (Illegal instruction)", or "signal 99" if the number has no name."""
     try:
         name = signal.Signals(number).name
     except ValueError:
@@ -20,12 +20,12 @@ def signal_name(number: int) -> str:
 
 @contextlib.contextmanager
 def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
-    """While open, the first SIGINT or SIGTERM requests a stop at the next step; a second one ends
-    the process as usual.
+    """Ask for a stop at the next step at the first SIGINT or SIGTERM; yield whether one came.
 
-    Not ``insistent``: later ones are ignored, and so is a SIGTERM after an error. One of several
-    ranks gets the terminal's signal and the launcher's, which also ends this rank when another one
-    has ended; its own error must be printed first.
+    A second signal ends the process as usual. If not ``insistent``, later signals are ignored, and
+    so is a SIGTERM after an error: one of several ranks gets the terminal's signal and the
+    launcher's, which also ends this rank after another one has ended, and its own error must be
+    printed first.
     """
     received: list[int] = []
     before: Mapping[int, Any] = {}

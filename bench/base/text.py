@@ -1,9 +1,4 @@
-"""Numbers and names as every verb and page prints them, and foreign text made harmless in each
-form.
-
-Names come from plugins, folders and other people's records: nothing in them may move a cursor, open
-a tag, or run a formula or a LaTeX command.
-"""
+"""Format numbers and names as every verb and page prints them."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ from typing import Any
 
 
 def duration(seconds: float) -> str:
-    """ "4.2s", "39s", "13m32s", "2h05m"; from two days on "12 days"."""
+    """Return "4.2s", "39s", "13m32s", "2h05m", or from two days on "12 days"."""
     if seconds < 59.5:
         return f"{seconds:.1f}s" if seconds < 9.95 else f"{seconds:.0f}s"
     minutes, rest = divmod(round(seconds), 60)
@@ -27,7 +22,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in decimal units: "512 B", "10.6 MB"."""
+    """Return bytes in decimal units: "512 B", "10.6 MB"."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 999.95:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -36,7 +31,7 @@ def size(count: float) -> str:
 
 
 def list_names(names: Iterable[str], most: int = 4) -> str:
-    """ "a", "a and b", "a, b and c"; of more than ``most``: "a, b, c, d and 3 more"."""
+    """Join names: "a", "a and b", "a, b and c"; above ``most`` "a, b, c, d and 3 more"."""
     known = list(names)
     shown, more = known[:most], len(known) - most
     if more > 0:
@@ -45,13 +40,14 @@ def list_names(names: Iterable[str], most: int = 4) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """ "1 run", "1,029 runs" """
+    """Return "1 run" or "1,029 runs"."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def slug(*parts: str | None, longest: int = 100) -> str:
-    """Lower-case letters, digits and hyphens: "senteval-all/1" -> "senteval-all-1"; "" where
-    nothing of that is left.
+    """Keep lower-case letters, digits and hyphens: "senteval-all/1" -> "senteval-all-1".
+
+    It is "" if nothing is left.
     """
     text = unicodedata.normalize("NFKD", " ".join(part for part in parts if part))
     plain = re.sub(r"[^a-z0-9]+", "-", text.encode("ascii", "ignore").decode().lower())
@@ -59,12 +55,12 @@ def slug(*parts: str | None, longest: int = 100) -> str:
 
 
 def one_value(text: str) -> str:
-    """What ``--set KEY=`` takes for one value that may hold commas."""
+    """Write one value that may hold commas for ``--set KEY=``."""
     return text.replace(",", "\\,")
 
 
 def value_text(value: Any) -> str:
-    """Of a recipe: "none", "true", 3e-05 as "3e-5"; text as it is, lists as JSON."""
+    """Format a recipe value: None as "none", True as "true", 3e-05 as "3e-5", lists as JSON."""
     if value is None:
         return "none"
     if isinstance(value, float):
@@ -77,7 +73,7 @@ def value_text(value: Any) -> str:
 
 
 def seed_ranges(seeds: Iterable[int | None]) -> str:
-    """[1, 2, 3, 7] -> "1-3,7": what --seeds takes; "" where nothing is random."""
+    """Write seeds as --seeds takes them: [1, 2, 3, 7] -> "1-3,7"; "" if nothing is random."""
     parts: list[list[int]] = []
     for seed in sorted({seed for seed in seeds if seed is not None}):
         if parts and seed == parts[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""Where in a plugin's code something was raised: the file and the line that its author looks for."""
+"""Find the file and line in a plugin's code where an error was raised."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from bench.base.import_search import GROUPS
 
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 OLD_NAME = "methods"
-"""The name under which this package's methods were imported before it was ``bench.methods``."""
+"""The name of this package's methods before it was ``bench.methods``."""
 
 
 def located(error: BaseException) -> str:
-    """ "dcl.py:37, in loss: IndexError: ...": what was raised, in one line, and where in a plugin's
-    code, if it came through any.
+    """Return the error in one line, after its place in a plugin's code.
+
+    For example "dcl.py:37, in loss: IndexError: ...".
     """
     place, reason = place_of(error), one_line(error)
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -35,8 +36,9 @@ def located(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """ "dcl.py:37, in loss": the last line of a plugin's code that the error came through; "" where
-    it came through none.
+    """Return the last line of a plugin's code that the error came through: "dcl.py:37, in loss".
+
+    It is "" if the error came through none.
     """
     if isinstance(error, SyntaxError) and error.filename and _is_plugin(error.filename, ""):
         return f"{_short(error.filename)}:{error.lineno}"
@@ -52,8 +54,9 @@ def place_of(error: BaseException) -> str:
 
 
 def place_of_code(written: Any) -> str:
-    """ "dcl.py:30, in loss": where a function or a class of a plugin begins; its name alone where no
-    source is there.
+    """Return where a plugin's function or class begins: "dcl.py:30, in loss".
+
+    Without its source, only the name is returned.
     """
     written = inspect.unwrap(written)
     try:
@@ -63,8 +66,9 @@ def place_of_code(written: Any) -> str:
 
 
 def _is_plugin(file: str, module: str) -> bool:
-    """Neither this package nor a library: a file of the user, or of an installed package that
-    registers plugins.
+    """Tell whether a file is neither ours nor a library's.
+
+    It may be the user's, or belong to an installed package that registers plugins.
     """
     package = module.partition(".")[0]
     if file.startswith("<"):
@@ -87,23 +91,22 @@ def _is_plugin(file: str, module: str) -> bool:
 
 
 def _is_built_in_method(file: str) -> bool:
-    """Tell whether a file lies in the folder of this package's methods, which may lie among the
-    installed libraries.
-    """
+    """Tell whether a file is one of this package's methods, which may be among installed libraries."""
     folder = own_packages().get("bench.methods")
     return folder is not None and Path(file).absolute().is_relative_to(folder.absolute())
 
 
 def _short(file: str) -> str:
-    """Below the working directory the path from there, else the name of the file."""
+    """Return the path from the working directory, or the file's name if it is elsewhere."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
 
 
 @cache
 def watch_exit() -> None:
-    """Let ``os._exit`` of a plugin's code be an error of this process: it would end with exit code
-    0 and without a word.
+    """Make ``os._exit`` in a plugin's code an error of this process.
+
+    It would end the process with exit code 0 and without a word.
     """
     leave, process = os._exit, os.getpid()
 
@@ -124,8 +127,9 @@ def watch_exit() -> None:
 
 @contextmanager
 def plugin_code(about: str) -> Iterator[None]:
-    """While open, what a plugin's code raises becomes a PluginFailed, also ``sys.exit``; what bench
-    itself raises stays as it is.
+    """Turn errors of a plugin's code, ``sys.exit`` included, into a PluginFailed.
+
+    Errors of bench itself stay as they are.
     """
     watch_exit()
     try:

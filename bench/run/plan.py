@@ -21,7 +21,7 @@ from typing import Any
 from bench.backbones import Reference, check_stored_prefix, resolve, resolve_recorded
 from bench.backbones.direction import is_causal
 from bench.backbones.dropout import own_dropout
-from bench.backbones.families import shape
+from bench.backbones.families import find_architecture
 from bench.backbones.known_models import KNOWN
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError, DataMissing, NotAModel, UnknownName
@@ -324,7 +324,7 @@ class _Planner:
             backbone.model,
             variant,
             trained=trained,
-            shape=shape(backbone.config()),
+            shape=find_architecture(backbone.config()),
         )
         notes = [note for known in self.scored.data for note in known.notes]
         if entry and entry.backbone != backbone.model:
