@@ -39,11 +39,7 @@ LONGEST_SHORT_NAME = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A backbone's name, resolved on this machine.
-
-    reference = resolve("bert-base-uncased")
-    reference.revision, reference.path, reference.config()
-    """
+    """A backbone's name, resolved on this machine: ``resolve("bert-base-uncased").revision``."""
 
     name: str
     # a hub commit, or the sha256 of the weights of a folder; "unknown" if the files are not on this

@@ -17,13 +17,12 @@ from bench.base.errors import BenchError
 from bench.base.files import share_files, write_whole
 from bench.base.locks import lock
 
-SETTLED_SECONDS = 2.0  # a file written later may change again within one tick of its clock
+SETTLED_SECONDS = 2.0
+"""A file that was written later may change again within one tick of its clock."""
 
 
 def default_cache() -> Path:
-    """Return $BENCH_CACHE, else ~/.cache/sentence-bench. Raises BenchError for a user without a
-    home.
-    """
+    """Return $BENCH_CACHE, else ~/.cache/sentence-bench. Raises BenchError without a home."""
     named = os.environ.get("BENCH_CACHE")
     if named:
         return Path(named)
@@ -43,10 +42,10 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
     unfinished is left.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    with lock(place.with_name(f"{place.name}.lock")) as alone:
+    with lock(place.with_name(f"{place.name}.lock")) as is_locked:
         if is_whole():
             return
-        if alone:  # no other process builds this folder: these are leftovers of one that was killed
+        if is_locked:  # no other process builds this folder: leftovers are of one that was killed
             for leftover in place.parent.glob(f"{place.name}.*.part"):
                 shutil.rmtree(leftover, ignore_errors=True)
         aside = place.with_name(f"{place.name}.{os.getpid()}.part")
@@ -72,29 +71,34 @@ def is_settled(changed_ns: int) -> bool:
 class CacheEntry:
     """A JSON value in the cache.
 
-    entry = CacheEntry("overlap", name=str(file), about={"size": 12})
-    value = entry.read()  # None: not there, damaged, or about something else
+        entry = CacheEntry("overlap", name=str(file), about={"size": 12})
+        value = entry.read()
+
+    A value is valid only while ``about`` is the same.
     """
 
+    # the folder of such values in the cache
     kind: str
     name: str
+    # the state that the value was made from, in JSON
     about: Any = None
-    root: Path | None = None  # None: ``default_cache()``
+    # None: ``default_cache()``
+    root: Path | None = None
 
     @property
     def file(self) -> Path:
         """The file of this entry."""
         digest = hashlib.sha256(self.name.encode("utf-8", "surrogateescape")).hexdigest()
-        return (self.root or default_cache()) / self.kind / f"{digest[:32]}.json"
+        root = self.root or default_cache()
+        return root / self.kind / f"{digest[:32]}.json"
 
     def read(self) -> Any:
         """Return the value; None if there is none, it is damaged, or it is about something else."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             content = json.loads(self.file.read_bytes())
-            if content["about"] == self.about and content["sha256"] == self._sha256(
-                content["value"]
-            ):
-                return content["value"]
+            value = content["value"]
+            if content["about"] == self.about and content["sha256"] == self._sha256(value):
+                return value
         return None
 
     def write(self, value: Any) -> None:
@@ -104,7 +108,5 @@ class CacheEntry:
             write_whole(self.file, json.dumps(content, indent=1).encode() + b"\n")
 
     def _sha256(self, value: Any) -> str:
-        """Return a hash that proves a value to be the stored one, so readers need not check its
-        parts.
-        """
+        """Return a hash that proves a value to be the stored one: readers check no parts of it."""
         return hashlib.sha256(json.dumps([self.about, value], sort_keys=True).encode()).hexdigest()

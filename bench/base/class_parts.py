@@ -48,10 +48,10 @@ ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 def file_of_module(name: str) -> Path | None:
     """Return the source file of an imported module; None without one."""
-    place = getattr(sys.modules.get(name), "__file__", None)
-    if place is None or not Path(place).is_file():
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None or not Path(file).is_file():
         return None
-    return Path(place)
+    return Path(file)
 
 
 def is_named(value: Any) -> bool:
@@ -60,7 +60,7 @@ def is_named(value: Any) -> bool:
 
 
 def full_name(value: Any) -> str:
-    """Return the name by which a class, a function or a module is known everywhere."""
+    """Return the full name of a class, a function or a module."""
     if isinstance(value, types.ModuleType):
         return value.__name__
     return f"{value.__module__}:{value.__qualname__}"
@@ -105,8 +105,10 @@ def _module_text(name: str) -> str:
     It is the hash of its code if it is the user's or a method's, else its name.
     """
     if name.partition(".")[0] == "bench":
-        followed = any(name == one or name.startswith(f"{one}.") for one in OWN_PACKAGES)
-        return (hash_module(name) or name) if followed else name
+        for package in OWN_PACKAGES:
+            if name == package or name.startswith(f"{package}."):
+                return hash_module(name) or name
+        return name
     file = file_of_module(name)
     if file is None or in_library(file):
         return name
@@ -172,7 +174,8 @@ def _import_text(name: str) -> str:
         return name
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return name
-    return name if in_library(Path(spec.origin)) else hash_file(Path(spec.origin))
+    file = Path(spec.origin)
+    return name if in_library(file) else hash_file(file)
 
 
 def _function_text(function: types.FunctionType) -> str:
@@ -184,17 +187,19 @@ def _function_text(function: types.FunctionType) -> str:
     if in_library(Path(code.co_filename)):
         return f"{Path(code.co_filename).name} {code.co_qualname}"
     tree = parse_source("".join(linecache.getlines(code.co_filename)).encode())
-    for node in ast.walk(tree) if tree is not None else ():
+    if tree is None:
+        return compiled_text(code)
+    for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         if first == code.co_firstlineno and node.name == code.co_name:
             return hash_tree(node)
     return compiled_text(code)
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield a code object and those of the functions in it."""
+    """Yield a code object, and the code objects of the functions in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -204,17 +209,17 @@ def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 def compiled_text(code: types.CodeType) -> str:
     """Return the hash of compiled code, without line numbers."""
     digest = hashlib.sha256()
-    for one in codes_in(code):
-        names = (one.co_names, one.co_varnames, one.co_freevars)
-        constants = [_constant_text(constant) for constant in one.co_consts]
-        digest.update(repr((one.co_code.hex(), names, constants)).encode())
+    for part in codes_in(code):
+        names = (part.co_names, part.co_varnames, part.co_freevars)
+        constants = [_constant_text(constant) for constant in part.co_consts]
+        digest.update(repr((part.co_code.hex(), names, constants)).encode())
     return digest.hexdigest()
 
 
 def _constant_text(constant: Any) -> str:
     """Return a constant of compiled code as a text that is equal in each process."""
     if isinstance(constant, types.CodeType):
-        return constant.co_name  # its own code is hashed beside it
+        return constant.co_name  # its own code is hashed as well
     if isinstance(constant, frozenset):  # which has another order in each process
         return f"frozenset {sorted(map(repr, constant))}"
     return repr(constant)

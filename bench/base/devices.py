@@ -44,7 +44,8 @@ def choose_device(requested: str) -> str:
         )
     import torch
 
-    kind, has_mps = requested.partition(":")[0], torch.backends.mps.is_available()
+    kind = requested.partition(":")[0]
+    has_mps = torch.backends.mps.is_available()
     if kind == "cpu" or (kind == "mps" and has_mps):
         return requested
     absent = BenchError(
@@ -53,10 +54,13 @@ def choose_device(requested: str) -> str:
     )
     if kind == "mps":
         raise absent
-    device, is_seen = "cuda" if kind == "auto" else requested, torch.cuda.is_available()
-    problem = _problem_of_use(device) if is_seen else _problem_of_torch()
-    if is_seen and problem is None:
-        return device
+    if torch.cuda.is_available():
+        device = "cuda" if kind == "auto" else requested
+        problem = _problem_of_use(device)
+        if problem is None:
+            return device
+    else:
+        problem = _problem_of_torch()
     if kind == "cuda":
         raise problem or absent
     if problem is not None:
@@ -71,7 +75,8 @@ def _problem_of_use(device: str) -> BenchError | None:
     """Return the reason why a GPU that torch sees cannot compute; None if it can."""
     import torch
 
-    index, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
+    index = int(device.partition(":")[2] or 0)
+    count = torch.cuda.device_count()
     if index >= count:
         return BenchError(
             f"--device {device}: the last GPU here is cuda:{count - 1}",
@@ -154,8 +159,10 @@ def choose_precision(requested: str, device: str) -> str:
         )
     if requested != "auto":
         return requested
+    if has_bf16:
+        return "bf16"
     has_fp16 = torch.cuda.get_device_capability(device) >= (7, 0)
-    return "bf16" if has_bf16 else "fp16" if has_fp16 else "fp32"
+    return "fp16" if has_fp16 else "fp32"
 
 
 def keep_freed_memory() -> None:
@@ -179,7 +186,8 @@ def device_name(device: str) -> str:
     model = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         named = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
-        model = named[1].strip() if named else model
+        if named:
+            model = named[1].strip()
     return f"{device}: {model}, {os.cpu_count()} cores"
 
 
@@ -213,9 +221,10 @@ def host_memory_bytes() -> int:
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (
-        1 if sys.platform == "darwin" else 1024
-    )
+    peak = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    if sys.platform == "darwin":
+        return peak
+    return 1024 * peak  # kilobytes
 
 
 def packages() -> dict[str, str]:
@@ -231,14 +240,13 @@ def platform_facts(device: str) -> dict[str, Any]:
     """Return the facts about this machine that a record keeps."""
     import torch
 
-    return {
+    facts: dict[str, Any] = {
         "python": platform.python_version(),
         "system": platform.platform(),
         "device": device_name(device),
         "threads": torch.get_num_threads(),
-        **(
-            {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
-            if device.startswith("cuda")
-            else {}
-        ),
     }
+    if device.startswith("cuda"):
+        facts["cuda"] = torch.version.cuda
+        facts["gpus"] = torch.cuda.device_count()
+    return facts

@@ -43,11 +43,9 @@ def one_line(error: BaseException, most: int = 200) -> str:
 
 def printable(text: str) -> str:
     """Return foreign text with invisible characters, and those that move a cursor, as escapes."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    )
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class UnknownName(BenchError):
@@ -69,21 +67,28 @@ class UnknownName(BenchError):
         begins: bool = False,
     ) -> None:
         names = sorted(known)
-        near = (
-            _nearest_beginnings(name, names)
-            if begins
-            else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        )
+        if begins:
+            near = _nearest_beginnings(name, names)
+            most_listed = 3
+        else:
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+            most_listed = 12
         if near:
             others = f"nearest: {', '.join(near)}"
         elif not names:
             others = "none is known"
-        elif len(names) <= (3 if begins else 12):
-            near, others = names, f"known: {', '.join(names)}"
+        elif len(names) <= most_listed:
+            near = names
+            others = f"known: {', '.join(names)}"
         else:
             others = f"none of the {len(names)} known is like it"
-        super().__init__(f"unknown {kind} '{name}'{' ' + where if where else ''}; {others}", hint)
-        self.kind, self.name, self.near = kind, name, near
+        unknown = f"unknown {kind} '{name}'"
+        if where:
+            unknown += f" {where}"
+        super().__init__(f"{unknown}; {others}", hint)
+        self.kind = kind
+        self.name = name
+        self.near = near
 
 
 def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
+AGREES = "agrees"
+DIFFERS = "differs"
+UNCHECKED = "unchecked"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: which check, where, how it came out, why, and what to do.
+    """One check and its outcome: ``Finding("score", "STS12", DIFFERS, why="72.41, not 72.40")``."""
 
-    ``why``: what differs, what was seen, or why it could not be looked at. ``repeats``: the check
-    that failed before it in the very same way; one cause is one failure. ``hint``: what to do about
-    it.
-    """
-
+    # the kind of check
     kind: str
+    # the thing that was checked
     what: str
+    # AGREES, DIFFERS or UNCHECKED
     outcome: str
+    # the difference, the observation, or the reason why it could not be checked
     why: str = ""
+    # an earlier check that failed in the same way: one cause is one failure
     repeats: str = ""
+    # a way to solve it
     hint: str = ""
 
     @property
     def passed(self) -> bool:
+        """True if the check found nothing wrong."""
         return self.outcome == AGREES
 
     @property

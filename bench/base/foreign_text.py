@@ -11,7 +11,8 @@ import unicodedata
 
 from bench.base.errors import printable
 
-LONGEST = 300  # characters of a name that are shown
+LONGEST = 300
+"""Characters of a name that are shown."""
 
 
 def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
@@ -57,13 +58,12 @@ def encodable(text: str, encoding: str) -> str:
 
 def lines(text: str) -> list[str]:
     """Split into lines without control characters; blanks that align equations stay."""
-    return [
-        "".join(
-            visible(part, limit=None) if part.strip(" ") else part
-            for part in re.split("( +)", line)
-        )
-        for line in text.splitlines()
-    ]
+    shown: list[str] = []
+    for line in text.splitlines():
+        parts = re.split("( +)", line)
+        words = [visible(part, limit=None) if part.strip(" ") else part for part in parts]
+        shown.append("".join(words))
+    return shown
 
 
 _MARKDOWN = str.maketrans(
@@ -119,15 +119,21 @@ _ACCENTS = {
     "\u030a",
     "\u030c",
     "\u0327",
-}  # those that every TeX font can set
+}
+"""Accents that every TeX font can set."""
 
 
 def latex(text: str) -> str:
     """Escape ``text`` as words in LaTeX; characters that pdflatex cannot set become their codes."""
-    return "".join(
-        _LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}")
-        for c in visible(text)
-    )
+    written: list[str] = []
+    for c in visible(text):
+        if c in _LATEX:
+            written.append(_LATEX[c])
+        elif c.isascii() or _accented(c):
+            written.append(c)
+        else:
+            written.append(f"U+{ord(c):04X}")
+    return "".join(written)
 
 
 def _accented(c: str) -> bool:
@@ -142,7 +148,8 @@ are made plain.
 """
 _SEPARATORS = ";,|\t\r\n\"' "
 _BEHIND_SEPARATOR = re.compile(
-    r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
+    r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]"
+    r"|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
 )
 """Places where a program that separates cells at ``;`` or ``|`` would see a formula. A plain number
 is none.
@@ -155,11 +162,17 @@ def csv_text(text: str, limit: int | None = LONGEST) -> str:
     begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
     shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)
     begins_formula = bool(begin) and begin[0] in _FORMULA
-    return f"'{shown}" if begins_formula or shown[:1] in ("|", "%") else shown
+    if begins_formula or shown.startswith(("|", "%")):
+        return f"'{shown}"
+    return shown
 
 
 def csv_value(value: object, limit: int | None = LONGEST) -> str:
     """Write a cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
-    if value is None or isinstance(value, bool):
-        return {None: "", True: "yes", False: "no"}[value]
-    return csv_text(value, limit) if isinstance(value, str) else repr(value)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return csv_text(value, limit)
+    return repr(value)

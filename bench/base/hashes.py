@@ -28,13 +28,17 @@ def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:
         values = np.asarray(arrays[name])
         kind = values.dtype.kind
         if kind == "U":
+            type_name = "text"
             data = json.dumps(values.ravel().tolist()).encode()
-        elif kind in "biuf":
-            data = values.astype("<f8" if kind == "f" else "<i8").tobytes()
+        elif kind == "f":
+            type_name = "floats"
+            data = values.astype("<f8").tobytes()
+        elif kind in "biu":
+            type_name = "integers"
+            data = values.astype("<i8").tobytes()
         else:
             raise ValueError(f"the array '{name}' has neither numbers nor text: {values.dtype}")
-        what = {"U": "text", "f": "floats"}.get(kind, "integers")
-        digest.update(json.dumps([name, what, list(values.shape)]).encode() + b"\n")
+        digest.update(json.dumps([name, type_name, list(values.shape)]).encode() + b"\n")
         digest.update(data)
     return digest.hexdigest()
 
@@ -45,7 +49,8 @@ def file_sha256(path: Path, inside: Path | None = None) -> str:
     ``inside``: a folder above the file that others may have made; no link below it is followed, and
     no pipe is read.
     """
-    with path.open("rb") if inside is None else open_plain_file(path, inside=inside) as stream:
+    stream = path.open("rb") if inside is None else open_plain_file(path, inside=inside)
+    with stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
@@ -76,13 +81,15 @@ def folder_sha256(folder: Path) -> dict[str, str]:
 
 def has_same_files(folder: Path, other: Path) -> bool:
     """Tell whether two folders hold files of the same names and bytes, and no link and no pipe."""
-    found: list[dict[str, str]] = []
-    for one in (folder, other):
-        hashes: dict[str, str] = {}
-        try:
-            for file in list_plain_files(one):
-                hashes[file.relative_to(one).as_posix()] = file_sha256(file, inside=one)
-        except OSError:
-            return False
-        found.append(hashes)
-    return found[0] == found[1]
+    try:
+        return _plain_hashes(folder) == _plain_hashes(other)
+    except OSError:
+        return False
+
+
+def _plain_hashes(folder: Path) -> dict[str, str]:
+    """Return the hash of every plain file below a folder, by its path. Raises OSError."""
+    hashes: dict[str, str] = {}
+    for file in list_plain_files(folder):
+        hashes[file.relative_to(folder).as_posix()] = file_sha256(file, inside=folder)
+    return hashes

@@ -16,20 +16,26 @@ IMPORTS_BY_NAME = frozenset(
 """A file that uses one of these may import any module that it names in a text."""
 LISTS_MODULES = frozenset(["iter_modules", "walk_packages"])
 """A file that uses one of these may import every module of its folder."""
+LONGEST_NAME = 199
+"""Characters of a text that may name a module or a file."""
 
 
 @dataclass(frozen=True)
 class CodeRead:
-    """One file of code, as read. ``modules``: names that it imports, relative ones with their dots;
-    ``stars``: those by a star.
-    """
+    """One file of code, as read."""
 
+    # sha256 of its syntax tree, without docstrings
     hash: str
     reads_docstrings: bool
+    # names that it imports, relative ones with their dots
     modules: frozenset[str]
+    # names of the modules that it imports by a star
     stars: frozenset[str]
+    # texts in it, up to LONGEST_NAME characters
     texts: frozenset[str]
+    # it may import any module that it names in a text
     by_name: bool
+    # it may import every module of its folder
     lists_modules: bool
 
 
@@ -45,9 +51,19 @@ def read_code(path: str, state: tuple[int, int]) -> CodeRead:
     source = Path(path).read_bytes()
     tree = parse_source(source) if path.endswith(".py") else None
     if tree is None:  # compiled, or not Python that this version reads
-        content, none = hashlib.sha256(source).hexdigest(), frozenset[str]()
-        return CodeRead(content, False, none, none, none, False, False)
-    modules, stars, texts, words = set[str](), set[str](), set[str](), set[str]()
+        return CodeRead(
+            hash=hashlib.sha256(source).hexdigest(),
+            reads_docstrings=False,
+            modules=frozenset(),
+            stars=frozenset(),
+            texts=frozenset(),
+            by_name=False,
+            lists_modules=False,
+        )
+    modules: set[str] = set()
+    stars: set[str] = set()
+    texts: set[str] = set()
+    words: set[str] = set()
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -61,12 +77,13 @@ def read_code(path: str, state: tuple[int, int]) -> CodeRead:
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             modules.add(module)
+            prefix = module if module.endswith(".") else f"{module}."
             for alias in node.names:
                 words.add(alias.name)
                 if alias.name == "*":
                     stars.add(module)
                 else:
-                    modules.add(module + ("" if module.endswith(".") else ".") + alias.name)
+                    modules.add(prefix + alias.name)
         elif isinstance(node, ast.Name):
             words.add(node.id)
         elif isinstance(node, ast.Attribute):
@@ -79,7 +96,7 @@ def read_code(path: str, state: tuple[int, int]) -> CodeRead:
         reads_docstrings=reads_docstrings(tree),
         modules=frozenset(modules),
         stars=frozenset(stars),
-        texts=frozenset(text for text in texts if len(text) < 200),
+        texts=frozenset(text for text in texts if len(text) <= LONGEST_NAME),
         by_name=not words.isdisjoint(IMPORTS_BY_NAME),
         lists_modules=not words.isdisjoint(LISTS_MODULES),
     )
@@ -96,5 +113,6 @@ def hash_with_docstrings(path: Path) -> str:
 
 def _for_type_checkers(test: ast.expr) -> bool:
     """Tell whether a condition is TYPE_CHECKING."""
-    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-    return name == "TYPE_CHECKING"
+    if isinstance(test, ast.Attribute):
+        return test.attr == "TYPE_CHECKING"
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"

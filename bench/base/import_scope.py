@@ -14,25 +14,23 @@ LIBRARY_FOLDERS = frozenset(["site-packages", "dist-packages"])
 
 @dataclass(frozen=True)
 class CodeFile:
-    """A file of code. ``name``: that by which the others import it, "" for the first; ``package``:
-    what a relative import starts from.
-    """
+    """A file of code."""
 
+    # the name that the others import; "" for the first file
     name: str
     path: Path
+    # the package from which its relative imports start
     package: str = ""
 
 
 @dataclass(frozen=True)
 class ImportScope:
-    """Where imported modules are looked for: a name of ``packages`` in its folder, any other in
-    ``folders``.
-
-    ``tops``: the first parts of names that are looked for in ``folders``; None for any.
-    """
+    """The places where imported modules are looked for."""
 
     folders: tuple[Path, ...]
+    # the first parts of names that are looked for in ``folders``; None: any
     tops: frozenset[str] | None = None
+    # packages that are looked for in their own folders
     packages: Mapping[str, Path] = field(default_factory=dict)
 
     def places(self, name: str) -> tuple[Sequence[Path], str]:
@@ -57,9 +55,9 @@ def own_packages() -> dict[str, Path]:
     for package in OWN_PACKAGES:
         parts = package.split(".")[1:]
         for folder in bench.__path__:
-            place = Path(folder).joinpath(*parts)
-            if (place / "__init__.py").is_file():
-                found[package] = place
+            package_folder = Path(folder).joinpath(*parts)
+            if (package_folder / "__init__.py").is_file():
+                found[package] = package_folder
                 break
     return found
 
@@ -69,7 +67,8 @@ def package_of_file(file: Path) -> tuple[Path, str]:
 
     Without a package: the file's own folder, and "".
     """
-    folder, parts = file.absolute().parent, list[str]()
+    folder = file.absolute().parent
+    parts: list[str] = []
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         parts.insert(0, folder.name)
         folder = folder.parent
@@ -85,9 +84,11 @@ def in_library(path: Path) -> bool:
 def scope_of_file(file: Path, packages: Mapping[str, Path] | None = None) -> ImportScope:
     """Return the scope of a plugin file: its folder, and the folder of its package."""
     container, package = package_of_file(file)
-    folders = tuple(dict.fromkeys([file.absolute().parent, container]))
-    tops = None
+    if packages is None:
+        packages = own_packages()
     if in_library(container):
-        # everything that is installed lies there: only its own package is its code
-        folders, tops = (container,), frozenset([package.partition(".")[0] or file.stem])
-    return ImportScope(folders, tops, own_packages() if packages is None else packages)
+        # every installed package is there: only the file's own package is its code
+        top = package.partition(".")[0] or file.stem
+        return ImportScope((container,), frozenset([top]), packages)
+    folders = dict.fromkeys([file.absolute().parent, container])
+    return ImportScope(tuple(folders), None, packages)

@@ -22,30 +22,38 @@ def find_installed(module: str) -> tuple[CodeFile, ImportScope] | None:
 
     Nothing is imported: a package's own finder is asked only for its outermost name.
     """
-    top, packages = module.partition(".")[0], own_packages()
-    scope = ImportScope((), None, packages)
-    if top != "bench":
-        try:
-            spec = importlib.util.find_spec(top)
-        except (ImportError, ValueError, AttributeError):
-            return None
-        if spec is None:
-            return None
-        if spec.submodule_search_locations is not None:
-            inside = [Path(place) for place in spec.submodule_search_locations]
-        elif spec.origin is not None:
-            inside = [Path(spec.origin).with_suffix("")]
-        else:
-            return None
-        folders = tuple(dict.fromkeys(place.absolute().parent for place in inside))
-        tops = None
-        if any(map(in_library, folders)):
-            tops = _names_of_distribution(top)
-        scope = ImportScope(folders, tops, packages)
+    top = module.partition(".")[0]
+    if top == "bench":
+        scope: ImportScope | None = ImportScope((), None, own_packages())
+    else:
+        scope = _scope_of_installed(top)
+    if scope is None:
+        return None
     for found in _find(module, scope):
         if found.name == module:
             return CodeFile("", found.path, found.package), scope
     return None
+
+
+def _scope_of_installed(top: str) -> ImportScope | None:
+    """Return the scope of an installed package or module; None if it is not installed."""
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    if spec is None:
+        return None
+    if spec.submodule_search_locations is not None:
+        inside = [Path(location) for location in spec.submodule_search_locations]
+    elif spec.origin is not None:
+        inside = [Path(spec.origin).with_suffix("")]
+    else:
+        return None
+    folders = tuple(dict.fromkeys(path.absolute().parent for path in inside))
+    tops = None
+    if any(map(in_library, folders)):
+        tops = _names_of_distribution(top)
+    return ImportScope(folders, tops, own_packages())
 
 
 def _names_of_distribution(top: str) -> frozenset[str]:
@@ -86,7 +94,9 @@ def _absolute(name: str, package: str) -> str:
         return name
     parts = package.split(".") if package else []
     kept = parts[: len(parts) - level + 1]
-    return ".".join([*kept, relative] if relative else kept)
+    if relative:
+        kept.append(relative)
+    return ".".join(kept)
 
 
 def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
@@ -98,18 +108,19 @@ def _named_by_text(texts: frozenset[str], package: str) -> Iterator[str]:
     absolute = [name for name in names if not name.startswith(".")]
     yield from absolute
     for name in names:
-        if name.startswith("."):
-            for start in filter(None, [package, *absolute]):
+        if not name.startswith("."):
+            continue
+        for start in [package, *absolute]:
+            if start:
                 yield _absolute(name, start)
 
 
 def _find(name: str, scope: ImportScope) -> Iterator[CodeFile]:
-    """Yield the files that an import of this name runs: ``__init__`` of each package, then the
-    module.
-    """
-    folders, rest = scope.places(name.rstrip("."))
+    """Yield the files that an import of this name runs: each ``__init__``, then the module."""
+    name = name.rstrip(".")
+    folders, rest = scope.places(name)
     parts = rest.split(".")
-    before = name.rstrip(".")[: len(name.rstrip(".")) - len(rest)]
+    before = name.removesuffix(rest)
     for i, part in enumerate(parts):
         if not part.isidentifier():
             return
@@ -131,10 +142,12 @@ def _look(part: str, folders: Sequence[Path]) -> tuple[Sequence[Path], Path | No
     spread = []
     for folder in folders:
         for suffix in SUFFIXES:
-            if (init := folder / part / f"__init__{suffix}").is_file():
+            init = folder / part / f"__init__{suffix}"
+            if init.is_file():
                 return [folder / part], init
         for suffix in SUFFIXES:
-            if (file := folder / f"{part}{suffix}").is_file():
+            file = folder / f"{part}{suffix}"
+            if file.is_file():
                 return [], file
         if (folder / part).is_dir():
             spread.append(folder / part)

@@ -51,14 +51,17 @@ def installed_methods() -> dict[str, str]:
         module = point.module
         if module in found.values():
             continue
-        there = find_installed(module)
-        for name in [] if there is None else _names_in(there[0]):
+        installed = find_installed(module)
+        if installed is None:
+            continue
+        file, _ = installed
+        for name in _names_in(file):
             found.setdefault(name, module)
     return found
 
 
 def method_points() -> list[importlib.metadata.EntryPoint]:
-    """Return the entry points of methods, our own first: of several with one name the first counts."""
+    """Return the entry points of methods, our own first: the first with a name counts."""
     return sorted(
         importlib.metadata.entry_points(group=GROUP),
         key=lambda point: (distribution_of(point) != BUILT_IN, distribution_of(point)),
@@ -67,13 +70,17 @@ def method_points() -> list[importlib.metadata.EntryPoint]:
 
 def distribution_of(point: importlib.metadata.EntryPoint) -> str:
     """Return the name of the distribution that registers an entry point."""
-    return point.dist.name if point.dist else "?"
+    if point.dist is None:
+        return "?"
+    return point.dist.name
 
 
 def _names_in(file: CodeFile) -> Iterator[str]:
     """Yield the values of ``name`` in the classes that a file defines."""
     tree = parse_source(file.path.read_bytes())
-    for node in [] if tree is None else ast.walk(tree):
+    if tree is None:
+        return
+    for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             continue
         for statement in node.body:
@@ -89,9 +96,10 @@ def _values_of_name(target: ast.expr, value: ast.expr) -> Iterator[str]:
     It may be ``name = "cls"`` or ``name, pooler = "cls", "avg"``.
     """
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        for one, its_value in zip(target.elts, value.elts, strict=False):
-            yield from _values_of_name(one, its_value)
+        for inner_target, inner_value in zip(target.elts, value.elts, strict=False):
+            yield from _values_of_name(inner_target, inner_value)
         return
-    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    if isinstance(target, ast.Name) and target.id == "name" and is_text:
-        yield value.value  # type: ignore[attr-defined]
+    if not isinstance(target, ast.Name) or target.id != "name":
+        return
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        yield value.value

@@ -1,4 +1,4 @@
-"""The variables by which a launcher tells a process that it is one of several.
+"""Variables of the environment that tell a process that it is one of several.
 
 torchrun sets them, and job systems do, too.
 """
@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from bench.base.errors import BenchError
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-HINT = "for one process: unset RANK WORLD_SIZE; for several, start them with --on torchrun:N, or torchrun"
+HINT = (
+    "for one process: unset RANK WORLD_SIZE; "
+    "for several, start them with --on torchrun:N, or torchrun"
+)
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,12 @@ class Launched:
     rank: int
     count: int
     local_rank: int
+    # the meeting point of the processes: HOST:PORT of the first one
     place: str
-    """Where the processes meet: HOST:PORT of the first one."""
 
 
 def launched() -> Launched | None:
-    """Return what a launcher told this process; None if it is not one of several.
+    """Read a launcher's variables; None if this process is not one of several.
 
     Raises BenchError if the variables make no sense.
     """

@@ -22,7 +22,10 @@ _BEFORE = r"(?<![^\s'\"`=:;,(\[{|>@])"
 _NOT_IN_ADDRESS = r"(?<!:)"
 _PART = r"[^\s/\\'\"`,;:()<>|]"
 _SCHEME = r"(?i:(?:file|smb|nfs|afp|sftp)):[/\\]+"
-_ROOT = rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:[\\/]|~[A-Za-z0-9_.-]*[\\/]|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"
+_ROOT = (
+    rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:[\\/]|~[A-Za-z0-9_.-]*[\\/]"
+    rf"|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"
+)
 _REST = r"[^\s'\"`,;()<>|]*"
 
 _SEVERAL_PARTS = re.compile(rf"{_ROOT}{_REST}|{_BEFORE}/{_PART}+/{_REST}")
@@ -143,12 +146,14 @@ def recorded_command(words: Sequence[str], folder: Path | None = None) -> str:
     """
     written: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
-        written.append(word if _is_prompt(before, word) else recorded_word(word, folder))
+        if not _is_prompt(before, word):
+            word = recorded_word(word, folder)
+        written.append(word)
     return shlex.join(written)
 
 
 def recorded_word(word: str, folder: Path | None = None) -> str:
-    """Return one word of a command as a record holds it: ``vectors:/a/x.npz`` -> ``vectors:x.npz``."""
+    """Return one word of a command as a record holds it: ``vectors:/a/x`` -> ``vectors:x``."""
     behind = _VALUE.match(word)
     begin = behind[0] if behind else ""
     value = word.removeprefix(begin)

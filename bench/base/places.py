@@ -20,7 +20,7 @@ _HASH = re.compile(r"[0-9a-f]{16,64}")
 
 
 def remember_place(runs: Path, content: str, place: Path) -> None:
-    """Note where the content with this hash is.
+    """Note the path of the content with this hash.
 
     A line is added at the end, so that several processes may write. A note that cannot be written
     costs a later command a question, and nothing else.
@@ -40,7 +40,7 @@ def remember_place(runs: Path, content: str, place: Path) -> None:
 
 
 def recall_place(runs: Path, content: str | None) -> Path | None:
-    """Return where the content with this hash was last; None if unknown or if nothing is there now.
+    """Return the last known path of the content with this hash; None if nothing is there now.
 
     The caller has to hash what it finds there.
     """

@@ -19,14 +19,17 @@ from pathlib import Path
 from bench.base.errors import BenchError
 
 MIB = 1 << 20
-# Largest sizes of the files of a run, in bytes. Real ones: some tens of kilobytes; 100 bytes for
-# each logged step; some megabytes of
-# arrays; 150 bytes for each file of a version; a kilobyte for each trial.
+# the largest size of each kind of file, in bytes
 RECORD_BYTES = 64 * MIB
+"""The run.json of a run: some tens of kilobytes."""
 CURVE_BYTES = 64 * MIB
+"""The training curve of a run: 100 bytes for each logged step."""
 PREDICTIONS_BYTES = 256 * MIB
+"""The predictions of a task: some megabytes of arrays."""
 MANIFEST_BYTES = 64 * MIB
+"""The manifest of a version: 150 bytes for each file."""
 SEARCH_BYTES = 64 * MIB
+"""The trials of a search: a kilobyte for each."""
 TABLES_BYTES = 256 * MIB
 """The tables.json of a version: two kilobytes for each row of a table."""
 SETTINGS_BYTES = 16 * MIB
@@ -44,9 +47,7 @@ _STEPWISE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class NotPlainFile(OSError):
-    """A link, pipe, device or folder, or a file above the size of its kind. ``strerror`` says
-    which.
-    """
+    """No regular file of the size that its kind may have. ``strerror`` has the reason."""
 
 
 def open_plain_file(
@@ -55,12 +56,13 @@ def open_plain_file(
     """Open a regular file to read its bytes.
 
     ``limit``: bytes that it may have. ``inside``: a folder above it; no part of the path below that
-    folder may be a link. None: the folder that the file lies in.
+    folder may be a link. None: the file's own folder.
 
     Raises NotPlainFile, FileNotFoundError and other OSErrors; each has a ``strerror`` and names the
     file.
 
-        with open_plain_file(run / "predictions" / "STS12.npz", PREDICTIONS_BYTES, inside=run) as file:
+        file = run / "predictions" / "STS12.npz"
+        with open_plain_file(file, PREDICTIONS_BYTES, inside=run) as stream:
             ...
     """
     handle = _open_handle(path, inside or path.parent)

@@ -18,7 +18,9 @@ def code_of(sha256: str | None) -> str | None:
 
     If the code with this hash had the same numbers as today's, it is the hash of today's code.
     """
-    return sha256 if sha256 is None else _today().get(sha256, sha256)
+    if sha256 is None:
+        return None
+    return _today().get(sha256, sha256)
 
 
 @cache

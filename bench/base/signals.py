@@ -32,8 +32,9 @@ def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
 
     def handler(number: int, frame: Any) -> None:
         received.append(number)
-        for of_number, old in before.items() if insistent else ():
-            signal.signal(of_number, old)
+        if insistent:
+            for caught, old in before.items():
+                signal.signal(caught, old)
 
     with contextlib.suppress(ValueError):  # only the main thread can handle signals
         before = {

@@ -12,36 +12,47 @@ from typing import Any
 
 def duration(seconds: float) -> str:
     """Return "4.2s", "39s", "13m32s", "2h05m", or from two days on "12 days"."""
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
     if seconds < 59.5:
-        return f"{seconds:.1f}s" if seconds < 9.95 else f"{seconds:.0f}s"
+        return f"{seconds:.0f}s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes}m{rest:02d}s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02d}m" if hours < 48 else f"{hours / 24:,.0f} days"
+    if hours < 48:
+        return f"{hours}h{minutes:02d}m"
+    return f"{hours / 24:,.0f} days"
 
 
 def size(count: float) -> str:
     """Return bytes in decimal units: "512 B", "10.6 MB"."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.95:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+    if count < 999.95:
+        return f"{count:.0f} B"
+    for unit in ("kB", "MB", "GB"):
         count /= 1000
+        if count < 999.95:
+            return f"{count:.1f} {unit}"
+    count /= 1000
     return f"{count:,.1f} TB"
 
 
 def list_names(names: Iterable[str], most: int = 4) -> str:
     """Join names: "a", "a and b", "a, b and c"; above ``most`` "a, b, c, d and 3 more"."""
     known = list(names)
-    shown, more = known[:most], len(known) - most
-    if more > 0:
-        shown.append(f"{more} more")
-    return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
+    shown = known[:most]
+    if len(known) > most:
+        shown.append(f"{len(known) - most} more")
+    if len(shown) < 2:
+        return "".join(shown)
+    return ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
 def plural(count: int, noun: str) -> str:
     """Return "1 run" or "1,029 runs"."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}s"
 
 
 def slug(*parts: str | None, longest: int = 100) -> str:
@@ -65,11 +76,9 @@ def value_text(value: Any) -> str:
         return "none"
     if isinstance(value, float):
         return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
-    return (
-        str(value)
-        if isinstance(value, str) and value
-        else json.dumps(value, ensure_ascii=False, default=str)
-    )
+    if isinstance(value, str) and value:
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def seed_ranges(seeds: Iterable[int | None]) -> str:
@@ -80,7 +89,11 @@ def seed_ranges(seeds: Iterable[int | None]) -> str:
             parts[-1].append(seed)
         else:
             parts.append([seed])
-    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+    written: list[str] = []
+    for part in parts:
+        first, last = part[0], part[-1]
+        written.append(str(first) if first == last else f"{first}-{last}")
+    return ",".join(written)
 
 
 def average_of(values: Iterable[float]) -> float:

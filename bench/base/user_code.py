@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench.base.errors import BenchError, PluginFailed, one_line
-from bench.base.import_scope import own_packages
+from bench.base.import_scope import LIBRARY_FOLDERS, own_packages
 from bench.base.import_search import GROUPS
 
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
@@ -28,11 +28,14 @@ def located(error: BaseException) -> str:
 
     For example "dcl.py:37, in loss: IndexError: ...".
     """
-    place, reason = place_of(error), one_line(error)
+    reason = one_line(error)
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is not None and missing.partition(".")[0] == OLD_NAME:
         reason += "; the methods of bench are imported from bench.methods"
-    return f"{place}: {reason}" if place else reason
+    place = place_of(error)
+    if not place:
+        return reason
+    return f"{place}: {reason}"
 
 
 def place_of(error: BaseException) -> str:
@@ -46,21 +49,22 @@ def place_of(error: BaseException) -> str:
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         if _is_plugin(code.co_filename, str(frame.f_globals.get("__name__"))):
-            function = (
-                function if code.co_name.startswith("<") else f", in {code.co_name}"
-            )  # not "in <listcomp>"
+            if not code.co_name.startswith("<"):  # not "in <listcomp>"
+                function = f", in {code.co_name}"
             place = f"{_short(code.co_filename)}:{line}{function}"
     return place
 
 
 def place_of_code(written: Any) -> str:
-    """Return where a plugin's function or class begins: "dcl.py:30, in loss".
+    """Return the first line of a plugin's function or class: "dcl.py:30, in loss".
 
     Without its source, only the name is returned.
     """
     written = inspect.unwrap(written)
     try:
-        return f"{_short(inspect.getfile(written))}:{inspect.getsourcelines(written)[1]}, in {written.__name__}"
+        file = inspect.getfile(written)
+        _, line = inspect.getsourcelines(written)
+        return f"{_short(file)}:{line}, in {written.__name__}"
     except (OSError, TypeError):
         return str(written.__name__)
 
@@ -79,19 +83,17 @@ def _is_plugin(file: str, module: str) -> bool:
         return package != OLD_NAME  # imported by a name that it refuses
     if package == "bench":
         return False
-    library = file.startswith(STANDARD_LIBRARY) or not {
-        "site-packages",
-        "dist-packages",
-    }.isdisjoint(Path(file).parts)
-    return not library or package in {
-        point.module.partition(".")[0]
-        for group in GROUPS
-        for point in importlib.metadata.entry_points(group=group)
-    }
+    if not file.startswith(STANDARD_LIBRARY) and LIBRARY_FOLDERS.isdisjoint(Path(file).parts):
+        return True
+    for group in GROUPS:
+        for point in importlib.metadata.entry_points(group=group):
+            if point.module.partition(".")[0] == package:
+                return True
+    return False
 
 
 def _is_built_in_method(file: str) -> bool:
-    """Tell whether a file is one of this package's methods, which may be among installed libraries."""
+    """Tell whether a file is one of this package's methods, wherever it is installed."""
     folder = own_packages().get("bench.methods")
     return folder is not None and Path(file).absolute().is_relative_to(folder.absolute())
 
@@ -99,7 +101,9 @@ def _is_built_in_method(file: str) -> bool:
 def _short(file: str) -> str:
     """Return the path from the working directory, or the file's name if it is elsewhere."""
     path, here = Path(file), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+    if path.is_relative_to(here):
+        return str(path.relative_to(here))
+    return path.name
 
 
 @cache
