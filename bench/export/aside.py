@@ -1,4 +1,4 @@
-"""A folder that is written next to its place, and moved there whole."""
+"""Write a folder next to its final place, and move it there whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.base.reading import open_plain_file
 
 
 def there_already(to: Path) -> BenchError:
-    """The error for a target that holds something else."""
+    """Return the error for a target that holds something else."""
     return BenchError(
         f"--to {to} exists already; nothing was written",
         "name a new folder, or remove that one first",
@@ -27,15 +27,16 @@ def there_already(to: Path) -> BenchError:
 
 
 def is_empty(to: Path) -> bool:
+    """Tell whether the target is an empty folder."""
     return to.is_dir() and not any(to.iterdir())
 
 
 @contextlib.contextmanager
 def write_aside(to: Path) -> Iterator[Path]:
-    """A folder next to ``to`` that takes its place at the end, and is removed after any error.
+    """Yield a folder next to ``to`` that replaces it at the end, and is removed after any error.
 
-    Raises BenchError if it cannot be written, or if ``to`` then holds other files; with the same
-    files it stays as it is.
+    Raises BenchError if it cannot be written, or if ``to`` then holds other files. With the same
+    files, ``to`` stays as it is.
     """
     from safetensors import SafetensorError
 
@@ -65,11 +66,11 @@ def write_aside(to: Path) -> Iterator[Path]:
 
 
 OWNED = ".lock"
-"""The file that a process holds in the folder that it writes."""
+"""The file that a process locks in the folder that it writes."""
 
 
 def _remove_leftovers(target: Path, mine: Path) -> None:
-    """Remove what killed processes left of their exports to ``target``: the size of a model each."""
+    """Remove what killed processes left of exports to ``target``: each has the size of a model."""
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
         if folder == mine:
             continue

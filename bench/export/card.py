@@ -1,6 +1,4 @@
-"""The README.md of an export: what the model is, how it is loaded, its scores with intervals,
-recipe, provenance, licence.
-"""
+"""Write the README.md of an export: a description, an example, scores, recipe, origin, licence."""
 
 from __future__ import annotations
 
@@ -37,7 +35,10 @@ print(mteb_model.meta.name, mteb_model.meta.embed_dim)
 
 
 def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
-    """Markdown with the hub's front matter. ``place``: from where the example loads the model."""
+    """Return the card in Markdown, with the hub's front matter.
+
+    ``place``: the name that the example loads the model by.
+    """
     return jinja2.Template(
         TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, keep_trailing_newline=True
     ).render(
@@ -58,7 +59,7 @@ def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
 
 
 def example(exported: Exported, folder: Path, place: str) -> str:
-    """A script that loads the export from ``place``; the tests run it."""
+    """Return a script that loads the export from ``place``; the tests run it."""
     if exported.form == "transformers":
         return transformers_example(folder, place)
     quoted = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
@@ -68,7 +69,7 @@ def example(exported: Exported, folder: Path, place: str) -> str:
 
 
 def front_matter(record: RunRecord, exported: Exported) -> str:
-    """What the hub reads: as JSON values, which are YAML."""
+    """Return the card's metadata for the hub, as JSON values, which are YAML."""
     results = [
         {
             "task": {

@@ -1,4 +1,4 @@
-"""The tables of a model card: scores, recipe, provenance, licences."""
+"""The tables of a model card: scores, recipe, origin, licences."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
 
 
 def scores_table(run: Run) -> str:
-    """All scores of a run as ``bench compare`` has them, with an interval over items where there is
-    one.
-    """
+    """Return all scores of a run as ``bench compare`` has them, with intervals over items if any."""
     rows = [
         (
             task,
@@ -47,6 +45,7 @@ def scores_table(run: Run) -> str:
 
 
 def recipe_table(run: TrainedRun) -> str:
+    """Return the values of the recipe, with their sources."""
     places = run.plugin.cls.places
     rows = [
         (key, _name(shown) if key in places else shown, value.source)
@@ -57,7 +56,7 @@ def recipe_table(run: TrainedRun) -> str:
 
 
 def origin_table(run: TrainedRun) -> str:
-    """Facts as the run recorded them; what it did not record is left out."""
+    """Return the facts that the run recorded; others are left out."""
     record, known, done = run.record, run.record.provenance, run.record.training
     corpus, plugin = known.corpus, known.plugin
     facts = [
@@ -79,13 +78,16 @@ def origin_table(run: TrainedRun) -> str:
 
 
 def _name(text: str) -> str:
-    """The last part of a path, so that no local folder is in the card. A hub's owner/name stays."""
+    """Return the last part of a path, so that no local folder is in the card.
+
+    A hub's owner/name stays.
+    """
     is_path = text.startswith(("/", ".", "~")) or text.count("/") > 1
     return Path(text).name if "/" in text and is_path else text
 
 
 def licence_table(record: RunRecord) -> str:
-    """Which terms apply, and what bench does not know."""
+    """Return the terms that apply, and those that bench does not know."""
     weights = (
         "Apache-2.0; pretrained on English Wikipedia text (CC BY-SA)"
         if record.backbone == "builtin"

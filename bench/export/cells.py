@@ -10,9 +10,7 @@ from bench.records.store import Run
 
 
 def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
-    """(table, task, cell) of every score of a run, with the interval that ``bench compare`` gives
-    it.
-    """
+    """Yield (table, task, cell) of every score of a run, with the interval of ``bench compare``."""
     return (
         (table, task, cell)
         for table in (compare_runs([run], TableOptions()) if run.scores else ())

@@ -1,4 +1,4 @@
-"""Encoder, tokenizer and tensors of an export, as every format has them."""
+"""Write the parts that every export format has: encoder, tokenizer, tensors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
 
 
 def write_encoder(parts: Portable, folder: Path) -> None:
-    """Encoder and tokenizer, as save_pretrained writes them: safetensors only."""
+    """Write encoder and tokenizer as save_pretrained does, in safetensors only."""
     parts.encoder.save_pretrained(folder)
     padding_tokenizer(parts.tokenizer).save_pretrained(folder)
 
 
 def padding_tokenizer(tokenizer: Any) -> Any:
-    """The tokenizer; if it has no padding token, as many decoders', a copy that pads with another
-    special token of its own.
+    """Return a tokenizer with a padding token.
 
-    Without one no library encodes two texts together. What stands at padding is not attended to, so
-    that no vector changes.
+    Many decoders have none, and then no library encodes two texts together. They get a copy that
+    pads with another special token of their own. Padding is not attended to, so no vector changes.
     """
     if tokenizer.pad_token is not None:
         return tokenizer
@@ -39,11 +38,12 @@ def padding_tokenizer(tokenizer: Any) -> Any:
 
 
 def takes_no_pooler(encoder: Any) -> bool:
+    """Tell whether the encoder's class can be made without a pooling layer."""
     return "add_pooling_layer" in inspect.signature(type(encoder).__init__).parameters
 
 
 def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
-    """Float tensors as float32; nothing where there is none."""
+    """Write tensors into a file; no tensors, no file."""
     from safetensors.torch import save_file
 
     if tensors:

@@ -1,4 +1,4 @@
-"""Scores as the JSON of Every Eval Ever: https://github.com/evaleval/every_eval_ever."""
+"""Scores as the JSON of Every Eval Ever: https://github.com/evaleval/every_eval_ever"""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ RANGES = {"spearman": (-100.0, 100.0), "pearson": (-100.0, 100.0), "accuracy": (
 
 
 def every_eval_ever(run: Run) -> dict[str, Any]:
-    """All scores with their intervals over items, by schema 0.3.0. The same record gives the same
-    bytes.
+    """Return all scores with their intervals over items, by schema 0.3.0.
+
+    The same record gives the same bytes.
     """
     record = run.record
     created = record.provenance.created
@@ -59,6 +60,7 @@ def every_eval_ever(run: Run) -> dict[str, Any]:
 
 
 def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str, Any]:
+    """Return the entry of one score."""
     low, high = next((ends for word, ends in RANGES.items() if word in score.metric), (None, None))
     key = data_key(score.task, score.text, score.suite)
     facts = {

@@ -1,4 +1,4 @@
-"""What an export wrote."""
+"""The facts about a finished export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores for the hub's model pages: https://huggingface.co/docs/hub/eval-results."""
+"""Scores for the hub's model pages: https://huggingface.co/docs/hub/eval-results"""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from bench.records.record import RunRecord
 
 
 def hub_results(record: RunRecord) -> list[dict[str, Any]]:
-    """An entry for each score of the suite mteb: the other suites score data under protocols that
-    no data set of the hub has.
+    """Return an entry for each score of the suite mteb.
+
+    The other suites score data under protocols that no data set of the hub has.
     """
     entries = []
     for score in record.scores:

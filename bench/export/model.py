@@ -1,4 +1,4 @@
-"""A run as a folder that other people's tools load.
+"""Export the model of a run as a folder that other people's tools load.
 
 The folder is written in a temporary place, loaded again by the tool that it is for, and moved to
 its place only if that tool gives the method's own vectors.
@@ -25,9 +25,11 @@ from bench.run.plan import TrainedRun
 
 
 def check_export(record: RunRecord, to: Path) -> None:
-    """Raises BenchError if the target is anything but an empty folder or an export of this run, or
-    if the record holds an absolute path; NotAModel if the run is not finished: its scores belong in
-    the model card.
+    """Raise BenchError if a run cannot be exported to ``to``.
+
+    ``to`` may be an empty folder or an earlier export of this run. The run has to be finished,
+    because its scores belong in the model card (NotAModel), and its record must hold no absolute
+    path.
     """
     if to.is_symlink() or (to.exists() and not (is_empty(to) or is_export_of(record, to))):
         raise there_already(to)
@@ -40,8 +42,9 @@ def check_export(record: RunRecord, to: Path) -> None:
 
 
 def is_export_of(record: RunRecord, to: Path) -> bool:
-    """Say if the folder has a model card of this run: an earlier export may have been killed after
-    it had put the folder there.
+    """Tell whether the folder has a model card of this run.
+
+    An earlier export may have been killed after it had moved the folder to its place.
     """
     try:
         text = read_plain_file(to / "README.md", SETTINGS_BYTES).decode("utf-8", "replace")
@@ -51,13 +54,12 @@ def is_export_of(record: RunRecord, to: Path) -> bool:
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
-    """Write a finished run, whose method is loaded, to a new folder for one of these tools.
-    ``place``: from where the README loads it, if it will not be this folder. The very same export,
-    if it is there already, stays as it is.
+    """Write a finished run with a loaded method into a new folder, and return the facts about it.
 
-    Raises BenchError with the reason where the format has no place for what the method does, where
-    a file cannot be written, or where the written folder does not give the method's vectors; then
-    nothing is left behind.
+    ``form`` is "sentence-transformers", "mteb" or "transformers". ``place``: the name that the
+    README loads the model by, if that is not this folder. The same export, if it is there already,
+    stays as it is. Raises BenchError if the format cannot represent the method, if a file cannot be
+    written, or if the folder does not give the method's vectors; then nothing is left behind.
     """
     check_export(run.record, to)
     with write_aside(to) as aside:
@@ -83,9 +85,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
 
 
 def refuse_written_paths(folder: Path) -> None:
-    """Raises DataDamaged for an absolute path in what an export says of the run: its card, and the
-    files of results.
-    """
+    """Raise DataDamaged for an absolute path in the card and the result files of an export."""
     said = [
         folder / "README.md",
         folder / mteb_folder.FILE,

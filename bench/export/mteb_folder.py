@@ -62,13 +62,14 @@ if __name__ == "__main__":
 
 
 def write_mteb_model(run: TrainedRun, exported: Exported, folder: Path) -> None:
+    """Write ``mteb_model.py``, which loads the folder's model for mteb."""
     lines = [f"    {key}={value}," for key, value in facts(run, exported, folder).items()]
     text = SOURCE.format(file=FILE, trust=bool(exported.module_files), facts="\n".join(lines))
     (folder / FILE).write_text(text, encoding="utf-8")
 
 
 def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
-    """ModelMeta's fields as Python source. What a run does not know is None, never a guess."""
+    """Return ModelMeta's fields as Python source; unknown ones are None, never a guess."""
     record = run.record
     settings = folder / "sentence_bert_config.json"
     values: dict[str, Any] = {
@@ -104,19 +105,18 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
 
 
 def hub_backbone(record: RunRecord) -> str | None:
-    """The backbone, where it is a model of the hub."""
+    """Return the backbone's name if it is a model of the hub, else None."""
     revision = record.provenance.backbone.revision or ""
     return record.backbone if len(revision) == 40 and not Path(record.backbone).exists() else None
 
 
 def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
-    """Write ``to/results/<model>/<revision>/<task>.json`` and return these files, in the order of
-    the record's scores.
+    """Write ``to/results/<model>/<revision>/<task>.json``, and return these files in score order.
 
     Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own
     suites have the names and metrics that they have as mteb tasks
-    (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), for mteb's own STS12 is
-    another protocol. Averages are left out: they are no tasks. Raises DataMissing where a file that
+    (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), because mteb's own STS12
+    is another protocol. Averages are no tasks and are left out. Raises DataMissing if a file that
     mteb wrote is gone.
     """
     import mteb
@@ -139,9 +139,7 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
 
 
 def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
-    """Copy the file that mteb wrote, and what lies beside it: about the model, and how mteb was
-    called.
-    """
+    """Copy the file that mteb wrote, and its neighbours about the model and the call."""
     paths = foreign_files(score, run_folder)
     file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
     if file is None:
@@ -159,7 +157,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
 
 
 def _ours(record: RunRecord, score: Score) -> Any:
-    """None for a task or protocol that no longer exists."""
+    """Return mteb's result for a score of ours; None if its task or protocol no longer exists."""
     import mteb
     from mteb.results import TaskResult
 

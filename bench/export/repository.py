@@ -1,4 +1,4 @@
-"""A repository of the hub: may it be written, and the upload of a folder to it."""
+"""Check a repository of the hub, and upload a folder to it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
 
 
 def check_repository(name: str, *, replace: bool, offline: bool) -> None:
-    """Raises BenchError without a valid login, or if the repository holds other files and
-    ``replace`` is not given.
+    """Raise BenchError without a valid login, or if the repository holds other files.
+
+    ``replace``: other files may be there.
     """
     from huggingface_hub import HfApi
 
@@ -41,9 +42,10 @@ def check_repository(name: str, *, replace: bool, offline: bool) -> None:
 
 
 def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str, str]:
-    """(commit, address). Make the repository if there is none, and put the folder in it in one
-    commit; files that were there and are not in the folder are removed by it. Raises RunFailed
-    where the hub refuses or cannot be reached.
+    """Put a folder into a repository in one commit, and return (commit, address).
+
+    The repository is made if it does not exist; files that are not in the folder are removed from
+    it. Raises RunFailed if the hub refuses or cannot be reached.
     """
     from huggingface_hub import HfApi
 
@@ -61,7 +63,7 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> tuple[str,
 
 @contextlib.contextmanager
 def _hub_errors(name: str) -> Iterator[None]:
-    """What the hub's client raises becomes one line."""
+    """Turn errors of the hub's client into one line."""
     try:
         yield
     except Exception as error:

@@ -1,7 +1,4 @@
-"""A run's scores in the forms that others read: the hub's ``.eval_results/*.yaml`` for model pages,
-the JSON of Every Eval Ever, and mteb's result files, laid out as mteb keeps them; and
-``mteb_model.py``, with what mteb wants to know of a model and how to load it.
-"""
+"""Write a run's scores in the forms that others read."""
 
 from __future__ import annotations
 
@@ -16,8 +13,9 @@ FORMATS = (HUB, EVERY_EVAL_EVER)
 
 
 def results_text(run: Run, form: str) -> str:
-    """The content of a file in one of ``FORMATS``: JSON, which is YAML too. Raises BenchError where
-    no score belongs in it.
+    """Return the content of a file in one of ``FORMATS``: JSON, which is YAML too.
+
+    Raises BenchError if no score belongs in it.
     """
     content = hub_results(run.record) if form == HUB else every_eval_ever(run)
     return json.dumps(content, indent=1, allow_nan=False) + "\n"

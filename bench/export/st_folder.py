@@ -1,10 +1,7 @@
-"""The parts of a method as a folder that sentence-transformers or transformers loads.
+"""Write the parts of a method as a folder that sentence-transformers loads.
 
-For sentence-transformers: ``modules.json`` and what each module reads; the names of the modules are
-those that every version of the library since 2 reads. For transformers: a plain checkpoint, if the
-vector is taken from an encoder's states. A head of one dense layer with tanh on the first token
-goes where BERT and RoBERTa have their pooling layer, as the SimCSE authors publish it: the vector
-is then ``pooler_output``. ``bench.json`` in the folder says how the vector is taken.
+``modules.json`` names the modules, each with its settings and tensors; their names are those that
+every version of the library since 2 reads.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
 
 
 def write_st(parts: Portable, folder: Path) -> list[Path]:
-    """Write the folder; returns the source files of bench that travel in it."""
+    """Write the folder, and return the source files of bench that it contains."""
     if parts.write is not None:
         parts.write(folder)
         return []
@@ -51,7 +48,7 @@ def write_st(parts: Portable, folder: Path) -> list[Path]:
 
 
 def _reader(parts: Portable, folder: Path) -> str:
-    """Write what turns text into states, in the folder itself; returns its type."""
+    """Write the module that turns text into states, in the folder itself; return its type."""
     if parts.encoder is not None:
         write_encoder(parts, folder)
         settings: dict[str, Any] = {"max_seq_length": parts.max_tokens, "do_lower_case": False}
@@ -70,7 +67,7 @@ def _reader(parts: Portable, folder: Path) -> str:
 
 
 def _modules(parts: Portable) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
-    """(type, settings, tensors) of everything behind the reader."""
+    """Yield (type, settings, tensors) of every module after the reader."""
     if parts.states != (-1,):  # their mean, as a weighted mean of all: 1 for each that counts
         import torch
 
@@ -99,6 +96,7 @@ def _modules(parts: Portable) -> Iterator[tuple[str, Mapping[str, Any], Mapping[
 
 
 def _dense(layer: Affine) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return settings and tensors of a dense layer."""
     out, into = layer.weight.shape
     settings = {
         "in_features": into,
@@ -112,8 +110,9 @@ def _dense(layer: Affine) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def st_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
-    """(n, dim), as the library encodes with the folder. Module files in it are run: check_code has
-    compared them.
+    """Encode with the folder as the library does: (n, dim).
+
+    Module files in the folder are run: check_code has compared them.
     """
     from sentence_transformers import SentenceTransformer
 

@@ -1,6 +1,4 @@
-"""The export of a run that is named: its model as a folder, here or on the hub, or its scores as a
-file.
-"""
+"""Export a run by name: its model as a folder, here or on the hub, or its scores as a file."""
 
 from __future__ import annotations
 
@@ -24,14 +22,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Pushed:
-    """Where a model is on the hub."""
+    """The address of a model on the hub."""
 
     url: str
     revision: str
 
 
 def write_scores(reference: str, to: Path, form: str, store: RunsFolder) -> str:
-    """Write the scores of a run into a new file, in one of ``FORMATS``; returns the run's id.
+    """Write the scores of a run into a new file in one of ``FORMATS``, and return the run's id.
+
     Raises BenchError.
     """
     file = store.record_file(reference)
@@ -46,7 +45,7 @@ def write_scores(reference: str, to: Path, form: str, store: RunsFolder) -> str:
 
 
 def holds_exactly(file: Path, content: bytes) -> bool:
-    """Say if a plain file of these very bytes is there."""
+    """Tell whether there is a plain file with exactly these bytes."""
     try:
         return read_plain_file(file, len(content)) == content
     except OSError:
@@ -63,8 +62,9 @@ def write_model(
     offline: bool,
     say: Say,
 ) -> Exported:
-    """Write the model of a run into a new folder, in one of ``FOLDERS``; ``say`` gets the run's
-    notes. Raises BenchError; then nothing is left behind.
+    """Write the model of a run into a new folder, in one of ``FOLDERS``.
+
+    ``say`` gets the run's notes. Raises BenchError; then nothing is left behind.
     """
     run = find_run(reference, store, plugins)
     check_export(run.record, to)
@@ -84,8 +84,10 @@ def push_model(
     replace: bool,
     say: Say,
 ) -> tuple[Exported, Pushed]:
-    """Send the model of a run to a repository of the hub; ``say`` gets the run's notes.
-    ``private``: a new repository is; ``replace``: what it holds is replaced. Raises BenchError.
+    """Send the model of a run to a repository of the hub.
+
+    ``private``: a new repository is private. ``replace``: other files in it are removed. ``say``
+    gets the run's notes. Raises BenchError.
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "export"
@@ -99,9 +101,7 @@ def push_model(
 
 
 def describe_export(done: Exported) -> list[str]:
-    """Return what a person should know of an export: that it was loaded again, and whether loading
-    it runs code of its folder.
-    """
+    """Return lines for people: the check that was made, and if loading runs code of the folder."""
     lines = [
         f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest "
         f"difference {done.difference:.1g}"

@@ -1,8 +1,8 @@
-"""The parts of a method as a plain checkpoint that transformers loads.
+"""Write the parts of a method as a plain checkpoint that transformers loads.
 
-A head of one dense layer with tanh on the first token goes where BERT and RoBERTa have their
-pooling layer, as the SimCSE authors publish it: the vector is then ``pooler_output``.
-``bench.json`` in the folder says how the vector is taken.
+A head of one dense layer with tanh on the first token goes into the pooling layer of BERT and
+RoBERTa, as the SimCSE authors publish it: the vector is then ``pooler_output``. ``bench.json`` in
+the folder says how the vector is taken.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ MEAN = 'mask = features["attention_mask"].unsqueeze(-1)\nvectors = ({states} * m
 
 
 def write_transformers(parts: Portable, folder: Path, name: str) -> None:
-    """Write the folder. Raises BenchError where an encoder's states alone do not give the method's
-    vectors.
-    """
+    """Write the folder. Raises BenchError if an encoder's states alone do not give the vectors."""
     has_head = bool(parts.layers)
     if parts.write is not None or parts.module_files or (has_head and not fits_pooler(parts)):
         raise BenchError(
@@ -66,7 +64,7 @@ def write_transformers(parts: Portable, folder: Path, name: str) -> None:
 
 
 def fits_pooler(parts: Portable) -> bool:
-    """Is the head what BERT and RoBERTa have as their pooling layer?"""
+    """Tell whether the head fits the pooling layer of BERT and RoBERTa."""
     layer: Any = parts.layers[0]
     size = parts.encoder.config.hidden_size
     return (
@@ -80,7 +78,7 @@ def fits_pooler(parts: Portable) -> bool:
 
 
 def with_head(parts: Portable) -> Any:
-    """The encoder with the head in its pooling layer."""
+    """Return the encoder with the head in its pooling layer."""
     layer: Any = parts.layers[0]
     encoder = type(parts.encoder)(parts.encoder.config, add_pooling_layer=True).eval()
     encoder.load_state_dict(parts.encoder.state_dict(), strict=False)
@@ -90,7 +88,7 @@ def with_head(parts: Portable) -> Any:
 
 
 def vector_code(about: dict[str, Any]) -> str:
-    """The lines that take ``vectors`` from ``output`` and ``features``."""
+    """Return the lines that take ``vectors`` from ``output`` and ``features``."""
     if about["pooling"] == "pooler":
         return "vectors = output.pooler_output"
     several = " + ".join(f"output.hidden_states[{number}]" for number in about["states"])
@@ -102,7 +100,7 @@ def vector_code(about: dict[str, Any]) -> str:
 def transformers_example(
     folder: Path, place: str, sentences: Sequence[str] = EXAMPLE_SENTENCES
 ) -> str:
-    """A script that loads the folder from ``place`` and prints the shape of the sentences' vectors."""
+    """Return a script that loads the folder from ``place`` and prints the shape of the vectors."""
     about = read_json(folder / ABOUT)
     return EXAMPLE.format(
         folder=json.dumps(place, ensure_ascii=False),
@@ -114,7 +112,7 @@ def transformers_example(
 
 
 def transformers_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
-    """(n, dim): computed by running the lines of the README."""
+    """Encode by running the lines of the README: (n, dim)."""
     code = transformers_example(folder, str(folder), sentences).removesuffix(
         "print(vectors.shape)\n"
     )

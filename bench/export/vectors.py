@@ -1,4 +1,4 @@
-"""The vectors of a written folder, loaded by the tool that it is for, against those of the method."""
+"""Compare the vectors of a written folder, loaded by its own tool, with the method's vectors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from bench.export.transformers_folder import transformers_vectors
 from bench.method import Method
 
 TOLERANCE = 1e-5
-"""How far a vector may move by batch and padding, and how far an export's may lie from the
-method's.
-"""
+"""The largest difference between the vectors of an export and of its method."""
 SENTENCES = (
     "A man is playing a guitar .",
     "Yes",
@@ -66,7 +64,7 @@ def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int
 
 
 def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
-    """max |a - b| / max(1, max |a|), row by row. NaN counts as infinite."""
+    """Return the largest max |a - b| / max(1, max |a|) of all rows; NaN counts as infinite."""
     scale = np.maximum(1.0, np.abs(mine).max(axis=1, keepdims=True))
     difference = float((np.abs(mine.astype(np.float64) - theirs) / scale).max())
     return difference if np.isfinite(difference) else float("inf")

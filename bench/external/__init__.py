@@ -1,5 +1,4 @@
-"""Finished encoders to be scored, which bench did not build: what an argument of ``bench
-evaluate``, or an object, means, and how it becomes a run.
+"""Score finished encoders that bench did not build.
 
 A model is anything that turns a list of strings into vectors (n, d). A folder, a hub name or a run
 is built by an installed method. For the others a method is made here: :mod:`objects` (an object or
@@ -52,12 +51,12 @@ class Model:
     run: Path | None = None
 
     def store(self, runs: RunsFolder) -> RunsFolder:
-        """The folder of this model's record: a run's record stays in its place."""
+        """Return the folder of this model's record; a run's record stays in its place."""
         return runs if self.run is None else RunsFolder(self.run.resolve().parent)
 
 
 def check_prompts(prompts: Mapping[str, str], suites: Sequence[str]) -> None:
-    """Raises UnknownName for a prompt whose name is neither a task nor a suite that is scored."""
+    """Raise UnknownName for a prompt under a name that is neither a task nor a suite to be scored."""
     chosen = [suite(name) for name in expand_suites(suites)] if prompts else []
     known = [one.name for one in chosen] + [task.name for one in chosen for task in one.tasks]
     if strange := [name for name in prompts if name not in known]:
@@ -118,8 +117,9 @@ def find_model(
 
 
 def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Model:
-    """A run, by its path or the beginning of its id; a folder; or a model of the hub. If its
-    authors released that and no option says otherwise, it is scored as they do.
+    """Find a run, by its path or the beginning of its id; a folder; or a model of the hub.
+
+    A model that its authors released is scored as they do, unless an option says otherwise.
     """
     path = Path(text).expanduser()
     folder = path if (path / "run.json").is_file() else None
@@ -152,8 +152,9 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
 def plan_model(
     model: Model, config: RunConfig, data: DataFolder, ready: Callable[[Reference], Reference]
 ) -> list[plan.PlannedRun]:
-    """The run of one model, as :func:`bench.run.plan.make` plans it, with the suites, text, names
-    and plugins of the config.
+    """Plan the run of one model, as :func:`bench.run.plan.make` does.
+
+    Suites, text, names and plugins are those of the config.
     """
     config = replace(
         config,
@@ -191,9 +192,7 @@ def plan_model(
 
 
 def check_model(run: plan.PlannedRun) -> str | None:
-    """One line about the cost of encoding, if it has one. Raises BenchError if it is certain to
-    fail.
-    """
+    """Return one line about the cost of encoding, or None. Raises BenchError if it is sure to fail."""
     cls = run.plugin.cls
     if not issubclass(cls, ExternalModel):
         return None
@@ -206,8 +205,6 @@ def check_model(run: plan.PlannedRun) -> str | None:
 
 
 def doubt_about(run: plan.PlannedRun) -> str | None:
-    """Return one line if a sentence has several vectors, because the model is random or its batch
-    counts; else None.
-    """
+    """Return one line if a sentence has several vectors (chance, or its batch mates), else None."""
     cls = run.plugin.cls
     return cls.doubt() if issubclass(cls, ExternalModel) else None

@@ -1,4 +1,4 @@
-"""An object's vectors of fixed sentences: they identify it, and show if its vectors can be scored.
+"""Ask an object for fixed sentences: the vectors identify it, and show if it can be scored.
 
 A score means something only if a sentence has one vector. Two kinds of encoders give it several:
 those with something random in them (a torch model left in training mode, with dropout), and those
@@ -53,7 +53,7 @@ cause: half precision and int8 round differently in another batch.
 
 @dataclass(frozen=True)
 class Answers:
-    """What an encoder answered to :data:`PROBE`."""
+    """The vectors of an encoder for :data:`PROBE`."""
 
     # (14, d) float32
     vectors: np.ndarray
@@ -86,7 +86,7 @@ def answers_alike(some: np.ndarray, others: np.ndarray) -> bool:
 
 
 def hash_answers(vectors_ND: np.ndarray) -> str:
-    """sha256 of vectors to four digits of their largest number, and of that number."""
+    """Return the sha256 of vectors to four digits of their largest number, and of that number."""
     largest = float(np.abs(vectors_ND).max(initial=0)) or 1.0
     digest = hashlib.sha256(f"{largest:.3e}".encode())
     # a zero without its sign
@@ -95,8 +95,9 @@ def hash_answers(vectors_ND: np.ndarray) -> str:
 
 
 def _differ_by(some: np.ndarray, others: np.ndarray) -> float:
-    """The largest distance between two vectors of one sentence, as a fraction of the longer one;
-    infinity for other dimensions.
+    """Return the largest distance between two vectors of one sentence, relative to the longer one.
+
+    It is infinite if the dimensions differ.
     """
     if some.shape != others.shape:
         return float("inf")

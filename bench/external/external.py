@@ -1,6 +1,4 @@
-"""What the methods of models that bench did not build have in common: prompts, a name, and vectors
-that are checked.
-"""
+"""The base of all methods for models that bench did not build: prompts, names, checked vectors."""
 
 from __future__ import annotations
 
@@ -33,18 +31,19 @@ class ExternalModel(Method):
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
-        """One line about the cost of encoding these texts, if it has one. Raises BenchError if it
-        is certain to fail.
+        """Return one line about the cost of encoding these texts, or None.
+
+        Raises BenchError if it is sure to fail.
         """
         return None
 
     @classmethod
     def doubt(cls) -> str | None:
-        """Return one line if its scores are not to be trusted as those of an encoder; else None."""
+        """Return one line if its scores say little about an encoder, else None."""
         return None
 
     def about(self) -> dict[str, Any]:
-        """What the record says of the model."""
+        """Return the facts that the record keeps about the model."""
         return {
             "kind": self.kind,
             "prompt": self.text_prompt or "",
@@ -56,10 +55,10 @@ class ExternalModel(Method):
 
 
 def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> Plugin:
-    """The method ``base`` of one model: a class with these attributes, whose backbone has the
-    (shortened) name.
+    """Make the method of one model: a class like ``base`` with these attributes.
 
-    Raises BenchError for the name of the backbone inside this package.
+    Its backbone has the (shortened) name. Raises BenchError for the name of the backbone inside
+    this package.
     """
     short = public_name(name).strip()[:60] or "model"
     if short == "builtin":
@@ -87,11 +86,11 @@ def as_vectors(
     dimension: int | None = None,
     hint: str = ENCODES,
 ) -> np.ndarray:
-    """(n, d) float32, row i for text i. ``dimension``: what d was before; ``hint``: what is
-    expected of ``who``.
+    """Return vectors as (n, d) float32, row i for text i.
 
-    Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text
-    that is wrong.
+    ``who`` names the source in errors. ``dimension``: the d of earlier vectors. ``hint``: the form
+    that is expected of ``who``. Raises RunFailed for anything but n rows of d finite numbers; it
+    names ``who`` and the first wrong text.
     """
     if isinstance(returned, list | tuple):
         returned = [_from_torch(row) for row in returned]
@@ -106,7 +105,7 @@ def as_vectors(
 
 
 def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> str:
-    """What is wrong with an array of vectors; "" if nothing is."""
+    """Describe the fault of an array of vectors; "" if there is none."""
     if array.dtype.kind not in "fiu":
         return f"{array.dtype}, not numbers"
     if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
@@ -122,4 +121,5 @@ def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> 
 
 
 def _from_torch(value: Any) -> Any:
+    """Return a torch tensor as a numpy array, and anything else as it is."""
     return value.detach().float().cpu().numpy() if hasattr(value, "detach") else value

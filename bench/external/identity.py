@@ -1,10 +1,9 @@
-"""Whether an object is the encoder that an earlier run scored: its vectors of that run's own
-sentences are compared.
+"""Tell whether an object is the encoder that an earlier run scored.
 
-The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.objects`).
-An encoder that was changed may still answer these alike, and other sentences not: one that reads
-long sentences to their end, say. So before the scores of a run are taken again, sentences of its
-tasks are encoded anew, and an object that answers otherwise gets a run of its own.
+The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.answers`).
+An encoder that was changed may still answer these alike, and other sentences not: one that now
+reads long sentences to their end, for example. So before the scores of a run are used again,
+sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ others.
 
 
 def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> PlannedRun:
-    """The run, or one with another id if the runs that have this id and the next ones were made by
-    objects that answer otherwise.
+    """Return the run, or one with another id if this id belongs to an object that answers
+    otherwise.
 
-    Runs of anything but an object that is known by its answers alone are returned as they are.
-    Raises RunLocked if another process works on the run.
+    The next ids are tried in turn. Runs of anything but an object that is known only by its answers
+    are returned as they are. Raises RunLocked if another process works on the run.
     """
     cls = run.plugin.cls
     if not issubclass(cls, ObjectModel) or cls.identify().by != "answers" or config.fresh:
@@ -52,9 +51,7 @@ def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> Planned
 
 
 def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolder) -> bool:
-    """Tell whether the object's vectors of sentences that the run has encoded are those that it has
-    stored.
-    """
+    """Tell whether the object gives the vectors that the run has stored for its sentences."""
     record = store.get(run.run_id, run.fingerprint)
     compared = False
     texts_by_prompt: dict[str | None, list[str]] = {}
@@ -85,8 +82,9 @@ def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolde
 
 
 def choose_sample(texts: list[str]) -> list[str]:
-    """The longest and the shortest of the texts, and others evenly from the rest; all of them if
-    they are few. Always the same ones.
+    """Choose the longest and the shortest texts, and others evenly; all of them if they are few.
+
+    The choice is always the same.
     """
     ordered = sorted(texts, key=lambda text: (len(text), text))
     if len(ordered) <= LONGEST + SHORTEST + SPREAD:

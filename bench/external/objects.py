@@ -1,4 +1,4 @@
-"""An object or a function of this process as a method."""
+"""Score an object or a function of this process, as a method."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BLOCK = 2048
 UNLIMITED = 1_000_000  # tokens: no model reads so many
 
 CHANGES = "nothing: its answers change"
-"""What identifies an object that gives other vectors at each call."""
+"""The identity of an object that gives other vectors at each call."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What tells one object from another, and whether a sentence has one vector."""
+    """The proof that an object is the same as before, and whether a sentence has one vector."""
 
     # sha256; random for an object whose answers change, so that every evaluation is another run
     revision: str
@@ -43,7 +43,10 @@ class Identity:
 
 
 def object_plugin(model: Any, name: str) -> Plugin:
-    """The method of one object. Raises BenchError if it has no ``encode`` and cannot be called."""
+    """Make the method of one object.
+
+    Raises BenchError if it has no ``encode`` and cannot be called.
+    """
     encodes = callable(getattr(model, "encode", None))
     if isinstance(model, type) or not (encodes or callable(model)):
         kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
@@ -65,9 +68,7 @@ def object_plugin(model: Any, name: str) -> Plugin:
 
 
 class ObjectModel(ExternalModel):
-    """The vectors of an object. ``whole``: it is a SentenceTransformer, so everything about it is
-    known.
-    """
+    """The vectors of an object."""
 
     name = "object"
     summary = "an object or a function of a Python process"
@@ -100,9 +101,7 @@ class ObjectModel(ExternalModel):
 
     @classmethod
     def doubt(cls) -> str | None:
-        """Return one line if a sentence has several vectors, so that the scores are not those of an
-        encoder; else None.
-        """
+        """Return one line if a sentence has several vectors, else None."""
         identity = cls.identify()
         if not identity.repeats:
             return (
@@ -123,8 +122,8 @@ class ObjectModel(ExternalModel):
     def ask(
         cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
     ) -> np.ndarray:
-        """The vectors of these texts, checked. Raises RunFailed, also for what the object's own
-        code raises.
+        """Return the checked vectors of these texts. Raises RunFailed, also for errors in the
+        object.
         """
         options: dict[str, Any] = (  # an empty prompt keeps its own from being put before ours
             {"prompt": "" if has_prompt else None, "show_progress_bar": False} if cls.whole else {}
@@ -168,7 +167,7 @@ class ObjectModel(ExternalModel):
 
 
 def _content(model: Any) -> str:
-    """sha256 over the weights of a SentenceTransformer and everything that it says about itself."""
+    """Return the sha256 of the weights and all settings of a SentenceTransformer."""
     import torch
 
     digest = hashlib.sha256()
@@ -192,6 +191,7 @@ def _content(model: Any) -> str:
 
 
 def _facts_of(model: Any) -> dict[str, Any]:
+    """Return the facts that a record keeps about a SentenceTransformer."""
     encoder = getattr(model[0], "model", None) or getattr(model[0], "auto_model", None)
     config = getattr(encoder, "config", None)
     source = str(getattr(config, "_name_or_path", "") or "")
@@ -211,8 +211,9 @@ def _facts_of(model: Any) -> dict[str, Any]:
 
 
 def _longest_text(tokens: float | None) -> int | None:
-    """Tokens of the longest text; None if nothing limits them: word vectors say infinity, some
-    tokenizers 1e30.
+    """Return the tokens of the longest text; None without a limit.
+
+    Word vectors have an infinite one, and some tokenizers say 1e30.
     """
     if tokens is None or not tokens < UNLIMITED:
         return None

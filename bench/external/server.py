@@ -58,8 +58,9 @@ class ServerOptions:
 
 
 def server_plugin(address: str, options: ServerOptions) -> Plugin:
-    """The method of one server and model. Raises BenchError for an address with a secret in it, or
-    without a model's name.
+    """Make the method of one server and model.
+
+    Raises BenchError for an address with a secret in it, or without a model's name.
     """
     parts = urllib.parse.urlsplit(address)
     if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
@@ -106,19 +107,20 @@ class ServerModel(ExternalModel):
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        """The sha256 of address, model and dimensions, which also names the cache."""
+        """Return the sha256 of address, model and dimensions, which also names the cache."""
         return hashlib.sha256(
             json.dumps([recipe["address"], recipe["model"], recipe.get("dimensions")]).encode()
         ).hexdigest()
 
     @classmethod
     def cache_folder(cls) -> Path:
+        """Return the folder of the stored answers."""
         values: Any = {key: value.value for key, value in cls.defaults.items()}
         return default_cache() / "server" / cls.own_revision(values)[:32]
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
-        """Sentences, characters and requests that are still to be paid."""
+        """Return one line: the sentences, characters and requests that are still to be paid."""
         replacement = cls.defaults.get("empty_text")
         texts = filled(texts, replacement.value if replacement else None)
         new = VectorStore(cls.cache_folder()).missing(texts)
@@ -147,8 +149,10 @@ class ServerModel(ExternalModel):
             return store(texts)
 
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
-        """The dimension of the stored vectors. Requests one stored sentence again: raises RunFailed
-        if the server's weights are not those that filled the cache.
+        """Return the dimension of the stored vectors, after one stored sentence was requested
+        again.
+
+        Raises RunFailed if the server's weights are not those that filled the cache.
         """
         missing = set(store.missing(texts))
         known = next((text for text in texts if text not in missing), None)
@@ -166,8 +170,9 @@ class ServerModel(ExternalModel):
         return len(before)
 
     def request(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32, requested again if that may help. Raises RunFailed, which names the
-        server and never the key, and Interrupted.
+        """Request vectors, (n, d) float32, again if that may help.
+
+        Raises RunFailed, which names the server and never the key, and Interrupted.
         """
         who = f"{self.recipe['model']} at {urllib.parse.urlsplit(self.recipe['address']).netloc}"
         for attempt in range(TRIES):
@@ -224,7 +229,7 @@ class ServerModel(ExternalModel):
         return request
 
     def _clean(self, text: str) -> str:
-        """A server's answer, on one line and without the key."""
+        """Return a server's answer on one line, without the key."""
         line = " ".join(text[:2000].split())
         key = os.environ.get(self.key_env)
         return (line.replace(key, "***") if key else line)[:160]
@@ -240,18 +245,14 @@ class ServerModel(ExternalModel):
 
 
 def filled(texts: Sequence[str], replacement: str | None) -> list[str]:
-    """Return the texts, with ``replacement`` in place of those that are empty or only white space;
-    None changes nothing.
-    """
+    """Replace texts that are empty or only white space; None changes nothing."""
     if replacement is None:
         return list(texts)
     return [text if text.strip() else replacement for text in texts]
 
 
 def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
-    """Return what to do about a request that a server refused, from its own words and from what the
-    request held.
-    """
+    """Return a hint for a request that a server refused, from its own words and the texts."""
     words = " ".join(answer[:2000].lower().split())
     if status in (401, 403, 404):
         return EXAMPLE
@@ -287,7 +288,7 @@ def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
 
 
 def rows_of(response: Any, count: int) -> list[Any] | None:
-    """The vectors of an answer, in the order of the texts; None if some are missing."""
+    """Return the vectors of an answer in the order of the texts; None if some are missing."""
     try:
         by_index = {row["index"]: row["embedding"] for row in response.json()["data"]}
         return [by_index[i] for i in range(count)]
