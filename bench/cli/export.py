@@ -16,8 +16,15 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.export import FORMATS
-from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
+from bench.export import (
+    FOLDERS,
+    FORMATS,
+    ModelExport,
+    describe_export,
+    push_model,
+    write_model,
+    write_scores,
+)
 from bench.records.store import RunsFolder
 
 
@@ -76,22 +83,13 @@ def export(
         run_id = write_scores(reference, to, form, store)
         click.echo(json_text({"run": run_id, "to": str(to)}) if as_json else to)
         return
+    wanted = ModelExport(reference, form, store, plugins=plugins, offline=offline, say=warn)
     if name is None:
         assert to is not None
-        done = write_model(reference, to, form, store, plugins=plugins, offline=offline, say=warn)
+        done = write_model(wanted, to)
         pushed = None
     else:
-        done, pushed = push_model(
-            reference,
-            name,
-            form,
-            store,
-            plugins=plugins,
-            offline=offline,
-            private=private,
-            replace=replace,
-            say=warn,
-        )
+        done, pushed = push_model(wanted, name, private=private, replace=replace)
     if not as_json:
         for line in describe_export(done):
             warn(line)

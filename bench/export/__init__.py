@@ -6,6 +6,7 @@ from bench.export.exported import Exported
 from bench.export.results import FORMATS
 from bench.export.stored import (
     FOLDERS,
+    ModelExport,
     Pushed,
     describe_export,
     push_model,
@@ -17,6 +18,7 @@ __all__ = [
     "FOLDERS",
     "FORMATS",
     "Exported",
+    "ModelExport",
     "Pushed",
     "describe_export",
     "push_model",

@@ -17,6 +17,11 @@ from bench.base.hashes import has_same_files
 from bench.base.locks import is_free, lock
 from bench.base.reading import open_plain_file
 
+OWNED = ".lock"
+"""The file that a process locks in the folder that it writes."""
+ABANDONED_SECONDS = 3600
+"""The age from which a folder without that file belongs to a killed process."""
+
 
 def there_already(to: Path) -> BenchError:
     """Return the error for a target that holds something else."""
@@ -65,19 +70,15 @@ def write_aside(to: Path) -> Iterator[Path]:
             ) from None
 
 
-OWNED = ".lock"
-"""The file that a process locks in the folder that it writes."""
-
-
-def _remove_leftovers(target: Path, mine: Path) -> None:
+def _remove_leftovers(target: Path, own: Path) -> None:
     """Remove what killed processes left of exports to ``target``: each has the size of a model."""
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
-        if folder == mine:
+        if folder == own:
             continue
         try:
             with open_plain_file(folder / OWNED) as file:
-                unused = is_free(file.fileno())
+                is_abandoned = is_free(file.fileno())
         except OSError:  # killed before it held the file, or after it had removed it
-            unused = time.time() - folder.lstat().st_mtime > 3600
-        if unused:
+            is_abandoned = time.time() - folder.lstat().st_mtime > ABANDONED_SECONDS
+        if is_abandoned:
             shutil.rmtree(folder, ignore_errors=True)

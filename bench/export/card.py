@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
@@ -13,7 +14,7 @@ from bench.export.exported import Exported
 from bench.export.mteb_folder import hub_backbone
 from bench.export.transformers_folder import transformers_example
 from bench.records import Run, RunRecord
-from bench.records.record import AVERAGE
+from bench.records.record import AVERAGE, Score
 from bench.run.plan import TrainedRun
 from bench.show.tables.report import what
 
@@ -26,7 +27,8 @@ print(vectors.shape)
 """
 LOAD_MTEB = """import sys
 
-sys.path.insert(0, {folder})  # of a model on the hub: huggingface_hub.snapshot_download("owner/name")
+# for a model on the hub: huggingface_hub.snapshot_download("owner/name")
+sys.path.insert(0, {folder})
 import mteb_model
 
 model = mteb_model.load()
@@ -34,21 +36,22 @@ print(mteb_model.meta.name, mteb_model.meta.embed_dim)
 """
 
 
-def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
+def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
     """Return the card in Markdown, with the hub's front matter.
 
     ``place``: the name that the example loads the model by.
     """
-    return jinja2.Template(
+    template = jinja2.Template(
         TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, keep_trailing_newline=True
-    ).render(
+    )
+    return template.render(
         front=front_matter(run.record, exported),
         title=markdown(run.record.run_id),
         what=markdown(what(run.record)),
         summary=markdown(run.plugin.cls.summary.strip()),
         form=exported.form,
         dimensions=f"{exported.dimensions:,}",
-        example=example(exported, folder, place),
+        example=loading_example(exported, folder, place),
         files=", ".join(f"`{name}`" for name in exported.module_files),
         difference=f"{exported.difference:.1g}",
         scores=scores_table(Run(run.record, run.folder)),
@@ -58,43 +61,39 @@ def text(run: TrainedRun, exported: Exported, folder: Path, place: str) -> str:
     )
 
 
-def example(exported: Exported, folder: Path, place: str) -> str:
+def loading_example(exported: Exported, folder: Path, place: str) -> str:
     """Return a script that loads the export from ``place``; the tests run it."""
     if exported.form == "transformers":
         return transformers_example(folder, place)
-    quoted = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
-    return (LOAD_MTEB if exported.form == "mteb" else LOAD).format(
-        folder=quoted, trust=", trust_remote_code=True" if exported.module_files else ""
-    )
+    script = LOAD_MTEB if exported.form == "mteb" else LOAD
+    trust = ", trust_remote_code=True" if exported.module_files else ""
+    # in quotes, whatever is in the name
+    return script.format(folder=json.dumps(place, ensure_ascii=False), trust=trust)
 
 
 def front_matter(record: RunRecord, exported: Exported) -> str:
     """Return the card's metadata for the hub, as JSON values, which are YAML."""
-    results = [
-        {
-            "task": {
-                "type": "sentence-similarity"
-                if score.metric == "spearman"
-                else "feature-extraction"
-            },
-            "dataset": {
-                "name": ", ".join(filter(None, (score.task, score.protocol, score.text))),
-                "type": score.suite,
-            },
-            "metrics": [
-                {"type": score.metric, "value": round(score.value, 4), "name": score.metric}
-            ],
-        }
-        for score in record.scores
-        if score.task != AVERAGE
-    ]
-    about = {
-        "library_name": (
-            "transformers" if exported.form == "transformers" else "sentence-transformers"
-        ),
-        "pipeline_tag": "sentence-similarity",
-        "tags": ["sentence-similarity", "feature-extraction", "sentence-bench", record.method],
-        "base_model": hub_backbone(record),
-        "model-index": [{"name": record.run_id, "results": results}] if results else None,
+    results = [_model_index_entry(score) for score in record.scores if score.task != AVERAGE]
+    facts: dict[str, Any] = {"library_name": "sentence-transformers"}
+    if exported.form == "transformers":
+        facts["library_name"] = "transformers"
+    facts["pipeline_tag"] = "sentence-similarity"
+    facts["tags"] = ["sentence-similarity", "feature-extraction", "sentence-bench", record.method]
+    backbone = hub_backbone(record)
+    if backbone:
+        facts["base_model"] = backbone
+    if results:
+        facts["model-index"] = [{"name": record.run_id, "results": results}]
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in facts.items()]
+    return "".join(lines)
+
+
+def _model_index_entry(score: Score) -> dict[str, Any]:
+    """Return a score as an entry of the hub's model-index."""
+    task_type = "sentence-similarity" if score.metric == "spearman" else "feature-extraction"
+    parts = [part for part in (score.task, score.protocol, score.text) if part]
+    return {
+        "task": {"type": task_type},
+        "dataset": {"name": ", ".join(parts), "type": score.suite},
+        "metrics": [{"type": score.metric, "value": round(score.value, 4), "name": score.metric}],
     }
-    return "".join(f"{k}: {json.dumps(v, ensure_ascii=False)}\n" for k, v in about.items() if v)

@@ -1,4 +1,4 @@
-"""The scores of a run with the intervals that ``bench compare`` gives them."""
+"""The scores of a run, with the intervals of ``bench compare``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bench.records.store import Run
 
 def scored_cells(run: Run) -> Iterator[tuple[Table, str, Cell]]:
     """Yield (table, task, cell) of every score of a run, with the interval of ``bench compare``."""
-    return (
-        (table, task, cell)
-        for table in (compare_runs([run], TableOptions()) if run.scores else ())
-        for task, cell in zip(table.columns, table.rows[0].cells, strict=True)
-        if cell is not None
-    )
+    if not run.scores:
+        return
+    for table in compare_runs([run], TableOptions()):
+        for task, cell in zip(table.columns, table.rows[0].cells, strict=True):
+            if cell is not None:
+                yield table, task, cell

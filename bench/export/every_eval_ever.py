@@ -10,7 +10,8 @@ from bench.export.cells import scored_cells
 from bench.records.record import RunRecord, Score
 from bench.records.store import Run, data_key
 
-SCHEMA_VERSION = "0.3.0"  # of github.com/evaleval/every_eval_ever, eval.schema.json
+SCHEMA_VERSION = "0.3.0"
+"""The version of eval.schema.json in github.com/evaleval/every_eval_ever."""
 RANGES = {"spearman": (-100.0, 100.0), "pearson": (-100.0, 100.0), "accuracy": (0.0, 100.0)}
 """Word in the name of a metric -> its least and greatest value."""
 
@@ -22,9 +23,9 @@ def every_eval_ever(run: Run) -> dict[str, Any]:
     """
     record = run.record
     created = record.provenance.created
-    spreads = {
-        (t.suite, task, t.protocol, t.text): cell.spread for t, task, cell in scored_cells(run)
-    }
+    spreads = {}
+    for table, task, cell in scored_cells(run):
+        spreads[table.suite, task, table.protocol, table.text] = cell.spread
     seconds = str(int(datetime.fromisoformat(created).timestamp()))
     return {
         "schema_version": SCHEMA_VERSION,
@@ -61,7 +62,7 @@ def every_eval_ever(run: Run) -> dict[str, Any]:
 
 def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str, Any]:
     """Return the entry of one score."""
-    low, high = next((ends for word, ends in RANGES.items() if word in score.metric), (None, None))
+    low, high = _range_of(score.metric)
     key = data_key(score.task, score.text, score.suite)
     facts = {
         "protocol": score.protocol,
@@ -93,3 +94,11 @@ def _result(score: Score, record: RunRecord, spread: Spread | None) -> dict[str,
         },
         "score_details": {"score": score.value, "uncertainty": uncertainty},
     }
+
+
+def _range_of(metric: str) -> tuple[float | None, float | None]:
+    """Return the least and the greatest value of a metric; (None, None) if they are not known."""
+    for word, ends in RANGES.items():
+        if word in metric:
+            return ends
+    return None, None

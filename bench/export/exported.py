@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: of which run, and the largest difference from the method's own vectors,
-    relative to their size.
-    """
+    """A written model, compared with the method that it comes from."""
 
+    # "sentence-transformers", "mteb" or "transformers"
     form: str
     run_id: str
+    # the largest difference from the method's own vectors, relative to their size
     difference: float
     dimensions: int
-    module_files: tuple[str, ...] = ()  # source files in it; who loads the folder has to allow them
+    # source files in the folder, which the user has to allow when loading it
+    module_files: tuple[str, ...] = ()

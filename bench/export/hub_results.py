@@ -22,12 +22,13 @@ def hub_results(record: RunRecord) -> list[dict[str, Any]]:
         dataset = {"id": source["path"], "task_id": score.task}
         if re.fullmatch("[0-9a-f]{40}", str(source.get("revision"))):
             dataset["revision"] = source["revision"]
+        version = score.detail.get("mteb_version")
         entries.append(
             {
                 "dataset": dataset,
                 "value": score.value,
                 "date": record.provenance.created,
-                "notes": f"{score.metric} x 100, as mteb {score.detail.get('mteb_version')} scores it",
+                "notes": f"{score.metric} x 100, as mteb {version} scores it",
             }
         )
     if not entries:

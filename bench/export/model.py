@@ -10,10 +10,11 @@ from pathlib import Path
 
 from bench.base.errors import NotAModel
 from bench.base.reading import SETTINGS_BYTES, read_plain_file
-from bench.export import card, mteb_folder
 from bench.export.aside import is_empty, there_already, write_aside
+from bench.export.card import write_card
 from bench.export.code import check_code, remove_code_names
 from bench.export.exported import Exported
+from bench.export.mteb_folder import MTEB_FILE, write_mteb_model, write_mteb_results
 from bench.export.st_folder import write_st
 from bench.export.transformers_folder import write_transformers
 from bench.export.vectors import compare_vectors
@@ -31,13 +32,12 @@ def check_export(record: RunRecord, to: Path) -> None:
     because its scores belong in the model card (NotAModel), and its record must hold no absolute
     path.
     """
-    if to.is_symlink() or (to.exists() and not (is_empty(to) or is_export_of(record, to))):
+    if to.is_symlink():
+        raise there_already(to)
+    if to.exists() and not is_empty(to) and not is_export_of(record, to):
         raise there_already(to)
     if record.status != "finished":
-        raise NotAModel(
-            f"{record.run_id} is not finished (status {record.status})",
-            AGAIN,
-        )
+        raise NotAModel(f"{record.run_id} is not finished (status {record.status})", AGAIN)
     refuse_paths(record.to_json(), RECORD)
 
 
@@ -53,7 +53,7 @@ def is_export_of(record: RunRecord, to: Path) -> bool:
     return record.fingerprint in text
 
 
-def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
+def write_export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
     """Write a finished run with a loaded method into a new folder, and return the facts about it.
 
     ``form`` is "sentence-transformers", "mteb" or "transformers". ``place``: the name that the
@@ -71,27 +71,30 @@ def export(run: TrainedRun, method: Method, to: Path, form: str, place: str = ""
             own = write_st(parts, aside)
         remove_code_names(aside)
         check_code(aside, own)
-        files = [file.name for file in own]
         difference, dimensions = compare_vectors(method, aside, form)
-        exported = Exported(form, run.record.run_id, difference, dimensions, tuple(files))
-        if form == "mteb":
-            mteb_folder.write_mteb_model(run, exported, aside)
-            mteb_folder.write_mteb_results(run.record, run.folder, aside)
-        (aside / "README.md").write_text(
-            card.text(run, exported, aside, place or to.name), encoding="utf-8"
+        exported = Exported(
+            form=form,
+            run_id=run.record.run_id,
+            difference=difference,
+            dimensions=dimensions,
+            module_files=tuple(file.name for file in own),
         )
+        if form == "mteb":
+            write_mteb_model(run, exported, aside)
+            write_mteb_results(run.record, run.folder, aside)
+        readme = write_card(run, exported, aside, place or to.name)
+        (aside / "README.md").write_text(readme, encoding="utf-8")
         refuse_written_paths(aside)
     return exported
 
 
 def refuse_written_paths(folder: Path) -> None:
     """Raise DataDamaged for an absolute path in the card and the result files of an export."""
-    said = [
-        folder / "README.md",
-        folder / mteb_folder.FILE,
-        *sorted(folder.glob("results/**/*.json*")),
-    ]
-    for file in said:
-        if file.is_file():
-            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-                refuse_paths(line, f"{file.relative_to(folder).as_posix()}, line {number}")
+    written = [folder / "README.md", folder / MTEB_FILE]
+    written += sorted(folder.glob("results/**/*.json*"))
+    for file in written:
+        if not file.is_file():
+            continue
+        name = file.relative_to(folder).as_posix()
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            refuse_paths(line, f"{name}, line {number}")

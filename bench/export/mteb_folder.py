@@ -18,8 +18,13 @@ from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.store import AGAIN, data_key, foreign_files
 from bench.run.plan import TrainedRun
 
-FILE = "mteb_model.py"
-SOURCE = '''"""The model of this folder for mteb.  python {file} STS12 STSBenchmark   evaluates it on tasks, or:
+MTEB_FILE = "mteb_model.py"
+COMMIT_LENGTH = 40
+SOURCE = '''"""The model of this folder for mteb.
+
+    python {file} STS12 STSBenchmark
+
+evaluates it on tasks, and so does
 
     import mteb, mteb_model
     mteb.evaluate(mteb_model.load(), mteb.get_tasks(tasks=["STS12"]))
@@ -39,9 +44,13 @@ from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderW
 FOLDER = Path(__file__).resolve().parent
 
 
-def loader(model_name: str, revision: str | None = None, device: str | None = None, **kwargs: Any) -> Any:
+def loader(
+    model_name: str, revision: str | None = None, device: str | None = None, **kwargs: Any
+) -> Any:
     kwargs.pop("embed_dim", None)
-    return SentenceTransformerEncoderWrapper(str(FOLDER), device=device, trust_remote_code={trust}, **kwargs)
+    return SentenceTransformerEncoderWrapper(
+        str(FOLDER), device=device, trust_remote_code={trust}, **kwargs
+    )
 
 
 meta = ModelMeta(
@@ -63,25 +72,25 @@ if __name__ == "__main__":
 
 def write_mteb_model(run: TrainedRun, exported: Exported, folder: Path) -> None:
     """Write ``mteb_model.py``, which loads the folder's model for mteb."""
-    lines = [f"    {key}={value}," for key, value in facts(run, exported, folder).items()]
-    text = SOURCE.format(file=FILE, trust=bool(exported.module_files), facts="\n".join(lines))
-    (folder / FILE).write_text(text, encoding="utf-8")
+    lines = [f"    {key}={value}," for key, value in mteb_facts(run, exported, folder).items()]
+    text = SOURCE.format(file=MTEB_FILE, trust=bool(exported.module_files), facts="\n".join(lines))
+    (folder / MTEB_FILE).write_text(text, encoding="utf-8")
 
 
-def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
+def mteb_facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
     """Return ModelMeta's fields as Python source; unknown ones are None, never a guess."""
     record = run.record
     settings = folder / "sentence_bert_config.json"
+    max_tokens = read_json(settings).get("max_seq_length") if settings.is_file() else None
+    weight_bytes = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
     values: dict[str, Any] = {
         "name": f"bench/{record.run_id}",
         "revision": record.fingerprint[:16],
         "languages": None,
         "n_parameters": record.cost.total_parameters,
         "n_embedding_parameters": None,
-        "memory_usage_mb": round(
-            sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 2**20, 1
-        ),
-        "max_tokens": read_json(settings).get("max_seq_length") if settings.is_file() else None,
+        "memory_usage_mb": round(weight_bytes / 2**20, 1),
+        "max_tokens": max_tokens,
         "embed_dim": exported.dimensions,
         "license": None,
         "open_weights": True,
@@ -98,16 +107,18 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
         "contacts": None,
         "modalities": ["text"],
     }
-    day = ", ".join(str(int(part)) for part in record.provenance.created[:10].split("-"))
-    return {key: repr(value) for key, value in values.items()} | {
-        "release_date": f"date({day}).isoformat()"
-    }
+    source = {key: repr(value) for key, value in values.items()}
+    year, month, day = map(int, record.provenance.created[:10].split("-"))
+    source["release_date"] = f"date({year}, {month}, {day}).isoformat()"
+    return source
 
 
 def hub_backbone(record: RunRecord) -> str | None:
     """Return the backbone's name if it is a model of the hub, else None."""
     revision = record.provenance.backbone.revision or ""
-    return record.backbone if len(revision) == 40 and not Path(record.backbone).exists() else None
+    if len(revision) != COMMIT_LENGTH or Path(record.backbone).exists():
+        return None
+    return record.backbone
 
 
 def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
@@ -128,17 +139,23 @@ def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Pa
 
     with quiet():
         encoder = MtebEncoder(f"bench/{record.run_id}", record.fingerprint[:16], vectors=no_vectors)
-        meta, cache, written = encoder.mteb_model_meta, mteb.ResultCache(to), list[Path]()
+        meta = encoder.mteb_model_meta
+        cache = mteb.ResultCache(to)
+        written: list[Path] = []
         for score in record.scores:
-            if score.suite == "mteb" and score.task != AVERAGE:
-                written.append(_theirs(record, score, run_folder, to))
-            elif score.task != AVERAGE and (result := _ours(record, score)) is not None:
+            if score.task == AVERAGE:
+                continue
+            if score.suite == "mteb":
+                written.append(_copy_result(record, score, run_folder, to))
+                continue
+            result = _make_result(record, score)
+            if result is not None:
                 cache.save_to_cache(result, meta)
                 written.append(cache.get_task_result_path(result.task_name, meta))
     return written
 
 
-def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
+def _copy_result(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
     """Copy the file that mteb wrote, and its neighbours about the model and the call."""
     paths = foreign_files(score, run_folder)
     file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
@@ -156,7 +173,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     return target
 
 
-def _ours(record: RunRecord, score: Score) -> Any:
+def _make_result(record: RunRecord, score: Score) -> Any:
     """Return mteb's result for a score of ours; None if its task or protocol no longer exists."""
     import mteb
     from mteb.results import TaskResult
@@ -168,7 +185,8 @@ def _ours(record: RunRecord, score: Score) -> Any:
     if task is None:
         return None
     revision = record.provenance.data.get(data_key(score.task, score.text, score.suite), "unknown")
-    metadata = metadata_of(task, SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
+    data: Any = SimpleNamespace(form=score.text, sha256=revision)
+    metadata = metadata_of(task, data)
     scores: Any = {
         **scores_of(score),  # type: ignore[arg-type]
         "hf_subset": "default",

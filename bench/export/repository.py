@@ -11,7 +11,8 @@ from bench.base.errors import BenchError, RunFailed, one_line
 from bench.data.fetching import offline_now
 
 LOGIN = "hf auth login, or HF_TOKEN with a token that has write access; HF_ENDPOINT for another hub"
-OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
+OURS = {".gitattributes", "README.md"}
+"""Files that a new repository may hold already."""
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,94}/[A-Za-z0-9][\w.-]{0,94}", re.ASCII)
 
 
@@ -32,9 +33,13 @@ def check_repository(name: str, *, replace: bool, offline: bool) -> None:
             "bench export RUN --to DIR writes the same files here",
         )
     with _hub_errors(name):
-        HfApi().whoami()
-        files = set(HfApi().list_repo_files(name)) if HfApi().repo_exists(name) else set()
-    if (others := sorted(files - OURS)) and not replace:
+        api = HfApi()
+        api.whoami()
+        files: set[str] = set()
+        if api.repo_exists(name):
+            files.update(api.list_repo_files(name))
+    others = sorted(files - OURS)
+    if others and not replace:
         raise BenchError(
             f"{name} already holds {len(others)} files, such as {others[0]}; nothing was uploaded",
             "--replace overwrites them (the hub keeps the older commits); or choose another name",

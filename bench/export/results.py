@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from bench.export.every_eval_ever import every_eval_ever
 from bench.export.hub_results import hub_results
 from bench.records.store import Run
 
-HUB, EVERY_EVAL_EVER = "eval-results", "every-eval-ever"
+HUB = "eval-results"
+EVERY_EVAL_EVER = "every-eval-ever"
 FORMATS = (HUB, EVERY_EVAL_EVER)
 
 
@@ -17,5 +19,5 @@ def results_text(run: Run, form: str) -> str:
 
     Raises BenchError if no score belongs in it.
     """
-    content = hub_results(run.record) if form == HUB else every_eval_ever(run)
+    content: Any = hub_results(run.record) if form == HUB else every_eval_ever(run)
     return json.dumps(content, indent=1, allow_nan=False) + "\n"

@@ -82,11 +82,10 @@ def _modules(parts: Portable) -> Iterator[tuple[str, Mapping[str, Any], Mapping[
         }
         yield LIBRARY + "WeightedLayerPooling", settings, {"layer_weights": weights}
     if parts.pooling is not None:
-        settings = {
-            "word_embedding_dimension": int(parts.encoder.config.hidden_size),
-            **{key: name == parts.pooling for name, key in POOLINGS.items()},
-            "pooling_mode_max_tokens": False,
-        }
+        settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size)}
+        for name, key in POOLINGS.items():
+            settings[key] = name == parts.pooling
+        settings["pooling_mode_max_tokens"] = False
         yield LIBRARY + "Pooling", settings, {}
     for layer in parts.layers:
         if isinstance(layer, ModuleFile):
@@ -97,16 +96,18 @@ def _modules(parts: Portable) -> Iterator[tuple[str, Mapping[str, Any], Mapping[
 
 def _dense(layer: Affine) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return settings and tensors of a dense layer."""
-    out, into = layer.weight.shape
+    out_features, in_features = layer.weight.shape
+    activation = "activation.Tanh" if layer.tanh else "linear.Identity"
     settings = {
-        "in_features": into,
-        "out_features": out,
+        "in_features": in_features,
+        "out_features": out_features,
         "bias": layer.bias is not None,
-        "activation_function": "torch.nn.modules."
-        + ("activation.Tanh" if layer.tanh else "linear.Identity"),
+        "activation_function": f"torch.nn.modules.{activation}",
     }
-    tensors = {"linear.weight": layer.weight, "linear.bias": layer.bias}
-    return settings, {key: tensor for key, tensor in tensors.items() if tensor is not None}
+    tensors = {"linear.weight": layer.weight}
+    if layer.bias is not None:
+        tensors["linear.bias"] = layer.bias
+    return settings, tensors
 
 
 def st_vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.base.files import write_or_fail
 from bench.base.reading import read_plain_file
 from bench.export.exported import Exported
-from bench.export.model import check_export, export
+from bench.export.model import check_export, write_export
 from bench.export.repository import check_repository, upload
 from bench.export.results import results_text
 from bench.records.store import Run, RunsFolder, read_record
@@ -52,50 +52,49 @@ def holds_exactly(file: Path, content: bytes) -> bool:
         return False
 
 
-def write_model(
-    reference: str,
-    to: Path,
-    form: str,
-    store: RunsFolder,
-    *,
-    plugins: Sequence[Path],
-    offline: bool,
-    say: Say,
-) -> Exported:
-    """Write the model of a run into a new folder, in one of ``FOLDERS``.
+@dataclass(frozen=True)
+class ModelExport:
+    """A request to export the model of a run, read from a command or a call."""
 
-    ``say`` gets the run's notes. Raises BenchError; then nothing is left behind.
+    # the run's id, its beginning, or its folder
+    run: str
+    # one of ``FOLDERS``
+    form: str
+    store: RunsFolder
+    # files that define the run's method
+    plugins: Sequence[Path]
+    offline: bool
+    # gets the run's notes, a line each
+    say: Say
+
+
+def write_model(wanted: ModelExport, to: Path) -> Exported:
+    """Write the model of a run into a new folder.
+
+    Raises BenchError; then nothing is left behind.
     """
-    run = find_run(reference, store, plugins)
+    run = find_run(wanted.run, wanted.store, wanted.plugins)
     check_export(run.record, to)
-    _say_notes(run, say)
-    return export(run, load_run(run, offline=offline), to, form)
+    _say_notes(run, wanted.say)
+    return write_export(run, load_run(run, offline=wanted.offline), to, wanted.form)
 
 
 def push_model(
-    reference: str,
-    name: str,
-    form: str,
-    store: RunsFolder,
-    *,
-    plugins: Sequence[Path],
-    offline: bool,
-    private: bool,
-    replace: bool,
-    say: Say,
+    wanted: ModelExport, name: str, *, private: bool, replace: bool
 ) -> tuple[Exported, Pushed]:
-    """Send the model of a run to a repository of the hub.
+    """Send the model of a run to the repository ``name`` of the hub.
 
-    ``private``: a new repository is private. ``replace``: other files in it are removed. ``say``
-    gets the run's notes. Raises BenchError.
+    ``private``: a new repository is private. ``replace``: other files in it are removed. Raises
+    BenchError.
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "export"
-        run = find_run(reference, store, plugins)
+        run = find_run(wanted.run, wanted.store, wanted.plugins)
         check_export(run.record, folder)
-        check_repository(name, replace=replace, offline=offline)
-        _say_notes(run, say)
-        done = export(run, load_run(run, offline=offline), folder, form, name)
+        check_repository(name, replace=replace, offline=wanted.offline)
+        _say_notes(run, wanted.say)
+        method = load_run(run, offline=wanted.offline)
+        done = write_export(run, method, folder, wanted.form, name)
         revision, url = upload(folder, name, done.run_id, private=private)
     return done, Pushed(url, revision)
 

@@ -28,7 +28,9 @@ folder = {folder}
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModel.from_pretrained(folder{options}).eval()
 sentences = {sentences}
-features = tokenizer(sentences, padding=True, truncation=True, max_length={max_tokens}, return_tensors="pt")
+features = tokenizer(
+    sentences, padding=True, truncation=True, max_length={max_tokens}, return_tensors="pt"
+)
 with torch.no_grad():
     output = model(**features, output_hidden_states=True)
 {vector}
@@ -36,7 +38,8 @@ print(vectors.shape)
 """
 EXAMPLE_SENTENCES = ("A man is playing a guitar.", "Two dogs run.")
 FIRST = "vectors = {states}[:, 0]"
-MEAN = 'mask = features["attention_mask"].unsqueeze(-1)\nvectors = ({states} * mask).sum(1) / mask.sum(1).clamp(min=1)'
+MEAN = """mask = features["attention_mask"].unsqueeze(-1)
+vectors = ({states} * mask).sum(1) / mask.sum(1).clamp(min=1)"""
 
 
 def write_transformers(parts: Portable, folder: Path, name: str) -> None:
@@ -91,10 +94,13 @@ def vector_code(about: dict[str, Any]) -> str:
     """Return the lines that take ``vectors`` from ``output`` and ``features``."""
     if about["pooling"] == "pooler":
         return "vectors = output.pooler_output"
-    several = " + ".join(f"output.hidden_states[{number}]" for number in about["states"])
-    last_only = list(about["states"]) == [-1]
-    states = "output.last_hidden_state" if last_only else f"(({several}) / {len(about['states'])})"
-    return (FIRST if about["pooling"] == "cls" else MEAN).format(states=states)
+    if list(about["states"]) == [-1]:
+        states = "output.last_hidden_state"
+    else:
+        total = " + ".join(f"output.hidden_states[{number}]" for number in about["states"])
+        states = f"(({total}) / {len(about['states'])})"
+    template = FIRST if about["pooling"] == "cls" else MEAN
+    return template.format(states=states)
 
 
 def transformers_example(

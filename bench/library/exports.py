@@ -6,8 +6,15 @@ import warnings
 from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
-from bench.export import FORMATS
-from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
+from bench.export import (
+    FOLDERS,
+    FORMATS,
+    ModelExport,
+    describe_export,
+    push_model,
+    write_model,
+    write_scores,
+)
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.records.store import RunsFolder
@@ -55,23 +62,12 @@ def export_run(
             raise BenchError(f"the format {format} is a file of scores", 'to="FILE"')
         write_scores(reference, target, format, store)
         return target
+    wanted = ModelExport(reference, format, store, plugins=files, offline=offline, say=_warn)
     if target is not None:
-        done = write_model(
-            reference, target, format, store, plugins=files, offline=offline, say=_warn
-        )
+        done = write_model(wanted, target)
         _print_lines(describe_export(done), progress)
         return target
-    done, pushed = push_model(
-        reference,
-        str(push),
-        format,
-        store,
-        plugins=files,
-        offline=offline,
-        private=private,
-        replace=replace,
-        say=_warn,
-    )
+    done, pushed = push_model(wanted, str(push), private=private, replace=replace)
     _print_lines(describe_export(done), progress)
     return pushed.url
 

@@ -10,7 +10,7 @@ from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 from bench.base.errors import BenchError
 from bench.conformance.methods import tiny_backbone
 from bench.export.transformers_folder import transformers_vectors, write_transformers
-from bench.export.vectors import relative
+from bench.export.vectors import relative_difference
 
 FITTING = [*PLAIN, *WITH_HEAD]
 REFUSED = [case for case in CASES if case not in FITTING and case.backbone != "st-folder"]
@@ -34,7 +34,7 @@ def test_the_example_of_the_readme_gives_the_methods_vectors(
     folder.mkdir()
     write_transformers(method.portable(), folder, method.name)
     found = transformers_vectors(folder, TEXTS)
-    assert relative(method.encode(TEXTS), found) <= 1e-5
+    assert relative_difference(method.encode(TEXTS), found) <= 1e-5
     assert {file.suffix for file in folder.iterdir()} <= {".json", ".safetensors", ".txt"}
 
 
@@ -52,7 +52,7 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(
     tokenizer, model = (cls.from_pretrained(folder) for cls in (AutoTokenizer, AutoModel))
     with torch.no_grad():
         output = model.eval()(**tokenizer(text, return_tensors="pt")).pooler_output.numpy()
-    assert relative(method.encode(text), output) <= 1e-5
+    assert relative_difference(method.encode(text), output) <= 1e-5
     read = Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export")
     assert make(read, {"export": str(folder)}, tmp_path).encode(text).shape == output.shape
 
