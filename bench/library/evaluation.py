@@ -20,8 +20,8 @@ from bench.external import (
     doubt_about,
     find_model,
     plan_model,
+    tell_apart,
 )
-from bench.external.identity import tell_apart
 from bench.library.arguments import (
     PathLike,
     Plugins,

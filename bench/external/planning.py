@@ -1,0 +1,79 @@
+"""Plan the run of a model that bench did not build, and look at it before anything is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from bench.backbones import Reference
+from bench.base.errors import BenchError
+from bench.data.sets import DataFolder
+from bench.external.external import ExternalModel
+from bench.external.find import Model
+from bench.method import prompted, task_prompt
+from bench.records import RunsFolder
+from bench.run import plan
+from bench.run.config import RunConfig
+from bench.run.plugins import Registry, discover
+
+
+def plan_model(
+    model: Model, config: RunConfig, data: DataFolder, ready: Callable[[Reference], Reference]
+) -> list[plan.PlannedRun]:
+    """Plan the run of one model, as :func:`bench.run.plan.make` does.
+
+    Suites, text, names and plugins are those of the config.
+    """
+    config = replace(
+        config,
+        methods=(model.method,),
+        backbones=(model.backbone,),
+        setting=plan.NOT_TRAINED,
+        overrides=model.overrides,
+        precision="fp32",
+    )
+    plugins = [Path(file) for file in config.plugins]
+    if model.run is None:
+        return plan.make(
+            config,
+            Registry({model.method: model.plugin}, ()) if model.plugin else discover(plugins),
+            data,
+            ready,
+        )
+    if config.fresh:
+        raise BenchError(
+            f"--fresh: {model.run} is a run, and would be trained again", "leave --fresh out"
+        )
+    run = plan.find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
+    backbone = plan.backbone_of(run.record, run.plugin, run.folder.absolute().parent)
+    backbone = replace(
+        backbone if run.plugin.cls.own_backbone else ready(backbone),
+        title="".join(config.names) or str(run.record.provenance.backbone.title or ""),
+    )
+    planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, config, data)
+    if planned.run_id != run.record.run_id:
+        raise BenchError(
+            f"{model.run} was renamed: its record is {run.record.run_id}",
+            "give the folder its name back",
+        )
+    return [planned]
+
+
+def check_model(run: plan.PlannedRun) -> str | None:
+    """Return one line about the cost of encoding, or None. Raises BenchError if it is sure to fail."""
+    cls = run.plugin.cls
+    if not issubclass(cls, ExternalModel):
+        return None
+    texts: dict[str, None] = {}
+    for task in run.task_data:  # tasks that load their sentences later have none here
+        prompt = task_prompt(run.recipe, task.suite, task.name)
+        prompt = run.recipe.get("prompt") if prompt is None else prompt
+        texts |= dict.fromkeys(prompted(prompt, task.task.sentences))
+    return cls.expect(list(texts))
+
+
+def doubt_about(run: plan.PlannedRun) -> str | None:
+    """Return one line if a sentence has several vectors (chance, or its batch mates), else None."""
+    cls = run.plugin.cls
+    return cls.doubt() if issubclass(cls, ExternalModel) else None
