@@ -15,6 +15,9 @@ from bench.method import Method
 from bench.records.record import public_name
 from bench.run.plugins import Plugin
 
+LONGEST_NAME = 60
+"""Characters of a model's name."""
+
 
 class ExternalModel(Method):
     """The method of an encoder that somebody else built."""
@@ -60,20 +63,13 @@ def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> 
     Its backbone has the (shortened) name. Raises BenchError for the name of the backbone inside
     this package.
     """
-    short = public_name(name).strip()[:60] or "model"
+    short = public_name(name).strip()[:LONGEST_NAME] or "model"
     if short == "builtin":
         raise BenchError("builtin is the name of the backbone inside this package", "another name")
-    return Plugin(
-        base.name,
-        type(
-            base.__name__,
-            (base,),
-            {**attributes, "__module__": base.__module__, "own_backbone": short},
-        ),
-        "bench",
-        __version__,
-        hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest(),
-    )
+    members = {**attributes, "__module__": base.__module__, "own_backbone": short}
+    cls = type(base.__name__, (base,), members)
+    code = hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest()
+    return Plugin(base.name, cls, "bench", __version__, code)
 
 
 ENCODES = "encode takes a list of n strings and returns an array (n, d) of finite floats"
@@ -112,14 +108,16 @@ def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> 
         return f"shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)"
     if dimension not in (None, array.shape[1]):
         return f"{array.shape[1]} dimensions, {dimension} before"
-    bad = np.flatnonzero(~(np.abs(array) <= np.finfo(np.float32).max).all(axis=1))
-    return (
-        f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'"
-        if len(bad)
-        else ""
-    )
+    is_finite = (np.abs(array) <= np.finfo(np.float32).max).all(axis=1)
+    bad = np.flatnonzero(~is_finite)
+    if not len(bad):
+        return ""
+    first = texts[bad[0]][:60]
+    return f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{first}'"
 
 
 def _from_torch(value: Any) -> Any:
     """Return a torch tensor as a numpy array, and anything else as it is."""
-    return value.detach().float().cpu().numpy() if hasattr(value, "detach") else value
+    if not hasattr(value, "detach"):
+        return value
+    return value.detach().float().cpu().numpy()

@@ -27,34 +27,43 @@ ADDRESSES = ("http://", "https://")
 
 @dataclass(frozen=True)
 class Model:
-    """One model, not loaded yet. ``plugin`` is its method if that was made for it; ``run`` is a
-    run's folder.
-    """
+    """One model, not loaded yet."""
 
-    label: str  # as the user names it
+    # the name that the user gave
+    label: str
     method: str = PRETRAINED
     backbone: str = ""
+    # recipe values, as ``--set`` takes them
     overrides: Mapping[str, str] = field(default_factory=dict)
+    # its method, if that was made for this model
     plugin: Plugin | None = None
+    # the folder of the run that it is
     run: Path | None = None
 
     def store(self, runs: RunsFolder) -> RunsFolder:
         """Return the folder of this model's record; a run's record stays in its place."""
-        return runs if self.run is None else RunsFolder(self.run.resolve().parent)
+        if self.run is None:
+            return runs
+        return RunsFolder(self.run.resolve().parent)
 
 
 def check_prompts(prompts: Mapping[str, str], suites: Sequence[str]) -> None:
-    """Raise UnknownName for a prompt under a name that is neither a task nor a suite to be scored."""
-    chosen = [suite(name) for name in expand_suites(suites)] if prompts else []
-    known = [one.name for one in chosen] + [task.name for one in chosen for task in one.tasks]
-    if strange := [name for name in prompts if name not in known]:
-        raise UnknownName(
-            "task",
-            strange[0],
-            known,
-            "among those to be scored",
-            "bench suites NAME lists its tasks",
-        )
+    """Raise UnknownName for a prompt under a name that is neither a task nor a suite to score."""
+    if not prompts:
+        return
+    scored = [suite(name) for name in expand_suites(suites)]
+    known = [scored_suite.name for scored_suite in scored]
+    for scored_suite in scored:
+        known += [task.name for task in scored_suite.tasks]
+    for name in prompts:
+        if name not in known:
+            raise UnknownName(
+                "task",
+                name,
+                known,
+                "among those to be scored",
+                "bench suites NAME lists its tasks",
+            )
 
 
 def find_model(
@@ -67,18 +76,18 @@ def find_model(
     values: Mapping[str, str] | None = None,
     server: ServerOptions | None = None,
 ) -> Model:
-    """What an argument means. ``values`` are recipe values (``--set``) for a model that is built
-    from a folder or the hub.
+    """Find the model that an argument means.
 
+    ``values`` are recipe values (``--set``) for a model that is built from a folder or the hub.
     Raises BenchError if it is not a model, or for options that do not go with it.
     """
     text = os.fspath(model) if isinstance(model, str | os.PathLike) else ""
-    by_task = json.dumps(dict(prompts or {}), sort_keys=True, ensure_ascii=False)
-    overrides = {
-        **(values or {}),
-        **({"prompt": one_value(prompt)} if prompt else {}),
-        **({"prompts": one_value(by_task)} if prompts else {}),
-    }
+    overrides = dict(values or {})
+    if prompt:
+        overrides["prompt"] = one_value(prompt)
+    if prompts:
+        by_task = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
+        overrides["prompts"] = one_value(by_task)
     if server not in (None, ServerOptions()) and not text.startswith(ADDRESSES):
         raise BenchError(
             "--model, --batch, --dimensions, --key-env and --empty-text are for a server; "
@@ -95,7 +104,8 @@ def find_model(
         plugin = server_plugin(text, server or ServerOptions())
     else:
         return _stored_model(text, runs, overrides)
-    for key in values or {}:
+    if values:
+        key = next(iter(values))
         raise BenchError(
             f"--set {key}=...: not for models of kind {plugin.name}, which bench does not build",
             "--set is for a folder or a model of the hub",
@@ -110,13 +120,7 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
     A model that its authors released is scored as they do, unless an option says otherwise.
     """
     path = Path(text).expanduser()
-    folder = path if (path / "run.json").is_file() else None
-    if (
-        os.sep not in text
-        and not path.exists()
-        and any(run_id.startswith(text) for run_id in runs.ids())
-    ):
-        folder = runs.record_file(text).parent
+    folder = _run_folder(text, path, runs)
     if folder is not None:
         if overrides:
             raise BenchError(
@@ -130,8 +134,20 @@ def _stored_model(text: str, runs: RunsFolder, overrides: dict[str, str]) -> Mod
             "a folder with config.json and model.safetensors, a hub name, a run, "
             "vectors:FILE.npz, or a server's address",
         )
-    if (released := find_checkpoint(text)) and released.hub == text.partition("@")[0]:
+    released = find_checkpoint(text)
+    if released is not None and released.hub == text.partition("@")[0]:
         values = {key: one_value(value) for key, value in released.set.items()} | overrides
         if released.ours == PRETRAINED or values.keys() == released.set.keys():
             return Model(text, released.ours, text, values)
     return Model(text, PRETRAINED, text, overrides)
+
+
+def _run_folder(text: str, path: Path, runs: RunsFolder) -> Path | None:
+    """Return the folder of the run with this path or beginning of an id; None without one."""
+    if (path / "run.json").is_file():
+        return path
+    if os.sep in text or path.exists():
+        return None
+    if any(run_id.startswith(text) for run_id in runs.ids()):
+        return runs.record_file(text).parent
+    return None

@@ -21,15 +21,14 @@ from bench.run.execute import VECTORS
 from bench.run.plan import PlannedRun, with_fingerprint
 from bench.score.encoding import VectorStore
 
-LONGEST, SHORTEST, SPREAD = 256, 64, 704
-"""Sentences of a run that are encoded again: so many of the longest, of the shortest, and of all
-others.
-"""
+# the sentences of a run that are encoded again: the longest, the shortest, and some of all others
+LONGEST = 256
+SHORTEST = 64
+SPREAD = 704
 
 
 def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> PlannedRun:
-    """Return the run, or one with another id if this id belongs to an object that answers
-    otherwise.
+    """Return the run, with another id if this id belongs to an object that answers otherwise.
 
     The next ids are tried in turn. Runs of anything but an object that is known only by its answers
     are returned as they are. Raises RunLocked if another process works on the run.
@@ -65,19 +64,20 @@ def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolde
         sample = choose_sample([text for text in dict.fromkeys(texts) if text not in missing])
         if not sample:
             continue
-        own = run.recipe.get("prompt") if prompt is None else prompt
-        now = cls.ask(prompted(own, sample), has_prompt=own is not None)
-        if not answers_alike(vectors(sample), now):
+        text_prompt = run.recipe.get("prompt") if prompt is None else prompt
+        answers = cls.ask(prompted(text_prompt, sample), has_prompt=text_prompt is not None)
+        if not answers_alike(vectors(sample), answers):
             return False
         compared = True
-    scored = {score.task for score in record.scores} if record is not None else set()
-    if not compared and scored.intersection(known.name for known in run.task_data):
-        warnings.warn(
-            f"{run.run_id}: its vectors were deleted, so nothing shows whether "
-            f"{run.backbone.name} is still "
-            "the encoder that was scored; fresh=True scores it again",
-            stacklevel=4,
-        )
+    if not compared and record is not None:
+        scored = {score.task for score in record.scores}
+        if any(known.name in scored for known in run.task_data):
+            warnings.warn(
+                f"{run.run_id}: its vectors were deleted, so nothing shows whether "
+                f"{run.backbone.name} is still the encoder that was scored; "
+                "fresh=True scores it again",
+                stacklevel=4,
+            )
     return True
 
 

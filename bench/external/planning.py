@@ -34,41 +34,53 @@ def plan_model(
         precision="fp32",
     )
     plugins = [Path(file) for file in config.plugins]
-    if model.run is None:
-        return plan.make(
-            config,
-            Registry({model.method: model.plugin}, ()) if model.plugin else discover(plugins),
-            data,
-            ready,
-        )
+    if model.run is not None:
+        return [_plan_run_again(model, model.run, config, data, ready)]
+    if model.plugin is None:
+        methods = discover(plugins)
+    else:
+        methods = Registry({model.method: model.plugin}, ())
+    return plan.make(config, methods, data, ready)
+
+
+def _plan_run_again(
+    model: Model,
+    folder: Path,
+    config: RunConfig,
+    data: DataFolder,
+    ready: Callable[[Reference], Reference],
+) -> plan.PlannedRun:
+    """Plan a finished run, to be scored on more suites in its own record."""
+    plugins = [Path(file) for file in config.plugins]
     if config.fresh:
         raise BenchError(
-            f"--fresh: {model.run} is a run, and would be trained again", "leave --fresh out"
+            f"--fresh: {folder} is a run, and would be trained again", "leave --fresh out"
         )
-    run = plan.find_run(str(model.run), model.store(RunsFolder(model.run)), plugins)
+    run = plan.find_run(str(folder), model.store(RunsFolder(folder)), plugins)
     backbone = plan.backbone_of(run.record, run.plugin, run.folder.absolute().parent)
-    backbone = replace(
-        backbone if run.plugin.cls.own_backbone else ready(backbone),
-        title="".join(config.names) or str(run.record.provenance.backbone.title or ""),
-    )
+    if not run.plugin.cls.own_backbone:
+        backbone = ready(backbone)
+    title = "".join(config.names) or str(run.record.provenance.backbone.title or "")
+    backbone = replace(backbone, title=title)
     planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, config, data)
     if planned.run_id != run.record.run_id:
         raise BenchError(
-            f"{model.run} was renamed: its record is {run.record.run_id}",
+            f"{folder} was renamed: its record is {run.record.run_id}",
             "give the folder its name back",
         )
-    return [planned]
+    return planned
 
 
 def check_model(run: plan.PlannedRun) -> str | None:
-    """Return one line about the cost of encoding, or None. Raises BenchError if it is sure to fail."""
+    """Return one line about the cost of encoding, or None. Raises BenchError if it must fail."""
     cls = run.plugin.cls
     if not issubclass(cls, ExternalModel):
         return None
     texts: dict[str, None] = {}
     for task in run.task_data:  # tasks that load their sentences later have none here
         prompt = task_prompt(run.recipe, task.suite, task.name)
-        prompt = run.recipe.get("prompt") if prompt is None else prompt
+        if prompt is None:
+            prompt = run.recipe.get("prompt")
         texts |= dict.fromkeys(prompted(prompt, task.task.sentences))
     return cls.expect(list(texts))
 
@@ -76,4 +88,6 @@ def check_model(run: plan.PlannedRun) -> str | None:
 def doubt_about(run: plan.PlannedRun) -> str | None:
     """Return one line if a sentence has several vectors (chance, or its batch mates), else None."""
     cls = run.plugin.cls
-    return cls.doubt() if issubclass(cls, ExternalModel) else None
+    if not issubclass(cls, ExternalModel):
+        return None
+    return cls.doubt()

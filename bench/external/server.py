@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import time
@@ -30,13 +31,21 @@ from bench.method import Recipe, Value, prompted
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
 
-TRIES = 6  # of one request
-SECONDS = 120.0  # without a byte, after which a connection counts as dead
-LONGEST_WAIT = 120.0  # seconds: a Retry-After beyond this is an error
-PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses after which the same request may succeed
-SAME = 0.999  # cosine of a sentence's stored and new vector, from which it is the same model
+TRIES = 6
+"""Attempts at one request."""
+SECONDS = 120.0
+"""Time without a byte after which a connection counts as dead."""
+LONGEST_WAIT = 120.0
+"""Seconds: a longer Retry-After is an error."""
+PASSING = (408, 425, 429, 500, 502, 503, 504)
+"""Statuses after which the same request may succeed."""
+SAME = 0.999
+"""The least cosine of a sentence's stored and new vector if both are of the same model."""
 STORED = "the vectors received so far are stored: the same command requests only the rest"
-ANSWER = 'the answer is {"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}, with an entry of finite numbers for each text'
+ANSWER = (
+    'the answer is {"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}, '
+    "with an entry of finite numbers for each text"
+)
 EXAMPLE = (
     "http://HOST:PORT/v1/embeddings --model NAME; "
     "the key is in $BENCH_API_KEY, or in the variable of --key-env NAME"
@@ -45,13 +54,15 @@ EXAMPLE = (
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions``,
-    ``--key-env`` and ``--empty-text``.
-    """
+    """The options of requests to a server, as ``--model``, ``--batch`` ... set them."""
 
+    # the model's name on the server
     model: str | None = None
+    # texts in one request
     batch: int = 128
+    # dimensions of the vectors; None: the model's own
     dimensions: int | None = None
+    # the environment variable with the key; None: the usual one of the server
     key_env: str | None = None
     # sent in place of an empty text; None: empty texts are sent as they are
     empty_text: str | None = None
@@ -63,10 +74,11 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
     Raises BenchError for an address with a secret in it, or without a model's name.
     """
     parts = urllib.parse.urlsplit(address)
-    if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
+    may_hold_a_secret = parts.username or parts.password or parts.query or parts.fragment
+    if not parts.hostname or may_hold_a_secret:
         raise BenchError(
-            f"the address at {parts.hostname} has more than a host and a path, and is stored in "
-            "records",
+            f"the address at {parts.hostname} contains more than a host and a path; addresses are "
+            "stored in records, so do not put keys or queries in them",
             EXAMPLE,
         )
     if not options.model:
@@ -86,12 +98,12 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
         "dimensions": options.dimensions,
         "empty_text": options.empty_text,
     }
+    key_env = "OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"
     return external_plugin(
         ServerModel,
         options.model,
         batch=options.batch,
-        key_env=options.key_env
-        or ("OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"),
+        key_env=options.key_env or key_env,
         defaults={key: Value(value, "given") for key, value in values.items() if value},
     )
 
@@ -108,9 +120,8 @@ class ServerModel(ExternalModel):
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
         """Return the sha256 of address, model and dimensions, which also names the cache."""
-        return hashlib.sha256(
-            json.dumps([recipe["address"], recipe["model"], recipe.get("dimensions")]).encode()
-        ).hexdigest()
+        determines = [recipe["address"], recipe["model"], recipe.get("dimensions")]
+        return hashlib.sha256(json.dumps(determines).encode()).hexdigest()
 
     @classmethod
     def cache_folder(cls) -> Path:
@@ -122,17 +133,21 @@ class ServerModel(ExternalModel):
     def expect(cls, texts: Sequence[str]) -> str | None:
         """Return one line: the sentences, characters and requests that are still to be paid."""
         replacement = cls.defaults.get("empty_text")
-        texts = filled(texts, replacement.value if replacement else None)
+        texts = fill_empty_texts(texts, replacement.value if replacement else None)
         new = VectorStore(cls.cache_folder()).missing(texts)
+        characters = sum(len(text) for text in new)
+        count = math.ceil(len(new) / cls.batch)
         return (
             f"{cls.defaults['address'].value}: {len(new):,} sentences, "
-            f"{sum(map(len, new)):,} characters, {-(-len(new) // cls.batch):,} requests; "
+            f"{characters:,} characters, {count:,} requests; "
             f"{len(texts) - len(new):,} sentences are in the cache"
         )
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         folder = self.cache_folder()
-        texts = filled(prompted(self.text_prompt, sentences), self.recipe.get("empty_text"))
+        texts = fill_empty_texts(
+            prompted(self.text_prompt, sentences), self.recipe.get("empty_text")
+        )
         folder.mkdir(parents=True, exist_ok=True)
         with lock(folder / ".lock"):  # else two processes would request the same sentences
             store = VectorStore(folder)
@@ -149,8 +164,7 @@ class ServerModel(ExternalModel):
             return store(texts)
 
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
-        """Return the dimension of the stored vectors, after one stored sentence was requested
-        again.
+        """Request one stored sentence again, and return the dimension of the stored vectors.
 
         Raises RunFailed if the server's weights are not those that filled the cache.
         """
@@ -158,10 +172,10 @@ class ServerModel(ExternalModel):
         known = next((text for text in texts if text not in missing), None)
         if known is None:
             return int(store.first(1).shape[1]) or None
-        (now,), (before,) = self.request([known]), store([known])
-        if now.shape != before.shape or now @ before < SAME * (
-            np.linalg.norm(now) * np.linalg.norm(before)
-        ):
+        now = self.request([known])[0]
+        before = store([known])[0]
+        lengths = np.linalg.norm(now) * np.linalg.norm(before)
+        if now.shape != before.shape or now @ before < SAME * lengths:
             raise RunFailed(
                 f"{self.recipe['address']} now returns another vector for '{known[:60]}' "
                 "than the one in the cache: has its model changed?",
@@ -174,7 +188,9 @@ class ServerModel(ExternalModel):
 
         Raises RunFailed, which names the server and never the key, and Interrupted.
         """
-        who = f"{self.recipe['model']} at {urllib.parse.urlsplit(self.recipe['address']).netloc}"
+        host = urllib.parse.urlsplit(self.recipe["address"]).netloc
+        who = f"{self.recipe['model']} at {host}"
+        problem = ""
         for attempt in range(TRIES):
             wait = 2.0**attempt
             try:
@@ -182,15 +198,17 @@ class ServerModel(ExternalModel):
             except requests.RequestException as error:
                 problem = f"the connection failed ({self._clean(str(error))})"
             else:
-                rows = rows_of(response, len(texts)) if response.status_code == 200 else None
-                if rows is not None:
-                    return as_vectors(rows, texts, who, self.dimension, hint=ANSWER)
+                if response.status_code == 200:
+                    rows = rows_of(response, len(texts))
+                    if rows is not None:
+                        return as_vectors(rows, texts, who, self.dimension, hint=ANSWER)
                 problem = (
                     f"answered {response.status_code} without embeddings of {len(texts)} sentences "
                     f"({self._clean(response.text)})"
                 )
                 seconds = response.headers.get("Retry-After", "")
-                wait = float(seconds) if seconds.isdigit() else wait
+                if seconds.isdigit():
+                    wait = float(seconds)
                 if response.status_code not in PASSING or wait > LONGEST_WAIT:
                     after = f"; Retry-After: {seconds}" if seconds else ""
                     hint = why_refused(response.status_code, response.text, texts)
@@ -201,22 +219,25 @@ class ServerModel(ExternalModel):
         raise RunFailed(f"{who}: {problem}, {TRIES} times", STORED)
 
     def _sleep(self, seconds: float) -> None:
+        """Wait. Raises Interrupted if the user stops."""
         until = time.monotonic() + seconds
-        while (remaining := until - time.monotonic()) > 0:
+        while True:
+            remaining = until - time.monotonic()
+            if remaining <= 0:
+                return
             if self.context.should_stop():
                 raise Interrupted(f"stopped while waiting for the server; {STORED}")
             time.sleep(min(remaining, 0.2))
 
     def _post(self, texts: list[str]) -> Any:
+        """Send one request."""
+        content = {"model": self.recipe["model"], "input": texts, "encoding_format": "float"}
         dimensions = self.recipe.get("dimensions")
+        if dimensions:
+            content["dimensions"] = dimensions
         return requests.post(
             self.recipe["address"],
-            json={
-                "model": self.recipe["model"],
-                "input": texts,
-                "encoding_format": "float",
-                **({"dimensions": dimensions} if dimensions else {}),
-            },
+            json=content,
             headers={"User-Agent": "sentence-bench"},
             auth=self._authorise,  # without it a .netrc would replace the key
             timeout=SECONDS,
@@ -224,7 +245,9 @@ class ServerModel(ExternalModel):
         )
 
     def _authorise(self, request: Any) -> Any:
-        if key := os.environ.get(self.key_env):
+        """Put the key into a request's header."""
+        key = os.environ.get(self.key_env)
+        if key:
             request.headers["Authorization"] = f"Bearer {key}"
         return request
 
@@ -232,19 +255,22 @@ class ServerModel(ExternalModel):
         """Return a server's answer on one line, without the key."""
         line = " ".join(text[:2000].split())
         key = os.environ.get(self.key_env)
-        return (line.replace(key, "***") if key else line)[:160]
+        if key:
+            line = line.replace(key, "***")
+        return line[:160]
 
     def about(self) -> dict[str, Any]:
-        return {
-            **super().about(),
-            "address": self.recipe["address"],
-            "model": self.recipe["model"],
-            "identity": "address and name",
-            **({"empty_text": empty} if (empty := self.recipe.get("empty_text")) else {}),
-        }
+        facts = super().about()
+        facts["address"] = self.recipe["address"]
+        facts["model"] = self.recipe["model"]
+        facts["identity"] = "address and name"
+        empty_text = self.recipe.get("empty_text")
+        if empty_text:
+            facts["empty_text"] = empty_text
+        return facts
 
 
-def filled(texts: Sequence[str], replacement: str | None) -> list[str]:
+def fill_empty_texts(texts: Sequence[str], replacement: str | None) -> list[str]:
     """Replace texts that are empty or only white space; None changes nothing."""
     if replacement is None:
         return list(texts)

@@ -29,8 +29,9 @@ FORMS = (
 def file_plugin(file: Path) -> Plugin:
     """Make the method of one file. Raises BenchError, naming the file, if it holds no vectors."""
     try:
-        place = file.resolve() if file.is_symlink() else file  # the user named that link
-        with open_plain_file(place) as stream:
+        # a link that the user named is followed
+        target = file.resolve() if file.is_symlink() else file
+        with open_plain_file(target) as stream:
             if file.suffix.lower() == ".parquet":
                 sentences, vectors = _read_parquet(stream)
             else:
@@ -120,10 +121,11 @@ class VectorsModel(ObjectModel):
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
         """Raise BenchError for missing texts, with their number and the first ones."""
-        if lacking := [text for text in texts if text not in cls.row_of]:
+        lacking = [text for text in texts if text not in cls.row_of]
+        if lacking:
+            first = ", ".join(repr(text[:60]) for text in lacking[:3])
             raise BenchError(
-                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: "
-                + ", ".join(repr(text[:60]) for text in lacking[:3]),
+                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {first}",
                 "bench evaluate --list-sentences FILE writes every sentence that these suites need",
             )
         return None
