@@ -25,7 +25,7 @@ from generated import generated
 from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
-from bench.base.files import values_sha256
+from bench.base.hashes import values_sha256
 from bench.records import Cost, Provenance, RunRecord, RunsFolder, Score
 from bench.records.fingerprint import record_fingerprint
 from bench.records.names import data_key

@@ -11,7 +11,7 @@ from factories import record
 from generated import generated
 from msgspec.structs import replace
 
-from bench.base.files import folder_sha256
+from bench.base.hashes import folder_sha256
 from bench.records import RunRecord, RunsFolder, Score
 from bench.records.fingerprint import record_fingerprint
 

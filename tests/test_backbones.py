@@ -12,15 +12,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.backbones import (
-    Reference,
-    builtin_folder,
-    fetch,
-    load,
-    resolve,
-    weights_hash,
-)
-from bench.backbones.folder import check_mlm_head
+from bench.backbones import Reference, builtin_folder, fetch, load, resolve
+from bench.backbones.families import check_mlm_head
+from bench.backbones.folder import weights_hash
 from bench.base.errors import NotAModel
 
 
@@ -372,7 +366,7 @@ def test_a_sentencepiece_vocabulary(deberta: Path, monkeypatch: pytest.MonkeyPat
     backbone = load(resolve(str(deberta)))
     assert backbone.special_tokens() == ([1], [2])
     assert backbone.tokenizer.decode(backbone.ids(["a cat runs"])[0]) == "a cat runs"
-    monkeypatch.setattr("bench.backbones.distributions", lambda name: [])
+    monkeypatch.setattr("bench.backbones.loading.distributions", lambda name: [])
     with pytest.raises(NotAModel, match=r"spm.model.*sentencepiece and protobuf") as caught:
         load(resolve(str(deberta)))
     assert caught.value.hint == "pip install 'sentence-bench[sentencepiece]'"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.base.files import CacheEntry
+from bench.base.cache import CacheEntry
 
 ENTRY = {"kind": "counts", "name": "a corpus", "about": [1, "b", 2.5]}
 VALUE = {"exact": 3, "near": 0.1, "words": ["é", None]}

@@ -149,7 +149,7 @@ def test_a_method_of_this_package_that_it_derives_from_counts(
     cls = typed(source, monkeypatch)
     assert is_typed_in(cls)
     first = hash_class(cls)
-    monkeypatch.setattr("bench.base.class_code.hash_module", lambda name: "another code")
+    monkeypatch.setattr("bench.base.class_parts.hash_module", lambda name: "another code")
     assert hash_class(cls) != first
 
 

@@ -93,7 +93,7 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> None:
         yield lambda: bool(scored)
 
     monkeypatch.setattr(LoadedRatings, "score", counted)
-    monkeypatch.setattr("bench.run.execute.devices.stop_signals", stopped)
+    monkeypatch.setattr("bench.run.execute.stop_signals", stopped)
 
 
 def fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_a_training_that_is_begun_again_and_stopped_loses_nothing_and_goes_on(
         yield lambda: next(calls) > 5
 
     with monkeypatch.context() as patch:
-        patch.setattr("bench.run.execute.devices.stop_signals", stopped)
+        patch.setattr("bench.run.execute.stop_signals", stopped)
         done = command(*words.split(), *more, "--fresh")
     assert done.exit_code == 130, done.output
     assert "stopped at step" in done.stderr

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from bench.backbones import resolve, weights_hash
+from bench.backbones import resolve
+from bench.backbones.folder import weights_hash
 from bench.base.errors import BenchError, CorpusError, DataMissing, UnknownName
 from bench.data.sets import DataFolder, Later
 from bench.method import Method, Value

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bench.backbones.folder import FAMILIES, check_mlm_head
+from bench.backbones.families import FAMILIES, check_mlm_head
 from bench.base.errors import BenchError
 from bench.conformance.methods import SENTENCES, TOLERANCE, Case
 from bench.run.plugins import discover

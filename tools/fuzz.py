@@ -48,9 +48,10 @@ sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 from factories import record
 
 from bench import methods
-from bench.backbones.folder import checkpoint_names, module_folders, read_config, tensor_names
+from bench.backbones.folder import module_folders, read_config
+from bench.backbones.tensors import checkpoint_names, tensor_names
+from bench.base.cache import CacheEntry
 from bench.base.errors import BenchError
-from bench.base.files import CacheEntry
 from bench.data.corpora import open_corpus_file
 from bench.data.corpora.hub import HubName, read_rows
 from bench.data.fetching import unpack as unpack_archive

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.base.files import file_sha256, write_whole
+from bench.base.files import write_whole
+from bench.base.hashes import file_sha256
 from bench.base.paths import (
     find_path,
     find_path_in_command,

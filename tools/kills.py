@@ -281,7 +281,7 @@ def _timeless(path: Path) -> bytes:
 
 def sound(folder: Path) -> str | None:
     """What is wrong with the runs in ``folder``, whose process was killed: what is recorded must be there."""
-    from bench.base.errors import DIFFERS
+    from bench.base.findings import DIFFERS
     from bench.verify import verify_run
 
     for run in sorted((folder / "runs").glob("*/run.json")):
@@ -343,7 +343,7 @@ def acknowledged(folder: Path) -> str | None:
 
 def published_whole(folder: Path, before: Path) -> str | None:
     """Of a publication that was killed: every version that is there is whole, and where the new one is not there all is as it was."""
-    from bench.base.errors import DIFFERS
+    from bench.base.findings import DIFFERS
     from bench.verify import check_manifest
 
     boards = folder / "leaderboards"
@@ -379,7 +379,7 @@ def submitted_whole(folder: Path) -> str | None:
 
 def exported_whole(folder: Path, whole: Path) -> str | None:
     """Of an export that was killed: what is in its place is the whole export. ``whole``: the undisturbed one."""
-    from bench.base.files import has_same_files
+    from bench.base.hashes import has_same_files
 
     place = folder / "model"
     if not place.exists():

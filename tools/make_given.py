@@ -17,7 +17,8 @@ from unittest import mock
 import numpy as np
 
 from bench.base.errors import DataMissing
-from bench.base.files import values_sha256, write_whole
+from bench.base.files import write_whole
+from bench.base.hashes import values_sha256
 from bench.data.sets import DataFolder
 from bench.records.selection import known_sets
 from bench.score.suites import GIVEN, LoadedTask, suite, suite_names

@@ -29,7 +29,8 @@ from typing import Any
 
 import golden
 
-from bench.base.imported_code import CodeFile, ImportScope, hash_code
+from bench.base.import_scope import CodeFile, ImportScope
+from bench.base.imported_code import hash_code
 from bench.base.installed_code import BUILT_IN, distribution_of, installed_methods, method_points
 from bench.records import RunsFolder
 

@@ -1,4 +1,7 @@
-"""Causal encoders: a token's state there depends on the tokens before it alone, so that the first one knows nothing of the sentence."""
+"""Find causal encoders: a token's state depends only on earlier tokens.
+
+So the first token's state holds nothing of the sentence.
+"""
 
 from __future__ import annotations
 
@@ -107,31 +110,40 @@ CAUSAL = frozenset(
         "zamba2",
     ]
 )
-"""transformers' model types of decoders without an encoder. A family that is missing here is found out once it is loaded."""
+"""transformers' model types of decoders without an encoder. A family that is missing here is
+recognised once it is loaded.
+"""
 
 
 def is_causal(config: Mapping[str, Any]) -> bool:
-    """Say if a config.json describes a causal model, as far as it says: False if nothing is known of it."""
+    """Tell whether a config describes a causal model; False if nothing is known about it."""
     if config.get("is_causal") is False or config.get("use_bidirectional_attention"):
         return False  # a decoder that was taught to look both ways
     return str(config.get("model_type")) in CAUSAL or bool(config.get("is_decoder"))
 
 
 def check_not_causal(folder: Path | None, what: str) -> None:
-    """Raises BenchError if the config in a folder describes a causal model, on which ``what`` does not work. None: it is not here yet."""
+    """Raise BenchError if the config in a folder describes a causal model, where ``what`` fails.
+
+    ``folder`` is None if the backbone is not here yet; then nothing is checked.
+    """
     if folder is None or not (folder / "config.json").is_file():
         return
     config = read_config(folder)
     if is_causal(config):
         raise BenchError(
-            f"{what} does not work on {config.get('model_type')}, which is causal: the first token, which stands for the sentence, "
+            f"{what} does not work on {config.get('model_type')}, which is causal: the first "
+            "token, which stands for the sentence, "
             "would see the prompt alone",
             "take a backbone that reads both ways, such as BERT or RoBERTa",
         )
 
 
 def reads_ahead(encoder: nn.Module) -> bool:
-    """Say if the first token's state changes with the last token: measured on four tokens. False: the model is causal."""
+    """Tell whether the first token's state changes with the last token, measured on four tokens.
+
+    False means that the model is causal.
+    """
     import torch
 
     features = some_tokens(encoder)

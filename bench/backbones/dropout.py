@@ -1,7 +1,9 @@
-"""The dropout of an encoder: which keys of a config set it, and how much of it a pass through the encoder really has.
+"""The dropout of an encoder: which keys of a config set it, and how much of it a pass through the
+encoder really has.
 
-Families give it many names (``hidden_dropout_prob``, ``resid_pdrop``, ``dropout_rate``), and a part of an encoder may not read the
-name that the config has. So a value that is set is measured: one short pass in training mode shows every dropout that takes place.
+Families give it many names (``hidden_dropout_prob``, ``resid_pdrop``, ``dropout_rate``), and a part
+of an encoder may not read the name that the config has. So a value that is set is measured: one
+short pass in training mode shows every dropout that takes place.
 """
 
 from __future__ import annotations
@@ -29,20 +31,22 @@ OF_OTHER_PARTS = (
     "adapter",
     "router",
 )
-"""What the name of a key contains that sets no dropout of the encoder: that of a head, or of whole layers and tokens."""
+"""Parts of key names that set no dropout inside the encoder, but in a head, or of whole layers and
+tokens.
+"""
 
 
 def is_dropout(key: object, value: object) -> bool:
-    """Say if an entry of a config is a probability of dropout inside the encoder."""
+    """Tell whether an entry of a config is a probability of dropout inside the encoder."""
     if not isinstance(key, str) or "drop" not in key or any(part in key for part in OF_OTHER_PARTS):
         return False
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def own_dropout(config: Mapping[str, Any]) -> float | None:
-    """The largest dropout that a config.json sets inside the encoder; None if it says nothing.
+    """Return the largest dropout that a config sets inside the encoder; None if it sets none.
 
-    A part of a config that is a mapping itself, such as MPT's ``attn_config``, counts.
+    Parts of a config that are mappings, such as MPT's ``attn_config``, count.
     """
     found: list[float] = []
     for key, value in config.items():
@@ -58,7 +62,7 @@ def own_dropout(config: Mapping[str, Any]) -> float | None:
 def set_dropout(config: Any, p: float) -> None:
     """Set every dropout of a transformers config, and of the configs inside it, to ``p``.
 
-    Raises NotAModel if a config does not take the value: MPT's takes whole numbers alone.
+    Raises NotAModel if a config does not take the value: MPT's takes only whole numbers.
     """
     for key, value in list(vars(config).items()):
         if is_dropout(key, value):
@@ -77,9 +81,11 @@ def set_dropout(config: Any, p: float) -> None:
 
 
 def dropout_in_use(encoder: nn.Module) -> dict[str, set[float]]:
-    """The probabilities with which a pass through the encoder drops numbers while it trains, by the function that does it.
+    """Return the probabilities with which a training pass drops numbers, by the function that
+    drops.
 
-    The pass reads four tokens; the CPU's random state is as it was before. Empty for an encoder without any dropout.
+    The pass reads four tokens; the CPU's random state is restored. The result is empty for an
+    encoder without dropout.
     """
     import torch
     from torch.overrides import TorchFunctionMode
@@ -114,7 +120,7 @@ def dropout_in_use(encoder: nn.Module) -> dict[str, set[float]]:
 
 
 def some_tokens(encoder: Any) -> dict[str, Any]:
-    """One row of four tokens from the middle of the vocabulary, none of them padding."""
+    """Return one row of four tokens from the middle of the vocabulary, none of them padding."""
     import torch
 
     words = encoder.get_input_embeddings().weight
@@ -124,7 +130,7 @@ def some_tokens(encoder: Any) -> dict[str, Any]:
 
 
 def check_dropout_arrived(name: str, encoder: nn.Module, p: float) -> None:
-    """Raises NotAModel unless every dropout of the encoder is ``p``."""
+    """Raise NotAModel unless every dropout of the encoder is ``p``."""
     try:
         used = dropout_in_use(encoder)
     except Exception as error:  # a family may need more than ids and a mask

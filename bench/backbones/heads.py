@@ -1,4 +1,7 @@
-"""The parts of a checkpoint that belong to no encoder: the head of the task that it was trained for. They are left out, not refused."""
+"""Heads: parts of a checkpoint that belong to the task of its training, not to the encoder.
+
+They are left out, not refused.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,16 @@ HEADS = (
     "discriminator.",
     "electra_head.",
 )
-"""How the names of tensors begin that belong to heads (or the pooling layer), not to the encoder; the last four are the networks
-that DiffCSE trains with it."""
+"""The first parts of the names of tensors in heads and pooling layers. The last four are networks
+that DiffCSE trains next to the encoder.
+"""
 
 
 def is_head(tensor: str, config: Any) -> bool:
-    """Say if a tensor, named without the encoder's own prefix, is part of a head.
+    """Tell whether a tensor, named without the encoder's own prefix, is part of a head.
 
-    The classes of transformers that ``config`` names say which tensors they have beside their encoder.
+    The classes of transformers that ``config`` names show which tensors they have outside of the
+    encoder.
     """
     if tensor.startswith(HEADS):
         return True
@@ -43,9 +48,10 @@ def is_head(tensor: str, config: Any) -> bool:
 
 
 def beside_encoder(architecture: str, config: Any) -> frozenset[str]:
-    """The tensors that a class of transformers has beside its encoder; none for a class that transformers does not know.
+    """Return the tensors that a class of transformers has outside of its encoder.
 
-    The class is made without memory for its weights.
+    The set is empty for a class that transformers does not know. The class is made without memory
+    for its weights.
     """
     import torch
     import transformers

@@ -1,4 +1,7 @@
-"""Why transformers could not load a folder: its own words, or what is wrong with the files if those say too little."""
+"""Explain why transformers could not load a folder.
+
+The explanation is in its own words, or names the damaged file if those say too little.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from bench.backbones.refusals import SCORE_THE_OBJECT
 from bench.base.errors import NotAModel, one_line
 
 OTHER_SIZES = "ignore_mismatched_sizes"  # in transformers' message about weights of other shapes
+"""Part of transformers' message about weights of other shapes."""
 
 
 def explain_failure(
     name: str, folder: Path, error: Exception, read_again: Callable[..., Any] | None = None
 ) -> NotAModel:
-    """What to tell the user about a folder that could not be loaded.
+    """Return the error for a folder that could not be loaded.
 
     ``read_again`` loads it with more options, as transformers' from_pretrained does.
     """
@@ -34,7 +38,9 @@ def explain_failure(
 
 
 def damaged_weights(folder: Path) -> NotAModel | None:
-    """The first file of weights in a folder that is missing or cannot be read; None if all are sound."""
+    """Return the error about the first weight file that is missing or damaged; None if all are
+    sound.
+    """
     from safetensors import SafetensorError, safe_open
 
     if not any((folder / file).exists() for file in WEIGHTS):
@@ -57,6 +63,7 @@ def damaged_weights(folder: Path) -> NotAModel | None:
 
 
 def _other_sizes(name: str, read_again: Callable[..., Any]) -> NotAModel:
+    """Return the error for weights with other shapes than the config's, naming the first."""
     _, info = read_again(ignore_mismatched_sizes=True, output_loading_info=True)
     different = sorted(info["mismatched_keys"], key=str)
     if not different:
@@ -66,6 +73,7 @@ def _other_sizes(name: str, read_again: Callable[..., Any]) -> NotAModel:
     if len(different) > 1:
         more = f" (and {len(different) - 1} more)"
     return NotAModel(
-        f"{name}: {tensor} has shape {tuple(stored)} in its weights, and {tuple(wanted)} by its config.json{more}",
+        f"{name}: {tensor} has shape {tuple(stored)} in its weights, and {tuple(wanted)} by its "
+        f"config.json{more}",
         "take the config.json that belongs to these weights",
     )

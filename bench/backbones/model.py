@@ -1,4 +1,4 @@
-"""A backbone in memory: encoder, tokenizer, and its masked-language-modelling head where a method asks for it.
+"""A backbone in memory: encoder and tokenizer, and its masked-language-modelling head on request.
 
 Shapes: n rows, T tokens, H hidden size, V vocabulary.
 """
@@ -6,7 +6,6 @@ Shapes: n rows, T tokens, H hidden size, V vocabulary.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,40 +16,44 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.direction import reads_ahead
-from bench.backbones.folder import (
-    check_mlm_head,
-    tensor_names,
-    tensors_of,
-    title,
-    without_base,
-)
+from bench.backbones.families import check_mlm_head, family_title, without_base
+from bench.backbones.mlm_head import MaskedLM, head_of
 from bench.backbones.positions import first_position, longest_text
+from bench.backbones.tensors import tensor_names, tensors_of
 from bench.base.errors import BenchError, NotAModel
 
 TOKENIZING = threading.Lock()
-"""Batches are made in another thread than dev scores, and tokenizers before 0.23 fail where two threads use one."""
+"""Held while a tokenizer works: batches are made in another thread than dev scores, and tokenizers
+before 0.23 fail if two threads use one.
+"""
 PROBE = ["A word, or two.", " Ünïcode  中文, \U0001f600\t[SEP] </s> <mask> ", "", "x" * 3000]
 
 
 @dataclass(kw_only=True)
 class Backbone:
-    """A pretrained encoder, ready to use, with what is needed to name it again."""
+    """A pretrained encoder, ready to use, with everything that names it again."""
 
     name: str
     revision: str
-    family: str  # transformers' model_type: "bert", "roberta", ...
-    encoder: Any  # transformers.PreTrainedModel without a pooling layer, float32
-    tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
+    # transformers' model_type: "bert", "roberta", ...
+    family: str
+    # transformers.PreTrainedModel without a pooling layer, float32
+    encoder: Any
+    # transformers.PreTrainedTokenizerBase, fast
+    tokenizer: Any
     path: Path
-    weights: Path | None = (
-        None  # where transformers finds the checkpoint, if it is not ``path`` itself
-    )
-    trained: Path | None = None  # the checkpoint of the run that fine-tuned it
-    unused: tuple[str, ...] = ()  # tensors of the checkpoint's heads, which are not read
-    note: str = ""  # about its token ids, if they are not plainly those of tokenizer.json
+    # the folder of the checkpoint, if it is not ``path`` itself
+    weights: Path | None = None
+    # the checkpoint of the run that fine-tuned it
+    trained: Path | None = None
+    # tensors of the checkpoint's heads, which are not read
+    unused: tuple[str, ...] = ()
+    # about its token ids, if they are not simply those of tokenizer.json
+    note: str = ""
 
     @property
     def hidden_size(self) -> int:
+        """The width of the encoder's states."""
         return int(self.encoder.config.hidden_size)
 
     @property
@@ -60,7 +63,7 @@ class Backbone:
 
     @cached_property
     def reads_ahead(self) -> bool:
-        """Say if the first token's state depends on the tokens behind it; False for a causal model."""
+        """True if the first token's state depends on later tokens; False for a causal model."""
         return reads_ahead(self.encoder)
 
     @property
@@ -70,16 +73,18 @@ class Backbone:
 
     @property
     def max_tokens(self) -> int:
-        """How many positions a sentence may fill, special tokens included."""
+        """The number of positions that a sentence may fill, special tokens included."""
         return longest_text(self.encoder)
 
     def report(self) -> str:
-        """One line: which weights were loaded, which tensors of the checkpoint the encoder has no place for, and how it is tokenised."""
+        """Return one line about the weights that were read and left out, and the tokenizer."""
         count = sum(p.numel() for p in self.encoder.parameters())
         heads = sorted({without_base(name).split(".")[0] for name in self.unused})
-        line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        if not self.family:  # no transformer: its own library has read it
-            line = f"{self.name} at {self.revision[:12]}: {count:,} weights"
+        line = f"{self.name} at {self.revision[:12]}: "
+        if self.family:
+            line += f"{family_title(self.family)}, {count:,} weights of the encoder, none missing"
+        else:  # no transformer: its own library has read it
+            line += f"{count:,} weights"
         if heads:
             line += f"; not used: {', '.join(heads)}"
         if self.note:
@@ -88,7 +93,7 @@ class Backbone:
 
     @property
     def mask_id(self) -> int:
-        """The id of the mask token. Raises BenchError where the tokenizer has none."""
+        """The id of the mask token. Raises BenchError if the tokenizer has none."""
         if self.tokenizer.mask_token_id is None:
             raise BenchError(
                 f"the tokenizer of '{self.name}' has no mask token",
@@ -97,7 +102,7 @@ class Backbone:
         return int(self.tokenizer.mask_token_id)
 
     def special_tokens(self) -> tuple[list[int], list[int]]:
-        """The ids that stand before and after one sentence: ([CLS], [SEP]) for BERT."""
+        """Return the ids before and after one sentence: ([CLS], [SEP]) for BERT."""
         inner = self.tokenizer("a", add_special_tokens=False)["input_ids"]
         whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
         for start in range(len(whole) - len(inner) + 1):
@@ -108,27 +113,34 @@ class Backbone:
         )
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Each sentence's ids, without special tokens and not cut."""
+        """Return each sentence's ids, without special tokens and not cut."""
         texts = list(sentences)
         with TOKENIZING:
             return self._backend_ids(texts) if self._plain else self._tokenizer_ids(texts)
 
     def encodings(self, texts: Sequence[str]) -> list[Any]:
-        """Each text's ids with special tokens, not cut, and the characters (``offsets``) that each token holds."""
+        """Return each text's encoding with special tokens, not cut.
+
+        ``ids`` of an encoding are its tokens, ``offsets`` the characters of each token.
+        """
         if not texts:
             return []
         with TOKENIZING:
             return list(self.tokenizer(list(texts), verbose=False).encodings)
 
     def _tokenizer_ids(self, texts: list[str]) -> list[list[int]]:
-        return (
-            self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-            if texts
-            else []
-        )
+        if not texts:
+            return []
+        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
+        return ids
 
     def _backend_ids(self, texts: list[str]) -> list[list[int]]:
-        """More than twice as fast (benchmarks/tokenising.py): transformers also wraps the offsets and masks of every sentence."""
+        """Encode with the tokenizer's backend, more than twice as fast (benchmarks/tokenising.py).
+
+        transformers also wraps the offsets and masks of every sentence.
+        """
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()  # which a tokenizer.json may ask for
         backend.no_padding()
@@ -137,15 +149,23 @@ class Backbone:
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether transformers' tokenizer gives the ids of its backend unchanged; those of a few families do not."""
+        """True if transformers' tokenizer gives the ids of its backend; it does not in a few
+        families.
+        """
         return self._backend_ids(PROBE) == self._tokenizer_ids(PROBE)
 
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
-        """Weight (H, H) and bias (H,) of the dense layer with a tanh that the checkpoint stores for the first token: the pooling
-        layer of a model folder (in a published SimCSE model, its trained head), or the head that a run trained. None without one.
+        """Return weight (H, H) and bias (H,) of the dense layer with tanh on the first token, or
+        None.
+
+        This is the pooling layer of a model folder (the trained head in a published SimCSE model),
+        or the head that a run trained.
         """
-        layer = ".head.dense.weight" if self.trained else ".pooler.dense.weight"
-        for file in [self.trained] if self.trained else self._weight_files():
+        if self.trained:
+            layer, files = ".head.dense.weight", [self.trained]
+        else:
+            layer, files = ".pooler.dense.weight", self._weight_files()
+        for file in files:
             for name in tensor_names(file):
                 if f".{name}".endswith(layer):
                     tensors = tensors_of(file, name.removesuffix("weight"))
@@ -153,22 +173,27 @@ class Backbone:
         return None
 
     def stored(self, beginning: str) -> dict[str, Tensor]:
-        """The tensors of the checkpoint whose names begin with this, float32, keyed by the rest of the name: "mlp." of a SimCSE
-        class gives "dense.weight" and "dense.bias". Empty without any. Raises NotAModel where the checkpoint is damaged."""
-        return {
-            name: tensor.float()
-            for file in self._weight_files()
-            for name, tensor in tensors_of(file, beginning).items()
-        }
+        """Read the checkpoint's tensors with names that begin with ``beginning``, in float32.
+
+        Keys are the rest of the names: "mlp." of a SimCSE class gives "dense.weight" and
+        "dense.bias". Raises NotAModel if the checkpoint is damaged.
+        """
+        found: dict[str, Tensor] = {}
+        for file in self._weight_files():
+            for name, tensor in tensors_of(file, beginning).items():
+                found[name] = tensor.float()
+        return found
 
     def _weight_files(self) -> list[Path]:
         return sorted((self.weights or self.path).glob("model*.safetensors"))
 
     def mlm_head(self) -> nn.Module:
-        """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.
+        """Return a new copy of the pretrained MLM head: states (..., H) -> logits (..., V),
+        float32.
 
-        Its decoder matrix is a separate parameter, which starts as the word embeddings (as in SimCSE's code, where nothing
-        ties the two). Raises BenchError where the checkpoint has no head, or for a family whose head is not known here.
+        Its decoder matrix is a separate parameter that starts as the word embeddings, as in
+        SimCSE's code, which does not tie the two. Raises BenchError if the checkpoint has no head,
+        or if the family's head is not known here.
         """
         head = head_of(self._masked_lm(), self.family)
         head.decoder.weight = nn.Parameter(
@@ -177,20 +202,22 @@ class Backbone:
         return head.train()  # type: ignore[no-any-return]
 
     def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
-        """The whole pretrained masked language model, frozen: this one, or that of another backbone.
+        """Return the whole pretrained masked language model, frozen: this one, or another
+        backbone's.
 
-        Raises BenchError where there is none, or where the two have different vocabularies.
+        Raises BenchError if there is none, or if the two have different vocabularies.
         """
         other = other or self
         if len(other.tokenizer) != len(self.tokenizer) or other.ids(PROBE) != self.ids(PROBE):
             raise BenchError(
                 f"{other.name} and {self.name} have different vocabularies",
-                f"name a model with the tokenizer of {self.name}, or none: then its own MLM is used",
+                f"name a model with the tokenizer of {self.name}, or none: then its own MLM is "
+                "used",
             )
         return MaskedLM(other._masked_lm())
 
     def _masked_lm(self) -> Any:
-        """transformers' model, float32. Raises NotAModel where the checkpoint has no head."""
+        """Load transformers' model in float32. Raises NotAModel if the checkpoint has no head."""
         from transformers import AutoModelForMaskedLM
 
         folder = self.weights or self.path
@@ -203,49 +230,10 @@ class Backbone:
             raise NotAModel(
                 f"{self.name} cannot be loaded as a masked language model: {error}"
             ) from None
-        if missing := sorted(key for key in info["missing_keys"] if "decoder" not in key):
+        missing = sorted(key for key in info["missing_keys"] if "decoder" not in key)
+        if missing:
             raise NotAModel(
                 f"{self.name} has no MLM head ({missing[0]} is missing)",
                 "take a pretrained BERT or RoBERTa, or builtin",
             )
         return model
-
-
-class MaskedLM(nn.Module):
-    """A frozen masked language model: ids and mask (n, T) -> logits (n, T, V)."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model.requires_grad_(False)
-
-    def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
-        return self.model(input_ids=ids_nT, attention_mask=mask_nT).logits  # type: ignore[no-any-return]
-
-
-# --- the masked-language-modelling head of a pretrained model, cut out: one interface for the heads of all families ---
-# Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H except for small ELECTRA models), V vocabulary.
-
-
-def head_of(model: Any, family: str) -> Any:
-    """The head of transformers' masked language model of a family: states (..., H) -> logits (..., V), with a linear ``decoder``.
-
-    Raises BenchError where it is not known.
-    """
-    if family == "distilbert":
-        parts = (
-            nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm),
-            model.vocab_projector,
-        )
-    elif family == "modernbert":
-        parts = model.head, model.decoder
-    elif family == "electra":
-        parts = model.generator_predictions, model.generator_lm_head
-    else:
-        head = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
-        if isinstance(getattr(head, "decoder", None), nn.Linear):
-            return head
-        raise BenchError(
-            f"the MLM head of the family '{family}' is not known",
-            "take a BERT or RoBERTa backbone",
-        )
-    return nn.Sequential(OrderedDict(zip(("transform", "decoder"), parts, strict=True)))

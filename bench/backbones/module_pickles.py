@@ -1,7 +1,8 @@
-"""Pickles in the modules of a sentence-transformers folder: ``2_Dense/pytorch_model.bin`` beside a transformer in safetensors.
+"""Convert pickles in the modules of a sentence-transformers folder, such as 2_Dense.
 
-sentence-transformers reads them without being asked. Here they are converted once, with ``--allow-pickle``, to a copy of the folder in the
-cache that holds safetensors alone; without it such a folder is refused.
+sentence-transformers reads ``2_Dense/pytorch_model.bin`` without being asked. Here it is converted
+once, with ``--allow-pickle``, into a copy of the folder in the cache that holds safetensors only.
+Without the option such a folder is refused.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from bench.backbones.folder import PICKLES, WEIGHTS, _pickled_tensors, readable
+from bench.backbones.folder import PICKLES, WEIGHTS, readable
+from bench.backbones.pickles import read_pickled_tensors
+from bench.base.cache import build_folder, default_cache
 from bench.base.errors import NotAModel
-from bench.base.files import build_folder, default_cache, files_sha256
+from bench.base.hashes import files_sha256
 
 PICKLE, SAFE = PICKLES[0], WEIGHTS[0]
 ALLOW = "--allow-pickle reads only the tensors in it and stores them as safetensors"
 
 
 def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
-    """The folder itself, or a copy of it in which the modules' pickles are safetensors.
+    """Return the folder itself, or a copy of it with safetensors in place of the modules' pickles.
 
-    Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds more than tensors, or if the copy cannot
-    be written.
+    Raises NotAModel if there is no copy yet and ``allow_pickle`` is not given, if a pickle holds
+    more than tensors, or if the copy cannot be written.
     """
     pickles = find_pickles(path)
     if not pickles:
@@ -42,14 +45,15 @@ def convert_modules(path: Path, *, allow_pickle: bool) -> Path:
             )
         except OSError as error:
             raise NotAModel(
-                f"{path}: the converted modules cannot be written to {place}: {error.strerror or error}",
+                f"{path}: the converted modules cannot be written to {place}: "
+                f"{error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
     return place
 
 
 def find_pickles(path: Path) -> list[Path]:
-    """The pickles of a sentence-transformers folder's modules that have no safetensors beside them.
+    """Return the pickles of modules that have no safetensors file next to them.
 
     Raises NotAModel if modules.json is damaged, or names a folder outside of this one.
     """
@@ -73,7 +77,10 @@ def find_pickles(path: Path) -> list[Path]:
 
 
 def pickled_modules(files: Iterable[str]) -> list[str]:
-    """Of a listing's names the pickles of modules, such as "2_Dense/pytorch_model.bin", that have no safetensors beside them."""
+    """Return the pickles of modules in a listing, such as "2_Dense/pytorch_model.bin".
+
+    Those with a safetensors file next to them are left out.
+    """
     names = set(files)
     found: list[str] = []
     for name in sorted(names):
@@ -101,7 +108,7 @@ def _copy(path: Path, pickles: list[Path], to: Path) -> None:
     for file in pickles:
         target = to / file.relative_to(path).with_name(SAFE)
         target.parent.mkdir(parents=True, exist_ok=True)
-        tensors = _pickled_tensors(file)
+        tensors = read_pickled_tensors(file)
         save_file(
             {name: tensor.clone().contiguous() for name, tensor in tensors.items()},
             target,

@@ -1,7 +1,8 @@
-"""Positions of an encoder: the first one's number, and how many a text may fill, read from the encoder itself.
+"""Positions of an encoder, read from the encoder itself: the first one, and how many there are.
 
-RoBERTa and its relatives (XLM-R, MPNet, Longformer, data2vec-text, XLM-R-XL, X-MOD ...) number a text's positions from padding_idx + 1:
-their table of position embeddings has a row for padding, as the table of word embeddings has.
+RoBERTa and its relatives (XLM-R, MPNet, Longformer, data2vec-text, XLM-R-XL, X-MOD ...) number a
+text's positions from padding_idx + 1: their table of position embeddings has a row for padding,
+like the table of word embeddings.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from typing import Any
 from bench.base.errors import BenchError
 
 TABLES = ("position_embeddings", "position_embedding", "embed_positions", "wpe")
-"""How the learned table of positions is named in transformers' models."""
+"""Names of the learned table of positions in transformers' models."""
 WITHOUT_POSITIONS = 512
-"""Tokens of a text if the model has no positions that end (T5, XLNet, BLOOM): what their makers trained most of them with."""
+"""Tokens of a text if the model has no last position (T5, XLNet, BLOOM): the length that most of
+them were trained with.
+"""
 
 
 def first_position(encoder: Any) -> int:
-    """The position id of a text's first token."""
+    """Return the position id of a text's first token."""
     padding = getattr(_table(encoder), "padding_idx", None)
     if padding is not None:
         return int(padding) + 1
@@ -29,7 +32,10 @@ def first_position(encoder: Any) -> int:
 
 
 def table_length(encoder: Any) -> int | None:
-    """How many tokens of a text have a row in the table of positions; None without a table: positions are computed."""
+    """Return how many tokens of a text have a row in the table of positions.
+
+    None means that there is no table: positions are computed.
+    """
     table = _table(encoder)
     if table is None:
         return None
@@ -38,13 +44,13 @@ def table_length(encoder: Any) -> int | None:
 
 
 def longest_text(encoder: Any) -> int:
-    """How many tokens of a text are read unless a recipe says otherwise, special tokens included."""
+    """Return how many tokens of a text are read by default, special tokens included."""
     named = named_positions(encoder) or WITHOUT_POSITIONS
     return min(named - first_position(encoder), table_length(encoder) or named)
 
 
 def named_positions(encoder: Any) -> int | None:
-    """The positions that the config names; None if it names none (XLNet writes -1)."""
+    """Return the number of positions in the config; None if it names none (XLNet writes -1)."""
     config = getattr(encoder, "config", None)
     named = getattr(config, "max_position_embeddings", None)
     if named is None:
@@ -72,11 +78,11 @@ FROM_PADDING = {
     "xlm-roberta-xl",
     "xmod",
 }
-"""Model types that number positions from padding_idx + 1, for a config whose encoder is not loaded yet."""
+"""Model types that number positions from padding_idx + 1, for a config without a loaded encoder."""
 
 
 def check_max_length(max_length: int | None, config: Mapping[str, Any], name: str) -> None:
-    """Raises BenchError for a longest text that is longer than the positions of which a config speaks."""
+    """Raise BenchError if a longest text has more tokens than the config has positions."""
     positions = config.get("max_position_embeddings")
     if config.get("model_type") == "gpt2":
         positions = config.get("n_positions", positions)

@@ -1,7 +1,7 @@
-"""Reasons to refuse a model folder that are seen without loading anything: one true line for each.
+"""Refuse model folders for reasons that are visible without loading anything.
 
-A Git LFS pointer in the place of a file, an adapter without its model, code of the folder's own, and a sentence-transformers folder
-whose model is of another kind than one vector a text.
+These are a Git LFS pointer in place of a file, an adapter without its model, code in the folder,
+and a sentence-transformers model that does not make one vector a text.
 """
 
 from __future__ import annotations
@@ -17,22 +17,28 @@ POINTER = b"version https://git-lfs.github.com/spec/"
 POINTER_BYTES = 1024  # a pointer is smaller: three short lines
 ADAPTER = "adapter_config.json"
 LIBRARY = "sentence_transformers."
-"""How the types of modules begin that sentence-transformers brings itself."""
+"""The first part of the types of modules that sentence-transformers brings itself."""
 SETTINGS_OF_LIBRARY = "config_sentence_transformers.json"
 ONE_VECTOR = "SentenceTransformer"
 SCORE_THE_OBJECT = (
     "load it in Python and score the object: bench.evaluate(model, ...), docs/evaluate.md"
 )
 OTHER_KINDS = {
-    "SparseEncoder": "it makes sparse vectors; in Python, bench.evaluate scores a function that returns SparseEncoder(...).encode(texts).to_dense()",
+    "SparseEncoder": (
+        "it makes sparse vectors; in Python, bench.evaluate scores a function that returns "
+        "SparseEncoder(...).encode(texts).to_dense()"
+    ),
     "MultiVectorEncoder": "it makes a vector for every token, and bench scores one vector a text",
     "CrossEncoder": "it scores pairs of texts, and bench scores one vector a text",
 }
-"""Why a model of another kind than a SentenceTransformer is not scored."""
+"""Kind of model -> the reason why it is not scored."""
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """The JSON object in a file of settings; empty if there is no such file. Raises NotAModel for a damaged one."""
+    """Return the JSON object in a file of settings; empty without the file.
+
+    Raises NotAModel if the file is damaged.
+    """
     if not file.is_file():
         return {}
     try:
@@ -45,7 +51,7 @@ def read_settings(file: Path) -> dict[str, Any]:
 
 
 def check_pointers(folders: Iterable[Path]) -> None:
-    """Raises NotAModel if a file of these folders is a Git LFS pointer: a line about the file instead of the file."""
+    """Raise NotAModel if a file in these folders is a Git LFS pointer instead of the file."""
     for folder in folders:
         if not folder.is_dir():
             continue
@@ -53,11 +59,13 @@ def check_pointers(folders: Iterable[Path]) -> None:
             if file.is_file() and _is_pointer(file):
                 raise NotAModel(
                     f"{file} is a Git LFS pointer, not the file itself",
-                    "git lfs install && git lfs pull in the repository, or download the model again",
+                    "git lfs install && git lfs pull in the repository, or download the model "
+                    "again",
                 )
 
 
 def _is_pointer(file: Path) -> bool:
+    """Tell whether a file is a Git LFS pointer."""
     if file.stat().st_size >= POINTER_BYTES:
         return False
     try:
@@ -67,7 +75,7 @@ def _is_pointer(file: Path) -> bool:
 
 
 def check_no_adapter(folder: Path) -> None:
-    """Raises NotAModel if a folder holds an adapter (PEFT), which changes a model that is elsewhere."""
+    """Raise NotAModel if a folder holds an adapter (PEFT) instead of a whole model."""
     file = folder / ADAPTER
     if not file.is_file():
         return
@@ -76,15 +84,16 @@ def check_no_adapter(folder: Path) -> None:
     base = str(settings.get("base_model_name_or_path") or "another model")
     raise NotAModel(
         f"{folder} is an adapter ({kind}) of {base}, not a whole model",
-        "merge it first: PeftModel.from_pretrained(model, FOLDER).merge_and_unload().save_pretrained(NEW), "
+        "merge it first: PeftModel.from_pretrained(model, "
+        "FOLDER).merge_and_unload().save_pretrained(NEW), "
         "and save the tokenizer there too",
     )
 
 
 def check_no_own_code(folder: Path, name: str) -> None:
-    """Raises NotAModel if a model, or its tokenizer, is code of the folder itself (``auto_map``).
+    """Raise NotAModel if a model or its tokenizer needs code from its folder (``auto_map``).
 
-    transformers loads such a folder without its code, and without a word, if it knows the model type: another model.
+    If transformers knows the model type, it silently loads another model, without that code.
     """
     for file in ("config.json", "tokenizer_config.json"):
         settings = read_settings(folder / file)
@@ -92,19 +101,23 @@ def check_no_own_code(folder: Path, name: str) -> None:
         if named:
             hint = SCORE_THE_OBJECT
             if settings.get("model_type"):
-                hint += f"; or remove auto_map from {file} if transformers' own {settings['model_type']} is meant"
+                hint += (
+                    f"; or remove auto_map from {file} "
+                    f"if transformers' own {settings['model_type']} is meant"
+                )
             raise NotAModel(
-                f"{name} needs code from its own repository, which bench does not run: auto_map in {file} names {named[0]}",
+                f"{name} needs code from its own repository, which bench does not run: auto_map "
+                f"in {file} names {named[0]}",
                 hint,
             )
 
 
 def _classes_of(auto_map: Any) -> list[str]:
-    """The classes that an auto_map names: of the model first, else whatever there is."""
+    """Return the classes in an auto_map, the model's first."""
     if isinstance(auto_map, str):
         return [auto_map]
     if isinstance(auto_map, list):
-        return [str(one) for one in auto_map if one]
+        return [str(name) for name in auto_map if name]
     if not isinstance(auto_map, dict):
         return []
     named: list[str] = []
@@ -114,9 +127,10 @@ def _classes_of(auto_map: Any) -> list[str]:
 
 
 def check_one_vector(path: Path, name: str) -> None:
-    """Raises NotAModel if a sentence-transformers folder makes anything but one vector a text, or needs code of its own.
+    """Raise NotAModel if a sentence-transformers folder does not make one vector a text.
 
-    sentence-transformers itself would put mean pooling in the place of what the folder says.
+    The same holds if it needs code of its own: sentence-transformers would silently use mean
+    pooling instead.
     """
     kind = str(read_settings(path / SETTINGS_OF_LIBRARY).get("model_type") or ONE_VECTOR)
     if kind != ONE_VECTOR:
@@ -127,13 +141,17 @@ def check_one_vector(path: Path, name: str) -> None:
     for module in module_types(path):
         if not module.startswith(LIBRARY):
             raise NotAModel(
-                f"{name} needs code from its own repository, which bench does not run: modules.json names {module}",
+                f"{name} needs code from its own repository, which bench does not run: "
+                f"modules.json names {module}",
                 SCORE_THE_OBJECT,
             )
 
 
 def module_types(path: Path) -> list[str]:
-    """The types of the modules of a sentence-transformers folder, in order, those inside a router too. Raises NotAModel."""
+    """Return the types of the modules of a sentence-transformers folder, in order.
+
+    Modules inside a router count. Raises NotAModel if modules.json is damaged.
+    """
     try:
         modules = json.loads((path / "modules.json").read_text(encoding="utf-8"))
         found = [(str(module["type"]), path / str(module["path"])) for module in modules]

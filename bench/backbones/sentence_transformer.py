@@ -1,4 +1,4 @@
-"""A sentence-transformers folder, loaded by that library: the model, how long a text may be, and what there is to say about it."""
+"""Load a sentence-transformers folder with its own library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.backbones.tokenizer import FILE, difference_from_file
 from bench.base.errors import BenchError
 
 UNLIMITED = 1_000_000
-"""A tokenizer that says nothing about the longest text says 1e30; no model reads a text of so many tokens."""
+"""More tokens than any model reads: a tokenizer without a longest text says 1e30."""
 
 
 @dataclass
@@ -27,7 +27,8 @@ class LoadedSentenceTransformer:
     transformer: Any
     # tokens of a text, special ones included; None if nothing limits them
     limit: int | None
-    # about its token ids, for the line that reports the model; "" if they are those of tokenizer.json
+    # about its token ids, for the line that reports the model; "" if they are those of
+    # tokenizer.json
     token_note: str
     # lines for the user
     notes: tuple[str, ...]
@@ -36,9 +37,10 @@ class LoadedSentenceTransformer:
 def load_sentence_transformer(
     backbone: Backbone, dtype: Any, max_length: int | None = None
 ) -> LoadedSentenceTransformer:
-    """The model of a sentence-transformers folder, on the CPU. ``max_length`` replaces the folder's own longest text.
+    """Load the model of a sentence-transformers folder on the CPU.
 
-    Raises NotAModel if the library cannot load it, BenchError for a ``max_length`` that it cannot keep.
+    ``max_length`` replaces the folder's own longest text. Raises NotAModel if the library cannot
+    load it, BenchError for a ``max_length`` that it cannot keep.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -66,7 +68,8 @@ def load_sentence_transformer(
                 f"--set max_length={positions}, or less",
             )
         notes.append(
-            f"{backbone.name} asks for {limit} tokens a text and has {positions} positions: longer texts are cut to {positions} tokens"
+            f"{backbone.name} asks for {limit} tokens a text and has {positions} positions: "
+            f"longer texts are cut to {positions} tokens"
         )
         _set_limit(model, positions, backbone.name)
         limit = positions
@@ -105,5 +108,5 @@ def _token_note(model: Any, path: Path) -> str:
 
 
 def unused_prompts(model: Any, used: str) -> dict[str, str]:
-    """The prompts that a folder names and that are not put before the sentences: name -> text."""
+    """Return the prompts that a folder names and that are not used: name -> text."""
     return {name: text for name, text in model.prompts.items() if text and text != used}

@@ -1,4 +1,6 @@
-"""Sizes that a model's config.json names, against the weights beside it: a forged one would fill the memory before anything is compared."""
+"""Compare the sizes in a model's config.json with its weights: a forged size would fill the memory
+when the model is built.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +19,29 @@ TABLES = (
     "type_vocab_size",
 )
 MOST_ROWS = 1 << 26
-"""Rows or columns of a matrix of weights; the largest vocabularies have some hundred thousand tokens."""
+"""Rows or columns of a matrix of weights; the largest vocabularies have some hundred thousand
+tokens.
+"""
 
 
 def check_sizes(name: str, folder: Path, config: Mapping[str, Any], tensors: int) -> None:
-    """Raise NotAModel if the config in a folder names more layers than its weights have tensors, or a size beyond any model's.
+    """Raise NotAModel if a folder's config names more layers than its weights have tensors, or a
+    size beyond any model's.
 
-    ``tensors``: how many its weights hold.
+    ``tensors``: how many tensors its weights hold.
     """
     file = folder / "config.json"
-    for key in LAYERS:
-        layers = config.get(key)
-        if isinstance(layers, int) and layers > tensors:
-            raise NotAModel(
-                f"{name}: {key} is {layers:,} in {file}, and its weights hold {tensors:,} tensors",
-                "take the config.json that belongs to these weights",
-            )
-    for key in TABLES:
+    for key in (*LAYERS, *TABLES):
         size = config.get(key)
-        if isinstance(size, int) and size > MOST_ROWS:
-            raise NotAModel(
-                f"{name}: {key} is {size:,} in {file}: no model has that",
-                "take the config.json that belongs to these weights",
-            )
+        if not isinstance(size, int):
+            continue
+        if key in LAYERS and size > tensors:
+            problem = f"but its weights hold {tensors:,} tensors"
+        elif key in TABLES and size > MOST_ROWS:
+            problem = "more than any model has"
+        else:
+            continue
+        raise NotAModel(
+            f"{name}: {key} is {size:,} in {file}, {problem}",
+            "take the config.json that belongs to these weights",
+        )

@@ -1,7 +1,8 @@
-"""A model of the hub in the hub's cache on this machine, with the bytes that the hub announced.
+"""Fetch a model into the hub's cache on this machine, and compare its bytes with the hub's hashes.
 
-The hub's client names a cached file by the hash that was announced for it, and does not compare the two. So weights are fetched to the
-side, compared, and only then put under that name; the small files that the client fetches itself are compared right after it.
+The hub's client names a cached file by its announced hash and does not compare the two. So weights
+are fetched to another place, compared, and only then put under that name; the small files that the
+client fetches itself are compared right after it.
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ from bench.data.announced import announced_hash, has_hash, hash_of_blob
 from bench.data.fetching import TIMEOUT, Say, Site, download, endpoint, on_hub
 
 OTHER_BYTES = "has other bytes than the hub announced"
-HINT = "nothing of it was kept; the file was altered on the way, or HF_ENDPOINT names a hub that cannot be trusted"
+HINT = (
+    "nothing of it was kept; the file was altered on the way, "
+    "or HF_ENDPOINT names a hub that cannot be trusted"
+)
 
 
 def fetch_snapshot(where: Site, listing: Any, wanted: Sequence[str], say: Say) -> Path:
-    """Fetch the files ``wanted`` of a model; returns its folder in the hub's cache, whose name is the commit.
+    """Fetch the files ``wanted`` of a model, and return its folder in the hub's cache.
 
-    ``where``: the model at a revision. ``listing``: the hub's ModelInfo of it. The client continues a download that was cut. Raises
-    DataDamaged for bytes that do not have the announced hash, after removing them, FetchFailed, OSError.
+    ``where`` is the model at a revision, ``listing`` the hub's ModelInfo. The folder is named after
+    the commit. The client continues an interrupted download. Raises DataDamaged for bytes without
+    the announced hash, after removing them, FetchFailed and OSError.
     """
     from huggingface_hub import snapshot_download
 
@@ -52,7 +57,7 @@ def fetch_snapshot(where: Site, listing: Any, wanted: Sequence[str], say: Say) -
 
 
 def _announced(listing: Any, wanted: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """File -> (kind, hash), of those whose hash the hub announced."""
+    """Return file -> (kind, hash), for files with an announced hash."""
     found: dict[str, tuple[str, str]] = {}
     for about in listing.siblings or []:
         named = announced_hash(about)
@@ -62,7 +67,7 @@ def _announced(listing: Any, wanted: Sequence[str]) -> dict[str, tuple[str, str]
 
 
 def _fetch_blob(where: Site, name: str, sha256: str, say: Say) -> None:
-    """Put a file with this hash where the hub's client looks for it, unless it is there."""
+    """Put a file with this hash into the client's cache, unless it is there."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     repository = Path(HF_HUB_CACHE) / f"models--{where.repo.replace('/', '--')}"
@@ -79,9 +84,9 @@ def _fetch_blob(where: Site, name: str, sha256: str, say: Say) -> None:
 
 
 def _check_file(file: Path, announced: tuple[str, str] | None) -> None:
-    """Remove a file of the cache that does not have the announced hash, and raise DataDamaged.
+    """Remove a cached file that does not have the announced hash, and raise DataDamaged.
 
-    A file that the client linked to the blob of its announced hash was compared when that was fetched, here or by an earlier command.
+    A file that is linked to the blob of its announced hash was compared when it was fetched.
     """
     if not file.exists():
         return
@@ -89,7 +94,10 @@ def _check_file(file: Path, announced: tuple[str, str] | None) -> None:
     named = hash_of_blob(blob.name)
     if named is not None and named[0] == "sha256" and named == announced:
         return
-    for kind, expected in {one for one in (named, announced) if one is not None}:
+    for known in {named, announced}:
+        if known is None:
+            continue
+        kind, expected = known
         if not has_hash(blob, kind, expected):
             for path in (file, blob):
                 with contextlib.suppress(OSError):

@@ -1,10 +1,11 @@
-"""The tokenizer of a model folder, and whether its ids are those of the folder's tokenizer.json.
+"""Read the tokenizer of a model folder, and compare its ids with the folder's tokenizer.json.
 
-transformers 5 builds the class that tokenizer_config.json names, or the one of the model type if it names none, and takes from
-tokenizer.json the vocabulary only: normalisation, splitting and special tokens are those of the class. If the class is missing or of
-another kind, the ids are other ones than the model was trained with. So both are compared, and the file wins, unless
-tokenizer_config.json itself says in so many words what differs. A file without a post-processor says nothing about the special tokens
-around a text: those of the class stay.
+transformers 5 builds the class that tokenizer_config.json names, or the one of the model type, and
+takes only the vocabulary from tokenizer.json: normalisation, splitting and special tokens are those
+of the class. If the class is missing or of another kind, the ids are not those of the training. So
+both are compared, and the file wins, unless tokenizer_config.json states the difference. A file
+without a post-processor says nothing about the special tokens around a text: those of the class
+stay.
 """
 
 from __future__ import annotations
@@ -31,29 +32,32 @@ PROBE = (
     "",
 )
 VOCABULARY_WORDS = 40
-"""How many words of a vocabulary the texts hold that are made of it."""
+"""The number of words in the texts that are made from a vocabulary."""
 DECLARED = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
     "add_prefix_space": "add_prefix_space",
 }
-"""Key of tokenizer_config.json -> the key that it stands for in a step of tokenizer.json."""
+"""Key of tokenizer_config.json -> the key with the same meaning in a step of tokenizer.json."""
 ENDS = ("add_bos_token", "add_eos_token")
-"""Keys of tokenizer_config.json that say which special tokens stand around a text."""
+"""Keys of tokenizer_config.json that set the special tokens around a text."""
 Encode = Callable[[str, bool], list[int]]
 
 
 @dataclass(frozen=True)
 class ReadTokenizer:
-    """A tokenizer, and what is to be said about its ids: "" if tokenizer.json gives the same, or is not there."""
+    """A tokenizer with a note about its ids."""
 
     tokenizer: Any
     note: str = ""
 
 
 def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
-    """The tokenizer of a folder with the ids of its tokenizer.json. Raises NotAModel if transformers cannot give them."""
+    """Read a folder's tokenizer so that it gives the ids of its tokenizer.json.
+
+    Raises NotAModel if transformers cannot give them.
+    """
     import transformers
 
     try:
@@ -77,8 +81,10 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
     if difference_from_file(tokenizer, folder) is not None:
         raise NotAModel(
-            f"{name}: transformers' {kind} gives other token ids than its {FILE}, the first for {example!r}",
-            "save the tokenizer again with the transformers that is installed, or correct tokenizer_class in tokenizer_config.json",
+            f"{name}: transformers' {kind} gives other token ids than its {FILE}, the first for "
+            f"{example!r}",
+            "save the tokenizer again with the transformers that is installed, or correct "
+            "tokenizer_class in tokenizer_config.json",
         )
     return ReadTokenizer(
         tokenizer, f"tokenised as {FILE} says, not by transformers' {kind}, which gives other ids"
@@ -86,9 +92,11 @@ def read_tokenizer(folder: Path, name: str) -> ReadTokenizer:
 
 
 def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -> str | None:
-    """The first text of which a tokenizer gives other ids than the folder's tokenizer.json; None if there is none, or no file.
+    """Return the first text with other ids than the folder's tokenizer.json gives; None without
+    one.
 
-    ``lower``: the tokenizer is to lower-case a text that the file would not. Raises NotAModel for a damaged file.
+    ``lower``: the tokenizer lower-cases texts that the file would not. Raises NotAModel if the file
+    is damaged.
     """
     file = folder / FILE
     if not file.is_file():
@@ -105,7 +113,7 @@ def difference_from_file(tokenizer: Any, folder: Path, *, lower: bool = False) -
 
 
 def declared_difference(tokenizer: Any, folder: Path) -> str:
-    """What tokenizer_config.json says that explains every difference from tokenizer.json; "" if nothing does."""
+    """Return the settings of tokenizer_config.json that explain every difference, else ""."""
     settings = read_settings(folder / "tokenizer_config.json")
     declared = {DECLARED[key]: settings[key] for key in DECLARED if settings.get(key) is not None}
     ends = [key for key in ENDS if settings.get(key) is not None]
@@ -124,7 +132,7 @@ def declared_difference(tokenizer: Any, folder: Path) -> str:
 
 
 def probe_texts(stored: Any) -> list[str]:
-    """Texts whose ids show how a tokenizer reads: fixed ones, and some that are made of its own vocabulary, whatever its language."""
+    """Return texts that show how a tokenizer reads: fixed ones, and some of its own vocabulary."""
     added = {token.content for token in stored.get_added_tokens_decoder().values()}
     words = [word for word in sorted(stored.get_vocab()) if word not in added]
     step = max(1, len(words) // VOCABULARY_WORDS)
@@ -133,7 +141,7 @@ def probe_texts(stored: Any) -> list[str]:
 
 
 def _declare(step: Any, declared: dict[str, Any]) -> None:
-    """Write declared values into a step of tokenizer.json, and into those inside it."""
+    """Write declared values into a step of tokenizer.json and the steps inside it."""
     if isinstance(step, list):
         for inner in step:
             _declare(inner, declared)

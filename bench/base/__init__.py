@@ -1,4 +1,4 @@
-"""What every other part stands on: errors, files, hashes, the cache, this machine, plugins' code; and what this package is."""
+"""The foundation of every other room: errors, files, hashes, the cache, devices, plugins' code."""
 
 from __future__ import annotations
 

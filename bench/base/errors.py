@@ -1,16 +1,19 @@
-"""Everything that a user can get wrong, as one tree; each error is one line that says what, where, and what to do."""
+"""Everything that a user can get wrong, as one tree of errors.
+
+Each error is one line that says what is wrong, where, and what to do.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 
 class BenchError(Exception):
     """Exit code 2: wrong usage or input, and nothing was changed.
 
-    ``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are one line.
+    ``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are
+    one line.
     """
 
     exit_code = 2
@@ -21,33 +24,36 @@ class BenchError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """ "no run in runs (try: bench run ...)": all that Python shows of an error. The command line prints the two parts apart."""
+        """Return "no run in runs (try: bench run ...)", which is all that Python shows of an error.
+
+        The command line prints the two parts on two lines.
+        """
         if not self.hint:
             return self.message
         return f"{self.message} (try: {self.hint})"
 
 
 def one_line(error: BaseException, most: int = 200) -> str:
-    """ "KeyError: 'name'": what another library raised, in one line of at most so many characters."""
+    """Return another library's error as one line of at most ``most`` characters: "KeyError:
+    'name'".
+    """
     text = error.message if isinstance(error, BenchError) else str(error)
     return " ".join(f"{type(error).__name__}: {text}".split())[:most]
 
 
 def printable(text: str) -> str:
-    """Foreign text with what moves a cursor or cannot be seen as visible escapes."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    )
+    """Return foreign text with invisible characters, and those that move a cursor, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class UnknownName(BenchError):
-    """A method, suite, variant, run ... that nobody registered.
+    """A name of a method, suite, variant, run ... that nobody registered.
 
-    ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few.
-
-    ``begins``: a name may be given by its beginning (a run's id), so that beginnings are compared, and long lists help nobody.
+    ``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists
+    all if they are few. ``begins``: names may be given by their beginning, such as a run's id; then
+    beginnings are compared, and long lists are left out.
     """
 
     def __init__(
@@ -61,25 +67,32 @@ class UnknownName(BenchError):
         begins: bool = False,
     ) -> None:
         names = sorted(known)
-        near = (
-            _nearest_beginnings(name, names)
-            if begins
-            else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        )
+        if begins:
+            near = _nearest_beginnings(name, names)
+            most_listed = 3
+        else:
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+            most_listed = 12
         if near:
             others = f"nearest: {', '.join(near)}"
         elif not names:
             others = "none is known"
-        elif len(names) <= (3 if begins else 12):
-            near, others = names, f"known: {', '.join(names)}"
+        elif len(names) <= most_listed:
+            near = names
+            others = f"known: {', '.join(names)}"
         else:
             others = f"none of the {len(names)} known is like it"
-        super().__init__(f"unknown {kind} '{name}'{' ' + where if where else ''}; {others}", hint)
-        self.kind, self.name, self.near = kind, name, near
+        unknown = f"unknown {kind} '{name}'"
+        if where:
+            unknown += f" {where}"
+        super().__init__(f"{unknown}; {others}", hint)
+        self.kind = kind
+        self.name = name
+        self.near = near
 
 
 def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
-    """At most three of ``names``, those first whose beginning is most like ``name``."""
+    """Return at most three names, those with the most similar beginning first."""
     heads = {known: known[: len(name)] for known in names}
     near = difflib.get_close_matches(name, set(heads.values()), n=3, cutoff=0.6)
     return sorted(
@@ -89,7 +102,10 @@ def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
 
 
 class DataMissing(BenchError):
-    """An evaluation set or corpus that is not there. ``name``: the set that ``bench data fetch`` would get, where the hint says so."""
+    """An evaluation set or corpus that is not here.
+
+    ``name``: the set that ``bench data fetch`` would get, if the hint says so.
+    """
 
     def __init__(self, message: str, hint: str | None = None, name: str | None = None) -> None:
         super().__init__(message, hint)
@@ -97,15 +113,15 @@ class DataMissing(BenchError):
 
 
 class DataDamaged(BenchError):
-    """A file that is there and is not what it should be."""
+    """A file with other content than it should have."""
 
 
 class FetchFailed(BenchError):
-    """Something that could not be downloaded."""
+    """A download that failed."""
 
 
 class CorpusError(BenchError):
-    """Training text that cannot be read as what it claims to be."""
+    """Training text that cannot be read as the form that it claims."""
 
 
 class RecordDamaged(BenchError):
@@ -113,64 +129,34 @@ class RecordDamaged(BenchError):
 
 
 class NotAModel(BenchError):
-    """A folder or name that is no encoder."""
+    """A folder or name that holds no encoder."""
 
 
 class RunLocked(BenchError):
-    """Another process works on this run."""
+    """A run that another process works on."""
 
 
 class RunFailed(BenchError):
-    """A run was started and failed; the others go on."""
+    """A run that was started and failed; the others go on."""
 
     exit_code = 1
 
 
 class OutOfMemory(RunFailed):
-    """A batch does not fit."""
+    """A batch that does not fit into memory."""
 
 
 class PluginFailed(RunFailed):
-    """The code of a plugin raised something; the message names its file and line."""
+    """An error in a plugin's code; the message names its file and line."""
 
 
 class DeviceLost(BenchError):
-    """The GPU failed so that this process can compute nothing more."""
+    """A failure of the GPU after which this process can compute nothing more."""
 
     exit_code = 1
 
 
 class Interrupted(BenchError):
-    """Stopped from outside, resumable."""
+    """A stop from outside; the command can be resumed."""
 
     exit_code = 130
-
-
-# --- what a check found: in a record, a score, a plugin, a data set, a printed number, this machine ---
-
-AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: which check, where, how it came out, why, and what to do.
-
-    ``why``: what differs, what was seen, or why it could not be looked at. ``repeats``: the check that failed before it in the very same way;
-    one cause is one failure. ``hint``: what to do about it.
-    """
-
-    kind: str
-    what: str
-    outcome: str
-    why: str = ""
-    repeats: str = ""
-    hint: str = ""
-
-    @property
-    def passed(self) -> bool:
-        return self.outcome == AGREES
-
-    @property
-    def failed(self) -> bool:
-        """Did it fail for a reason of its own?"""
-        return not self.passed and not self.repeats

@@ -1,4 +1,4 @@
-"""The code of a method or of a suite as it is on this machine now, by its name: found by reading source files, never by importing."""
+"""Find the code of a method or suite on this machine by its name, without importing it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from bench.base.imported_code import CodeFile, find_installed, hash_file, hash_module
+from bench.base.import_scope import CodeFile
+from bench.base.import_search import find_installed
+from bench.base.imported_code import hash_file, hash_module
 from bench.base.syntax import parse_source
 
 GROUP = "bench.methods"
@@ -20,9 +22,10 @@ LARGEST = 10_000_000
 
 
 def hash_of_method(method: str, package: str | None = None) -> str | None:
-    """The hash of a method's code as it is here now; None if there is no such method, or no source.
+    """Return the hash of a method's code as it is here now; None without the method or its source.
 
-    ``package``: what a record says of it, a distribution or the file that ``--plugin`` named. Torch is not imported.
+    ``package``: a distribution, or the file of ``--plugin``, as a record names it. Does not import
+    torch.
     """
     if package is not None and package.endswith(".py"):
         file = Path(package)
@@ -42,20 +45,23 @@ def _hash_of_module(module: str) -> str | None:
 
 @cache
 def installed_methods() -> dict[str, str]:
-    """Name of each installed method -> the module that defines it, as its source says; this package's before all others."""
+    """Return name -> module of each installed method, read from its source, our own first."""
     found: dict[str, str] = {}
     for point in method_points():
         module = point.module
         if module in found.values():
             continue
-        there = find_installed(module)
-        for name in [] if there is None else _names_in(there[0]):
+        installed = find_installed(module)
+        if installed is None:
+            continue
+        file, _ = installed
+        for name in _names_in(file):
             found.setdefault(name, module)
     return found
 
 
 def method_points() -> list[importlib.metadata.EntryPoint]:
-    """The entry points of methods, this package's first: of several methods with one name, the first counts."""
+    """Return the entry points of methods, our own first: the first with a name counts."""
     return sorted(
         importlib.metadata.entry_points(group=GROUP),
         key=lambda point: (distribution_of(point) != BUILT_IN, distribution_of(point)),
@@ -63,14 +69,18 @@ def method_points() -> list[importlib.metadata.EntryPoint]:
 
 
 def distribution_of(point: importlib.metadata.EntryPoint) -> str:
-    """The name of the distribution that registers an entry point."""
-    return point.dist.name if point.dist else "?"
+    """Return the name of the distribution that registers an entry point."""
+    if point.dist is None:
+        return "?"
+    return point.dist.name
 
 
 def _names_in(file: CodeFile) -> Iterator[str]:
-    """The values of ``name`` in the classes that a file defines."""
+    """Yield the values of ``name`` in the classes that a file defines."""
     tree = parse_source(file.path.read_bytes())
-    for node in [] if tree is None else ast.walk(tree):
+    if tree is None:
+        return
+    for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             continue
         for statement in node.body:
@@ -81,11 +91,15 @@ def _names_in(file: CodeFile) -> Iterator[str]:
 
 
 def _values_of_name(target: ast.expr, value: ast.expr) -> Iterator[str]:
-    """The text that an assignment gives to ``name``: in ``name = "cls"``, or in ``name, pooler = "cls", "avg"``."""
+    """Yield the text that an assignment gives to ``name``.
+
+    It may be ``name = "cls"`` or ``name, pooler = "cls", "avg"``.
+    """
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        for one, its_value in zip(target.elts, value.elts, strict=False):
-            yield from _values_of_name(one, its_value)
+        for inner_target, inner_value in zip(target.elts, value.elts, strict=False):
+            yield from _values_of_name(inner_target, inner_value)
         return
-    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    if isinstance(target, ast.Name) and target.id == "name" and is_text:
-        yield value.value  # type: ignore[attr-defined]
+    if not isinstance(target, ast.Name) or target.id != "name":
+        return
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        yield value.value

@@ -1,4 +1,7 @@
-"""The variables by which a launcher tells a process that it is one of several, as torchrun sets them; job systems set them too."""
+"""Variables of the environment that tell a process that it is one of several.
+
+torchrun sets them, and job systems do, too.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from dataclasses import dataclass
 from bench.base.errors import BenchError
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-HINT = "for one process: unset RANK WORLD_SIZE; for several, start them with --on torchrun:N, or torchrun"
+HINT = (
+    "for one process: unset RANK WORLD_SIZE; "
+    "for several, start them with --on torchrun:N, or torchrun"
+)
 
 
 @dataclass(frozen=True)
@@ -18,12 +24,15 @@ class Launched:
     rank: int
     count: int
     local_rank: int
+    # the meeting point of the processes: HOST:PORT of the first one
     place: str
-    """Where the processes meet: HOST:PORT of the first one."""
 
 
 def launched() -> Launched | None:
-    """What a launcher said of this process; None if it was not started as one of several. Raises BenchError for anything else."""
+    """Read a launcher's variables; None if this process is not one of several.
+
+    Raises BenchError if the variables make no sense.
+    """
     values = {name: os.environ.get(name, "") for name in NAMES}
     if not all(values.values()) or values["WORLD_SIZE"].strip() == "1":
         return None
@@ -35,6 +44,7 @@ def launched() -> Launched | None:
 
 
 def _number(name: str, least: int, most: int) -> int:
+    """Return the whole number in a variable. Raises BenchError if it is none, or out of range."""
     text = os.environ[name].strip()
     if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
         raise BenchError(

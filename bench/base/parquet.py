@@ -1,7 +1,8 @@
 """Parquet files that others made, unpacked only up to a limit.
 
-A file of a few kilobytes can hold gigabytes: one long text in a dictionary, named by each of a million rows. The sizes in its metadata
-count that text once. So a file is read in small batches, and what they hold is counted.
+A file of a few kilobytes can hold gigabytes: one long text in a dictionary, named by each of a
+million rows. The sizes in its metadata count that text once. So a file is read in small batches,
+and what they hold is counted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 BATCH_BYTES = 256 * MIB
-"""Of one batch, if its metadata tells the truth about the longest value; one value can always be as large as its file says."""
+"""The size of one batch, if its metadata states the longest value truthfully; one value can always
+be as large as its file says.
+"""
 MOST_ROWS = 10_000
 """Rows of one batch."""
 
@@ -24,34 +27,41 @@ class TooLarge(ValueError):
 
 
 def limit_of(packed: int, times: int, floor: int = 64 * MIB) -> int:
-    """How many bytes a file of ``packed`` bytes may unpack to: ``times`` as many, and ``floor`` in any case."""
+    """Return how many bytes a file of ``packed`` bytes may unpack to.
+
+    It is ``times`` as many, plus ``floor``.
+    """
     return floor + times * packed
 
 
 def read_batches(table: ParquetFile, columns: Sequence[str], limit: int) -> Iterator[Any]:
-    """Batches of these columns, in the order of rows: of at most 10,000 rows and, if they can be cut so, 256 MiB.
+    """Yield batches of these columns in row order, each at most 10,000 rows and, if possible, 256
+    MiB.
 
-    ``limit``: bytes that all of them may hold together. Raises TooLarge, before the batch beyond it is given out; pyarrow's errors for a
-    damaged file.
+    ``limit``: bytes of all batches together. Raises TooLarge before it yields the batch beyond it,
+    and pyarrow's errors for a damaged file.
     """
     total = 0
     for group in range(table.metadata.num_row_groups):
         rows = _rows_at_once(table, group, columns, limit)
         for batch in table.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns)):
             for column in batch.columns:
-                total += unpacked_bytes(column)
+                total += _unpacked_bytes(column)
             if total > limit:
                 raise TooLarge(f"it unpacks to more than {limit:,} bytes")
             yield batch
 
 
-def unpacked_bytes(column: Any) -> int:
-    """Bytes of an Arrow array if each row has a copy of its value: a dictionary holds it once."""
+def _unpacked_bytes(column: Any) -> int:
+    """Return the bytes of an Arrow array if each row had its own copy of its value.
+
+    A dictionary holds each value once.
+    """
     from pyarrow import compute, types
 
     kind = column.type
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return unpacked_bytes(column.flatten()) + 8 * len(column)
+        return _unpacked_bytes(column.flatten()) + 8 * len(column)
     if not types.is_dictionary(kind):
         return int(column.nbytes)
     values = column.dictionary
@@ -62,7 +72,7 @@ def unpacked_bytes(column: Any) -> int:
 
 
 def _rows_at_once(table: ParquetFile, group: int, columns: Sequence[str], limit: int) -> int:
-    """How many rows of a row group hold at most ``BATCH_BYTES``, even if each has the longest value of its column."""
+    """Return the rows of a group that fit into ``BATCH_BYTES`` with the longest value in each."""
     about = table.metadata.row_group(group)
     wanted = set(columns)
     longest = 1
@@ -70,7 +80,8 @@ def _rows_at_once(table: ParquetFile, group: int, columns: Sequence[str], limit:
         column = about.column(i)
         if column.path_in_schema.partition(".")[0] not in wanted:
             continue
-        # equal numbers, and nothing at all, take no room in a file: eight bytes each when they are unpacked
+        # equal numbers, and nothing at all, take no room in a file: eight bytes each when they are
+        # unpacked
         size = max(column.total_uncompressed_size, 8 * column.num_values)
         if size > limit:
             raise TooLarge(f"it unpacks to {size:,} bytes, the limit is {limit:,}")

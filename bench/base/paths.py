@@ -1,7 +1,8 @@
-"""Absolute paths in texts: found, and replaced by names. What is published gives away no folder of anybody's machine.
+"""Find absolute paths in texts and replace them by names: nothing published shows a user's folders.
 
-A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``C:\\x``, ``\\\\server\\x``, ``file:///x``. The address
-of a web page, a hub's ``owner/name``, a relative path and a token such as ``</s>`` are none.
+A path is absolute on any system, whatever this one is: ``/home/ada/x``, ``~/x``, ``C:\\x``,
+``\\\\server\\x``, ``file:///x``. The address of a web page, a hub's ``owner/name``, a relative path
+and a token such as ``</s>`` are no absolute paths.
 """
 
 from __future__ import annotations
@@ -14,27 +15,35 @@ from pathlib import Path
 from typing import Any
 
 GENERIC = (".", "..", "~", "model", "checkpoint", "snapshot", "encoder", "")
-"""Last parts of a path that say nothing: the folder above says more."""
+"""Last parts of a path that identify nothing; the folder above is used instead."""
 
 _BEFORE = r"(?<![^\s'\"`=:;,(\[{|>@])"
-"""A path stands at the beginning of a text, or behind a blank, a quote, a bracket, or a mark between words."""
+"""A path begins at the beginning of a text, or after a blank, a quote, a bracket or punctuation."""
 _NOT_IN_ADDRESS = r"(?<!:)"
 _PART = r"[^\s/\\'\"`,;:()<>|]"
 _SCHEME = r"(?i:(?:file|smb|nfs|afp|sftp)):[/\\]+"
-_ROOT = rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:[\\/]|~[A-Za-z0-9_.-]*[\\/]|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"
+_ROOT = (
+    rf"(?:{_SCHEME}|{_BEFORE}(?:[A-Za-z]:[\\/]|~[A-Za-z0-9_.-]*[\\/]"
+    rf"|\\\\(?=[^\s\\]+\\)|{_NOT_IN_ADDRESS}//(?={_PART}+/)))"
+)
 _REST = r"[^\s'\"`,;()<>|]*"
 
 _SEVERAL_PARTS = re.compile(rf"{_ROOT}{_REST}|{_BEFORE}/{_PART}+/{_REST}")
-"""A path of at least two parts, if it begins with a single slash: "/no_think" in a prompt is no folder."""
+"""A path of at least two parts, if it begins with a single slash: "/no_think" in a prompt is no
+folder.
+"""
 _WHOLE = re.compile(rf"(?:{_ROOT}.*|~(?:[A-Za-z_][\w-]*)?$|/{_PART}+/?$|/[^\s/][^/\n]*/[^\s/].*)")
 """A text that is nothing but a path. Its parts may hold blanks."""
 _VALUE = re.compile(r"^(?:-{1,2}[\w-]+=|[\w.+-]+=|vectors:)+")
-"""What stands before a path in one word of a command: ``--data=``, ``teacher=``, ``NAME=``, ``vectors:``."""
+"""The beginning of a word before a path: ``--data=``, ``teacher=``, ``NAME=``, ``vectors:``."""
 _PROMPTS = ("--prefix", "--prompt")
 
 
 def find_path(text: str, *, is_prompt: bool = False) -> str | None:
-    """The first absolute path in a text; None if there is none. A prompt is no path as a whole, whatever it begins with."""
+    """Return the first absolute path in a text; None without one.
+
+    A prompt is never a path as a whole, whatever it begins with.
+    """
     found = _SEVERAL_PARTS.search(text)
     if found is None and not is_prompt:
         found = _WHOLE.match(text)
@@ -42,7 +51,10 @@ def find_path(text: str, *, is_prompt: bool = False) -> str | None:
 
 
 def find_path_in_command(command: str) -> str | None:
-    """The first absolute path in a command line, in which "/data" alone is a folder, too; None if there is none."""
+    """Return the first absolute path in a command line; None without one.
+
+    A folder such as "/data" counts, too.
+    """
     try:
         words = shlex.split(command)
     except ValueError:
@@ -58,18 +70,22 @@ def find_path_in_command(command: str) -> str | None:
 
 
 def _is_prompt(before: str, word: str) -> bool:
-    """Say if a word of a command is a prompt, which is no path, whatever it begins with. ``before``: the word before it."""
+    """Tell whether a word of a command is a prompt, which is no path. ``before``: the word before
+    it.
+    """
     return before in _PROMPTS or bool(re.match(r"(--set=)?prompts?=|--(prefix|prompt)=", word))
 
 
 def _without_key(word: str) -> str:
-    """What stands behind ``--data=``, ``teacher=`` or ``vectors:``."""
+    """Return the part after ``--data=``, ``teacher=`` or ``vectors:``."""
     behind = _VALUE.match(word)
     return word[behind.end() :] if behind else word
 
 
 def path_name(path: str) -> str:
-    """The last part of a path that says something: "/home/ada/mini/checkpoint" -> "mini"."""
+    """Return the last part of a path that identifies something: "/home/ada/mini/checkpoint" ->
+    "mini".
+    """
     parts = [part for part in re.split(r"[/\\]+", path) if part not in GENERIC]
     for part in reversed(parts):
         if not part.endswith(":") and not part.startswith("~"):
@@ -78,9 +94,10 @@ def path_name(path: str) -> str:
 
 
 def recorded_path(path: str, folder: Path | None = None) -> str:
-    """How a record names a file or a folder: relative to ``folder`` (None: the working directory), and outside of it by its name alone.
+    """Return the name of a file or folder in a record.
 
-    A text that is no path of this machine, such as a hub's ``owner/name``, stays as it is.
+    It is relative to ``folder`` (None: the working directory), and outside of that the last part
+    only. A text that is no path of this machine, such as a hub's ``owner/name``, stays as it is.
     """
     leads_out = ".." in re.split(r"[/\\]", path)
     if _WHOLE.match(path) is None and not leads_out:
@@ -90,7 +107,7 @@ def recorded_path(path: str, folder: Path | None = None) -> str:
 
 
 def _relative(path: str, folder: Path) -> str | None:
-    """The path from ``folder``; None if it lies outside of it."""
+    """Return the path from ``folder``; None if it is outside of it."""
     typed = os.path.expanduser(path)
     if ":" in path.partition("/")[0] or "\\" in path:  # of another system
         return None
@@ -104,8 +121,11 @@ def _relative(path: str, folder: Path) -> str | None:
 
 
 def hide_paths(text: str, folder: Path | None = None) -> str:
-    """A sentence in which each absolute path is named as a record names it. Paths with blanks are known if they lie in ``folder`` (None: the
-    working directory) or in the user's home."""
+    """Replace each absolute path in a sentence by its name in a record.
+
+    Paths with blanks are recognised inside ``folder`` (None: the working directory) and inside the
+    user's home.
+    """
     # a user without a home has "~"
     for known in (folder or Path.cwd(), Path(os.path.expanduser("~"))):
         if len(known.parts) > 1:
@@ -114,24 +134,26 @@ def hide_paths(text: str, folder: Path | None = None) -> str:
 
 
 def _hidden(found: str, folder: Path | None) -> str:
-    """A path in a sentence, without the mark that follows it."""
+    """Return a path in a sentence as a record names it; the punctuation after it stays."""
     path = found.rstrip(".:")
     return recorded_path(path, folder) + found[len(path) :]
 
 
 def recorded_command(words: Sequence[str], folder: Path | None = None) -> str:
-    """A command line as a record holds it: every absolute path relative to the working directory, or by its name.
+    """Return a command line as a record holds it, without absolute paths.
 
-    Paths are found in each word, behind ``KEY=`` and between commas, too. A prompt is no path, whatever it begins with.
+    Paths are found in each word, after ``KEY=`` and between commas, too. A prompt is no path.
     """
     written: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
-        written.append(word if _is_prompt(before, word) else recorded_word(word, folder))
+        if not _is_prompt(before, word):
+            word = recorded_word(word, folder)
+        written.append(word)
     return shlex.join(written)
 
 
 def recorded_word(word: str, folder: Path | None = None) -> str:
-    """One word of a command as a record holds it: ``vectors:/home/ada/x.npz`` -> ``vectors:x.npz``."""
+    """Return one word of a command as a record holds it: ``vectors:/a/x`` -> ``vectors:x``."""
     behind = _VALUE.match(word)
     begin = behind[0] if behind else ""
     value = word.removeprefix(begin)
@@ -144,14 +166,14 @@ def recorded_word(word: str, folder: Path | None = None) -> str:
 
 
 def _recorded_part(part: str, folder: Path | None) -> str:
-    """One value between commas, which may have a name before it: ``mini=/models/mini``."""
+    """Return one value between commas, which may have a name before it: ``mini=/models/mini``."""
     behind = _VALUE.match(part)
     begin = behind[0] if behind else ""
     return begin + recorded_path(part.removeprefix(begin), folder)
 
 
 def hidden_values(value: Any, folder: Path | None = None) -> Any:
-    """A JSON value in which no text holds an absolute path."""
+    """Return a JSON value without absolute paths in its texts."""
     if isinstance(value, str):
         found = find_path(value)
         if found is None:

@@ -1,6 +1,7 @@
-"""Where this machine has the files and folders that records name by name and hash: the file ``RUNS/.places``, a hash and a path on each line.
+"""Remember where this machine has the files and folders that records name by hash.
 
-A record must not say where they lie, for it is published. This file is for this machine alone: nothing publishes or submits it.
+The file ``RUNS/.places`` has a hash and a path on each line. A record must not say where files are,
+because it is published. This file is for this machine only: it is never published or submitted.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ _HASH = re.compile(r"[0-9a-f]{16,64}")
 
 
 def remember_place(runs: Path, content: str, place: Path) -> None:
-    """Note where the content of this hash lies. A note that cannot be written costs a later command a question, and nothing else.
+    """Note the path of the content with this hash.
 
-    A line is added at the end, so that several processes may write.
+    A line is added at the end, so that several processes may write. A note that cannot be written
+    costs a later command a question, and nothing else.
     """
     path = str(place.expanduser().absolute())
     if not _HASH.fullmatch(content) or _places_in(runs).get(content) == path:
@@ -38,7 +40,10 @@ def remember_place(runs: Path, content: str, place: Path) -> None:
 
 
 def recall_place(runs: Path, content: str | None) -> Path | None:
-    """Where the content of this hash was last; None if nobody noted it, or if nothing is there any more. What is there now has to be hashed."""
+    """Return the last known path of the content with this hash; None if nothing is there now.
+
+    The caller has to hash what it finds there.
+    """
     path = _places_in(runs).get(content or "")
     with contextlib.suppress(OSError, ValueError):
         if path is not None and Path(path).exists():
@@ -47,7 +52,7 @@ def recall_place(runs: Path, content: str | None) -> Path | None:
 
 
 def _places_in(runs: Path) -> dict[str, str]:
-    """Hash -> path, the last line of each hash; lines that are damaged are left out."""
+    """Return hash -> path, the last line of each hash; damaged lines are left out."""
     places: dict[str, str] = {}
     try:
         lines = read_plain_file(runs / PLACES, MOST_BYTES).decode("utf-8", "replace").splitlines()

@@ -1,4 +1,4 @@
-"""The Python file that a user gives by ``--plugin``: imported under a name of its own, with the files beside it that it imports."""
+"""Import the Python file of ``--plugin`` under its own name, with the files that it imports."""
 
 from __future__ import annotations
 
@@ -11,31 +11,35 @@ from pathlib import Path
 from types import ModuleType
 
 from bench.base.errors import BenchError, PluginFailed
-from bench.base.files import file_sha256
-from bench.base.imported_code import CodeFile, files_of_plugin, in_library, package_of_file
+from bench.base.hashes import file_sha256
+from bench.base.import_scope import CodeFile, in_library, package_of_file
+from bench.base.imported_code import files_of_plugin
 from bench.base.user_code import located, watch_exit
 
 _loaded: dict[str, tuple[Path, str]] = {}
-"""Module -> its file and the hash of its content, of what plugin files have imported from beside them."""
+"""Module -> its file and the hash of its content, for files that plugins have imported from their
+folders.
+"""
 
 
 def check_files(files: Sequence[Path]) -> None:
-    """Raises BenchError if --plugin names no file, or one file twice."""
+    """Raise BenchError if --plugin names no file, or one file twice."""
     for i, file in enumerate(files):
         if not file.is_file():
             raise BenchError(
                 f"--plugin {file}: no such file",
-                "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
+                "a Python file that defines a method or a suite: docs/add-a-method.md, "
+                "docs/add-a-suite.md",
             )
         if file.resolve() in [other.resolve() for other in files[:i]]:
             raise BenchError(f"--plugin {file} was given twice", "give each file once")
 
 
 def import_file(file: Path) -> ModuleType:
-    """Run a plugin file anew and return it as a module. Raises BenchError if it does not import.
+    """Run a plugin file anew, and return it as a module. Raises BenchError if it does not import.
 
-    It may import files that lie beside it, and its own package. One of them that has changed since an earlier call, or that has the
-    name of a file beside another plugin, is run anew as well.
+    It may import files of its folder and its own package. Such a file is run anew as well if it has
+    changed since an earlier call, or if another plugin's folder has a file of that name.
     """
     check_files([file])
     watch_exit()
@@ -67,9 +71,10 @@ def import_file(file: Path) -> ModuleType:
 
 
 class _BesidePlugins:
-    """A finder of Python's imports for the files beside plugin files.
+    """A finder of Python's imports for files in the folders of plugins.
 
-    Their folders are not on ``sys.path``: a file ``datasets.py`` in one of them would hide the library of that name from everybody.
+    The folders are not on ``sys.path``: a file ``datasets.py`` in one of them would hide the
+    library of that name from everybody.
     """
 
     def __init__(self) -> None:
@@ -78,7 +83,7 @@ class _BesidePlugins:
         ] = {}  # first part of a module's name -> the folder that it lies in
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Where a module beside a plugin lies; None for all others."""
+        """Return the spec of a module in a plugin's folder; None for all others."""
         if path is not None or name not in self.folders:
             return None
         return PathFinder.find_spec(name, [str(self.folders[name])])
@@ -88,7 +93,7 @@ _finder = _BesidePlugins()
 
 
 def _make_importable(helpers: Sequence[CodeFile]) -> None:
-    """Let Python find these files by their names, except where a library that is installed has the name."""
+    """Let Python find these files by name, unless an installed library has the name."""
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     for helper in helpers:
@@ -109,9 +114,9 @@ def _is_library(top: str) -> bool:
 
 
 def _forget_changed(helpers: Sequence[CodeFile]) -> None:
-    """Let the files beside a plugin be imported anew if one of them is not what Python has imported under its name.
+    """Let the files of a plugin's folder be imported anew if Python holds another version of one.
 
-    All of them, because those that did not change hold objects of those that did.
+    All are forgotten, because unchanged ones hold objects of the changed ones.
     """
     for helper in helpers:
         _forget_folders_above(helper)
@@ -124,7 +129,9 @@ def _forget_changed(helpers: Sequence[CodeFile]) -> None:
 
 
 def _forget_folders_above(helper: CodeFile) -> None:
-    """Let a folder without ``__init__`` be looked for anew: it may be the one of that name beside another plugin."""
+    """Let a folder without ``__init__`` be looked for anew: another plugin may have one of that
+    name.
+    """
     parent = helper.name.rpartition(".")[0]
     while parent:
         module = sys.modules.get(parent)
@@ -134,7 +141,7 @@ def _forget_folders_above(helper: CodeFile) -> None:
 
 
 def _stands_for(helper: CodeFile) -> bool:
-    """Tell whether the module of that name was imported from this file, or from a file beside another plugin."""
+    """Tell whether the module of that name came from this file, or from another plugin's folder."""
     module = sys.modules.get(helper.name)
     if module is None:
         return False
@@ -143,4 +150,5 @@ def _stands_for(helper: CodeFile) -> bool:
 
 
 def _is_current(helper: CodeFile) -> bool:
+    """Tell whether the module of that name was imported from this content of this file."""
     return _loaded.get(helper.name) == (helper.path, file_sha256(helper.path))

@@ -1,9 +1,9 @@
-"""Plain files: what is read of a folder that somebody else may have made.
+"""Read plain files from folders that somebody else may have made.
 
-A folder of runs, a version or a model may come from a colleague, an archive or a repository. A link in it may lead to any file of this
-machine, a pipe never answers, and a device never ends. So its files are opened without following a link, not only in the last part of
-their path, and read only if they are regular files of a size that their kind may have. Links above the folder are followed: the user
-chose that path.
+A folder of runs, a version or a model may come from a colleague, an archive or a repository. A link
+in it may lead to any file of this machine, a pipe never answers, and a device never ends. So no
+link is followed in any part of a path below the folder, and only regular files up to the size of
+their kind are read. Links above the folder are followed: the user chose that path.
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ from pathlib import Path
 from bench.base.errors import BenchError
 
 MIB = 1 << 20
-# Largest sizes of the files of a run, in bytes. Real ones: some tens of kilobytes; 100 bytes for each logged step; some megabytes of
-# arrays; 150 bytes for each file of a version; a kilobyte for each trial.
+# the largest size of each kind of file, in bytes
 RECORD_BYTES = 64 * MIB
+"""The run.json of a run: some tens of kilobytes."""
 CURVE_BYTES = 64 * MIB
+"""The training curve of a run: 100 bytes for each logged step."""
 PREDICTIONS_BYTES = 256 * MIB
+"""The predictions of a task: some megabytes of arrays."""
 MANIFEST_BYTES = 64 * MIB
+"""The manifest of a version: 150 bytes for each file."""
 SEARCH_BYTES = 64 * MIB
+"""The trials of a search: a kilobyte for each."""
 TABLES_BYTES = 256 * MIB
 """The tables.json of a version: two kilobytes for each row of a table."""
 SETTINGS_BYTES = 16 * MIB
-"""A JSON file of a model: its config, its list of modules, the index of its weights."""
+"""A JSON file of a model: config, list of modules, or index of weights."""
 MOST_FILES = 500_000
 """Files and folders below one folder that are looked at."""
 
@@ -43,7 +47,7 @@ _STEPWISE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class NotPlainFile(OSError):
-    """A link, a pipe, a device, a folder, or a file larger than its kind may be. ``strerror`` says which."""
+    """No regular file of the size that its kind may have. ``strerror`` has the reason."""
 
 
 def open_plain_file(
@@ -51,12 +55,14 @@ def open_plain_file(
 ) -> BufferedReader:
     """Open a regular file to read its bytes.
 
-    ``limit``: bytes that it may have. ``inside``: a folder above it; no part of the path below that folder may be a link. None: the
-    folder that the file lies in.
+    ``limit``: bytes that it may have. ``inside``: a folder above it; no part of the path below that
+    folder may be a link. None: the file's own folder.
 
-    Raises NotPlainFile, FileNotFoundError and other OSErrors; each has a ``strerror`` and names the file.
+    Raises NotPlainFile, FileNotFoundError and other OSErrors; each has a ``strerror`` and names the
+    file.
 
-        with open_plain_file(run / "predictions" / "STS12.npz", PREDICTIONS_BYTES, inside=run) as file:
+        file = run / "predictions" / "STS12.npz"
+        with open_plain_file(file, PREDICTIONS_BYTES, inside=run) as stream:
             ...
     """
     handle = _open_handle(path, inside or path.parent)
@@ -76,7 +82,7 @@ def open_plain_file(
 
 
 def read_plain_file(path: Path, limit: int, inside: Path | None = None) -> bytes:
-    """The bytes of a regular file, at most ``limit``. Arguments and errors as :func:`open_plain_file` has them."""
+    """Return the bytes of a regular file, at most ``limit``. Raises as :func:`open_plain_file`."""
     with open_plain_file(path, limit, inside) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1)  # not limit + 1, for which memory would be set aside
@@ -88,14 +94,18 @@ def read_plain_file(path: Path, limit: int, inside: Path | None = None) -> bytes
 
 
 def is_plain_file(path: Path) -> bool:
-    """Say if there is a regular file, without following a link in the last part of the path."""
+    """Tell whether the path is a regular file and not a link to one."""
     with contextlib.suppress(OSError, ValueError):
         return stat.S_ISREG(os.lstat(path).st_mode)
     return False
 
 
 def list_plain_files(folder: Path, most: int = MOST_FILES) -> list[Path]:
-    """Every file below a folder, sorted. Raises NotPlainFile, naming it, for a link, a pipe or a device, and for more than ``most`` entries."""
+    """Return every file below a folder, sorted.
+
+    Raises NotPlainFile, which names it, for a link, a pipe or a device, and for more than ``most``
+    entries.
+    """
     found: list[Path] = []
     for i, entry in enumerate(_walk(folder)):
         if i >= most:
@@ -111,7 +121,7 @@ def list_plain_files(folder: Path, most: int = MOST_FILES) -> list[Path]:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise BenchError for a folder in which a link or a pipe stands: what is written there would be written elsewhere."""
+    """Raise BenchError for a folder with a link or a pipe: writing there would write elsewhere."""
     try:
         list_plain_files(folder)
     except (FileNotFoundError, NotADirectoryError):  # whoever writes there says so
@@ -128,6 +138,7 @@ def refuse_links(folder: Path) -> None:
 
 
 def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield every entry below a folder, without following links."""
     with os.scandir(folder) as entries:
         for entry in entries:
             yield entry
@@ -136,7 +147,7 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _open_handle(path: Path, inside: Path) -> int:
-    """An open file, found from ``inside`` one part of the path after the other. Raises OSError."""
+    """Open a file one part of its path after the other, starting at ``inside``. Raises OSError."""
     name, start = os.fspath(path), os.fspath(inside).rstrip(os.sep) + os.sep
     if name.startswith(start):  # ten times as fast, for the files of thousands of runs
         parts = tuple(name[len(start) :].split(os.sep))
@@ -163,7 +174,7 @@ def _open_handle(path: Path, inside: Path) -> int:
 
 
 def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:
-    """The same on a system that cannot open a file from a folder: looks first, then opens."""
+    """Look at each part first, then open: for systems that cannot open a file from a folder."""
     place = inside
     for part in parts:
         place = place / part
@@ -173,7 +184,7 @@ def _open_checked(path: Path, inside: Path, parts: tuple[str, ...]) -> int:
 
 
 def _named_error(error: OSError, path: Path, inside: Path) -> OSError:
-    """The error with the whole path, and with a reason that says what stands there instead of a file."""
+    """Return the error with the whole path and the reason: a link, a pipe, a device."""
     # a link in the last part gives ELOOP, one before it ENOTDIR; a socket cannot be opened at all
     if error.errno == errno.ELOOP:
         return NotPlainFile(errno.ELOOP, LINK, str(path))

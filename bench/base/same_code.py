@@ -1,26 +1,31 @@
-"""Which earlier code of a method computes the same numbers as today's: ``methods/same_numbers.toml``, which tools/same_numbers.py writes."""
+"""Find earlier code of a method that computes the same numbers as today's.
+
+``methods/same_numbers.toml`` lists it; tools/same_numbers.py writes that file.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from functools import cache
 
-from bench.base.imported_code import own_packages
+from bench.base.import_scope import own_packages
 
 TABLE = "same_numbers.toml"
 
 
 def code_of(sha256: str | None) -> str | None:
-    """The hash that stands for a method's code in comparisons: of today's code, if the code of this hash had the same numbers.
+    """Return the hash that compares a method's code: runs with equal results have the same code.
 
-    Two runs are of the same code if this is equal for both.
+    If the code with this hash had the same numbers as today's, it is the hash of today's code.
     """
-    return sha256 if sha256 is None else _today().get(sha256, sha256)
+    if sha256 is None:
+        return None
+    return _today().get(sha256, sha256)
 
 
 @cache
 def _today() -> dict[str, str]:
-    """Hash of earlier code -> hash of the code that has the same numbers today."""
+    """Return hash of earlier code -> hash of the code that has the same numbers today."""
     folder = own_packages().get("bench.methods")
     if folder is None or not (folder / TABLE).is_file():
         return {}

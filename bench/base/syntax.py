@@ -1,7 +1,7 @@
-"""A hash of what a Python file says: its syntax tree, without comments, docstrings and layout.
+"""Hash the syntax tree of a Python file, without comments, docstrings and layout.
 
-``ast.dump`` writes one tree differently in Python 3.11, 3.12 and 3.13, and a run has one name on all of them. So the tree is written
-here: every node with its fields that hold something.
+``ast.dump`` writes one tree differently in Python 3.11, 3.12 and 3.13, and a run has one name on
+all of them. So the tree is written here: every node with its fields that hold something.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-# how a name is used follows from its place; the others are words for type checkers, or about how a text was written
+# how a name is used follows from its place; the others are words for type checkers, or about how a
+# text was written
 SKIPPED = {"ctx", "kind", "type_comment", "type_ignores"}
 
 
 def parse_source(source: bytes) -> ast.Module | None:
-    """The syntax tree of a file; None if it is not Python that this version reads."""
+    """Return the syntax tree of a file; None if this version cannot read it as Python."""
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -24,7 +25,7 @@ def parse_source(source: bytes) -> ast.Module | None:
 
 
 def reads_docstrings(tree: ast.AST) -> bool:
-    """Tell whether the code reads docstrings: then they are part of what it computes."""
+    """Tell whether the code reads docstrings: then they count as code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in ("__doc__", "getdoc"):
             return True
@@ -36,7 +37,7 @@ def reads_docstrings(tree: ast.AST) -> bool:
 
 
 def hash_tree(tree: ast.AST, with_docstrings: bool = False) -> str:
-    """sha256 of a syntax tree, the same in every supported version of Python.
+    """Return the sha256 of a syntax tree, the same in every supported version of Python.
 
     ``with_docstrings``: statements that consist of a text count as well.
     """
@@ -66,7 +67,7 @@ class _Written(bytes):
 
 
 def _written(*words: str | bytes) -> _Written:
-    """The words, each after its length, so that no two lists of words are written alike."""
+    """Return the words, each after its length, so that no two lists of words are written alike."""
     parts = []
     for word in words:
         encoded = word if isinstance(word, bytes) else word.encode("utf-8", "surrogatepass")
@@ -78,7 +79,7 @@ _END = _written("end")
 
 
 def _fields(node: ast.AST, with_docstrings: bool) -> list[Any]:
-    """The names and values of a node's fields, one after the other, without fields that hold nothing."""
+    """Return the names and values of a node's fields in turn, without empty fields."""
     found: list[Any] = []
     for name in sorted(node._fields):
         value = getattr(node, name, None)
@@ -98,7 +99,7 @@ def _fields(node: ast.AST, with_docstrings: bool) -> list[Any]:
 
 
 def _with_effect(values: list[Any], with_docstrings: bool) -> list[Any]:
-    """A list of nodes without ``pass`` and statements that are only a value, such as docstrings."""
+    """Return a list of nodes without ``pass`` and statements that are only a value."""
     kept = []
     for value in values:
         alone = value.value if isinstance(value, ast.Expr) else None
@@ -112,7 +113,7 @@ def _with_effect(values: list[Any], with_docstrings: bool) -> list[Any]:
 
 
 def _with_sorted_imports(values: list[Any]) -> list[Any]:
-    """The list with each run of imports sorted and one name an import, as formatters sort and join them."""
+    """Return the list with imports sorted and split, so that a formatter changes nothing."""
     if not any(isinstance(value, ast.Import | ast.ImportFrom) for value in values):
         return values
     result: list[Any] = []
@@ -130,7 +131,7 @@ def _with_sorted_imports(values: list[Any]) -> list[Any]:
 
 
 def _sorted_run(run: list[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast.ImportFrom]:
-    """Sorted imports; as they are if a star or a name that is imported twice makes their order count."""
+    """Sort neighbouring imports, unless a star or a repeated name makes their order count."""
     names = [node.names[0].asname or node.names[0].name for node in run]
     if "*" in names or len(set(names)) < len(names):
         return run
@@ -138,6 +139,7 @@ def _sorted_run(run: list[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast
 
 
 def _import_key(node: ast.Import | ast.ImportFrom) -> tuple[int, str, str, str]:
+    """Return the sort key of an import of one name."""
     alias = node.names[0]
     if isinstance(node, ast.Import):
         return -1, "", alias.name, alias.asname or ""
@@ -145,7 +147,7 @@ def _import_key(node: ast.Import | ast.ImportFrom) -> tuple[int, str, str, str]:
 
 
 def _joined_parts(values: Iterable[ast.expr]) -> list[ast.expr]:
-    """The parts of an f-string, with neighbouring texts joined and empty ones left out."""
+    """Return the parts of an f-string with neighbouring texts joined and empty ones left out."""
     parts: list[ast.expr] = []
     for value in values:
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -160,7 +162,10 @@ def _joined_parts(values: Iterable[ast.expr]) -> list[ast.expr]:
 
 
 def _literal(value: Any) -> str | bytes:
-    """A value of the source as text. ``repr`` of a text depends on the version's table of Unicode, so the text itself is taken."""
+    """Return a value of the source as text.
+
+    A text stays itself, because its ``repr`` depends on the version's table of Unicode.
+    """
     if isinstance(value, str | bytes):
         return value
     if isinstance(value, int) and not isinstance(value, bool):

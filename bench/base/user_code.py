@@ -1,4 +1,4 @@
-"""Where in a plugin's code something was raised: the file and the line that its author looks for."""
+"""Find the file and line in a plugin's code where an error was raised."""
 
 from __future__ import annotations
 
@@ -15,48 +15,65 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench.base.errors import BenchError, PluginFailed, one_line
-from bench.base.imported_code import GROUPS, own_packages
+from bench.base.import_scope import LIBRARY_FOLDERS, own_packages
+from bench.base.import_search import GROUPS
 
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 OLD_NAME = "methods"
-"""The name under which this package's methods were imported before it was ``bench.methods``."""
+"""The name of this package's methods before it was ``bench.methods``."""
 
 
 def located(error: BaseException) -> str:
-    """ "dcl.py:37, in loss: IndexError: ...": what was raised, in one line, and where in a plugin's code, if it came through any."""
-    place, reason = place_of(error), one_line(error)
+    """Return the error in one line, after its place in a plugin's code.
+
+    For example "dcl.py:37, in loss: IndexError: ...".
+    """
+    reason = one_line(error)
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is not None and missing.partition(".")[0] == OLD_NAME:
         reason += "; the methods of bench are imported from bench.methods"
-    return f"{place}: {reason}" if place else reason
+    place = place_of(error)
+    if not place:
+        return reason
+    return f"{place}: {reason}"
 
 
 def place_of(error: BaseException) -> str:
-    """ "dcl.py:37, in loss": the last line of a plugin's code that the error came through; "" where it came through none."""
+    """Return the last line of a plugin's code that the error came through: "dcl.py:37, in loss".
+
+    It is "" if the error came through none.
+    """
     if isinstance(error, SyntaxError) and error.filename and _is_plugin(error.filename, ""):
         return f"{_short(error.filename)}:{error.lineno}"
     place = function = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         if _is_plugin(code.co_filename, str(frame.f_globals.get("__name__"))):
-            function = (
-                function if code.co_name.startswith("<") else f", in {code.co_name}"
-            )  # not "in <listcomp>"
+            if not code.co_name.startswith("<"):  # not "in <listcomp>"
+                function = f", in {code.co_name}"
             place = f"{_short(code.co_filename)}:{line}{function}"
     return place
 
 
 def place_of_code(written: Any) -> str:
-    """ "dcl.py:30, in loss": where a function or a class of a plugin begins; its name alone where no source is there."""
+    """Return the first line of a plugin's function or class: "dcl.py:30, in loss".
+
+    Without its source, only the name is returned.
+    """
     written = inspect.unwrap(written)
     try:
-        return f"{_short(inspect.getfile(written))}:{inspect.getsourcelines(written)[1]}, in {written.__name__}"
+        file = inspect.getfile(written)
+        _, line = inspect.getsourcelines(written)
+        return f"{_short(file)}:{line}, in {written.__name__}"
     except (OSError, TypeError):
         return str(written.__name__)
 
 
 def _is_plugin(file: str, module: str) -> bool:
-    """Neither this package nor a library: a file of the user, or of an installed package that registers plugins."""
+    """Tell whether a file is neither ours nor a library's.
+
+    It may be the user's, or belong to an installed package that registers plugins.
+    """
     package = module.partition(".")[0]
     if file.startswith("<"):
         return False
@@ -66,32 +83,35 @@ def _is_plugin(file: str, module: str) -> bool:
         return package != OLD_NAME  # imported by a name that it refuses
     if package == "bench":
         return False
-    library = file.startswith(STANDARD_LIBRARY) or not {
-        "site-packages",
-        "dist-packages",
-    }.isdisjoint(Path(file).parts)
-    return not library or package in {
-        point.module.partition(".")[0]
-        for group in GROUPS
-        for point in importlib.metadata.entry_points(group=group)
-    }
+    if not file.startswith(STANDARD_LIBRARY) and LIBRARY_FOLDERS.isdisjoint(Path(file).parts):
+        return True
+    for group in GROUPS:
+        for point in importlib.metadata.entry_points(group=group):
+            if point.module.partition(".")[0] == package:
+                return True
+    return False
 
 
 def _is_built_in_method(file: str) -> bool:
-    """Tell whether a file lies in the folder of this package's methods, which may lie among the installed libraries."""
+    """Tell whether a file is one of this package's methods, wherever it is installed."""
     folder = own_packages().get("bench.methods")
     return folder is not None and Path(file).absolute().is_relative_to(folder.absolute())
 
 
 def _short(file: str) -> str:
-    """Below the working directory the path from there, else the name of the file."""
+    """Return the path from the working directory, or the file's name if it is elsewhere."""
     path, here = Path(file), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+    if path.is_relative_to(here):
+        return str(path.relative_to(here))
+    return path.name
 
 
 @cache
 def watch_exit() -> None:
-    """Let ``os._exit`` of a plugin's code be an error of this process: it would end with exit code 0 and without a word."""
+    """Make ``os._exit`` in a plugin's code an error of this process.
+
+    It would end the process with exit code 0 and without a word.
+    """
     leave, process = os._exit, os.getpid()
 
     def checked_exit(status: int) -> NoReturn:
@@ -111,7 +131,10 @@ def watch_exit() -> None:
 
 @contextmanager
 def plugin_code(about: str) -> Iterator[None]:
-    """While open, what a plugin's code raises becomes a PluginFailed, also ``sys.exit``; what bench itself raises stays as it is."""
+    """Turn errors of a plugin's code, ``sys.exit`` included, into a PluginFailed.
+
+    Errors of bench itself stay as they are.
+    """
     watch_exit()
     try:
         yield

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from bench.base.errors import Finding
+from bench.base.findings import Finding
 from bench.cli.options import (
     data_option,
     json_option,

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from bench.base.errors import DIFFERS, BenchError, DataDamaged, DataMissing, Finding, UnknownName
+from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.base.files import write_or_fail
+from bench.base.findings import DIFFERS, Finding
 from bench.base.text import plural, size
 from bench.cli import HelpfulGroup, show_error
 from bench.cli.options import (

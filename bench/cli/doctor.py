@@ -14,10 +14,13 @@ import click
 
 from bench import backbones
 from bench.backbones.dropout import own_dropout
-from bench.backbones.folder import FAMILIES, check_mlm_head, read_config
+from bench.backbones.families import FAMILIES, check_mlm_head
+from bench.backbones.folder import read_config, transformer_folder
+from bench.backbones.known_models import KNOWN
 from bench.base import __version__, devices
-from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
-from bench.base.files import default_cache
+from bench.base.cache import default_cache
+from bench.base.errors import BenchError
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
 from bench.base.text import plural, size
 from bench.cli.options import (
     data_option,
@@ -76,10 +79,10 @@ def backbone_facts(name: str, *, fetch: bool) -> dict[str, Any]:
     reference = backbones.resolve(name)
     if fetch:
         reference = backbones.fetch(reference, offline=False, allow_pickle=False, say=warn)
-    facts = {"name": name, "about": backbones.KNOWN.get(name, ""), "revision": reference.revision}
+    facts = {"name": name, "about": KNOWN.get(name, ""), "revision": reference.revision}
     if reference.path is None:
         return {**facts, "files": "not on this machine; a run fetches them, and --fetch does now"}
-    folder = backbones.transformer_folder(reference.path)
+    folder = transformer_folder(reference.path)
     config = read_config(folder)
     backbone = backbones.load(reference, offline=True)
     family, head = FAMILIES.get(backbone.family), "no"

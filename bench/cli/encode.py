@@ -13,10 +13,12 @@ import click
 import numpy as np
 from msgspec import to_builtins
 
-from bench.base.devices import choose_device, stop_signals
+from bench.base.devices import choose_device
 from bench.base.errors import BenchError
-from bench.base.files import files_sha256, write_or_fail
+from bench.base.files import write_or_fail
+from bench.base.hashes import files_sha256
 from bench.base.reading import list_plain_files
+from bench.base.signals import stop_signals
 from bench.base.text import size
 from bench.cli.options import (
     backbone_offline_option,

@@ -16,8 +16,15 @@ from bench.cli.options import (
     runs_option,
     warn,
 )
-from bench.export import results
-from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
+from bench.export import (
+    FOLDERS,
+    FORMATS,
+    ModelExport,
+    describe_export,
+    push_model,
+    write_model,
+    write_scores,
+)
 from bench.records.store import RunsFolder
 
 
@@ -29,7 +36,7 @@ from bench.records.store import RunsFolder
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*FOLDERS, *results.FORMATS]),
+    type=click.Choice([*FOLDERS, *FORMATS]),
     default=FOLDERS[0],
     show_default=True,
     help="Which tool loads the folder; of the last two, who reads the file of scores.",
@@ -70,28 +77,19 @@ def export(
     if name is None and (private or replace):
         raise BenchError("--private and --replace need --push", "--push OWNER/NAME")
     store = RunsFolder(runs)
-    if form in results.FORMATS:
+    if form in FORMATS:
         if to is None:
             raise BenchError(f"--format {form} writes a file of scores", "--to FILE")
         run_id = write_scores(reference, to, form, store)
         click.echo(json_text({"run": run_id, "to": str(to)}) if as_json else to)
         return
+    wanted = ModelExport(reference, form, store, plugins=plugins, offline=offline, say=warn)
     if name is None:
         assert to is not None
-        done = write_model(reference, to, form, store, plugins=plugins, offline=offline, say=warn)
+        done = write_model(wanted, to)
         pushed = None
     else:
-        done, pushed = push_model(
-            reference,
-            name,
-            form,
-            store,
-            plugins=plugins,
-            offline=offline,
-            private=private,
-            replace=replace,
-            say=warn,
-        )
+        done, pushed = push_model(wanted, name, private=private, replace=replace)
     if not as_json:
         for line in describe_export(done):
             warn(line)

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from bench.base.errors import BenchError
-from bench.base.text import lines, plural, value_text
+from bench.base.foreign_text import lines
+from bench.base.text import plural, value_text
 from bench.cli.check import run_checks
 from bench.cli.options import json_option, json_text, plugin_option, print_facts, print_grid, say
 from bench.cli.planning import known_methods

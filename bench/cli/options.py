@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from bench.base.errors import UNCHECKED, BenchError, Finding, UnknownName, printable
-from bench.base.text import lines
+from bench.base.errors import BenchError, UnknownName, printable
+from bench.base.findings import UNCHECKED, Finding
+from bench.base.foreign_text import lines
 from bench.show.grid import Column, Grid, grid, terminal
 
 T = TypeVar("T")

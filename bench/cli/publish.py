@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from bench.base.errors import printable
-from bench.base.text import plural, visible
+from bench.base.foreign_text import visible
+from bench.base.text import plural
 from bench.cli.options import (
     comma_list,
     data_option,

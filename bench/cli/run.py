@@ -22,9 +22,10 @@ import click
 
 from bench.backbones import load
 from bench.base import PLACE
-from bench.base.devices import choose_device, device_line, signal_name, stop_signals
+from bench.base.devices import choose_device, device_line
 from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
 from bench.base.files import write_or_fail
+from bench.base.signals import signal_name, stop_signals
 from bench.base.text import plural
 from bench.cli import show_error
 from bench.cli.options import (

@@ -11,7 +11,8 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from bench.base.text import list_names, value_text, visible
+from bench.base.foreign_text import visible
+from bench.base.text import list_names, value_text
 from bench.board.repeat import repeat
 from bench.cli.free import free_space
 from bench.cli.options import (

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench.base.text import lines, plural
+from bench.base.foreign_text import lines
+from bench.base.text import plural
 from bench.compare.statistics.rows import SENDER
 from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
 from bench.records import RunRecord

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from bench.base.files import file_sha256
+from bench.base.hashes import file_sha256
 from bench.base.reading import read_plain_file
 from bench.records.names import RECORD
 

@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bench.base.errors import AGREES, DIFFERS, BenchError, Finding, RunFailed
+from bench.base.errors import BenchError, RunFailed
+from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.base.user_code import located
 
 DEPRECATED = r"bench\.(method|score\.suites)\b"

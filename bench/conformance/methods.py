@@ -20,14 +20,11 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.backbones import PREFIX, Reference, builtin_folder, quiet, resolve
+from bench.backbones import Reference, builtin_folder, quiet, resolve
 from bench.backbones.folder import WEIGHTS
-from bench.base.errors import (
-    AGREES,
-    BenchError,
-    Finding,
-    UnknownName,
-)
+from bench.backbones.loading import PREFIX
+from bench.base.errors import BenchError, UnknownName
+from bench.base.findings import AGREES, Finding
 from bench.base.user_code import place_of_code
 from bench.conformance import Failed, fail_if, once_each, result_of
 from bench.data.corpora.columns import COLUMNS_OF

@@ -14,13 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.base.errors import (
-    DIFFERS,
-    BenchError,
-    Finding,
-    PluginFailed,
-    RunFailed,
-)
+from bench.base.errors import BenchError, PluginFailed, RunFailed
+from bench.base.findings import DIFFERS, Finding
 from bench.base.user_code import located
 from bench.conformance import Failed, fail_if, once_each, result_of
 from bench.data.sets import DataFolder

@@ -21,7 +21,8 @@ from time import sleep
 from typing import Any, TypeVar
 
 from bench.base.errors import DataDamaged, FetchFailed
-from bench.base.files import file_sha256, lock
+from bench.base.hashes import file_sha256
+from bench.base.locks import lock
 from bench.base.text import list_names
 from bench.data.announced import guard_client
 

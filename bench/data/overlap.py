@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bench.base.files import CacheEntry
+from bench.base.cache import CacheEntry
 from bench.data.corpora import Corpus
 from bench.data.corpora.columns import NUMBERS
 

@@ -1,8 +1,9 @@
-"""Code in an exported folder: only the module files that bench itself wrote.
+"""Let only bench's own module files be code in an exported folder.
 
-A model folder can name classes of its own (``auto_map``), of its own files or of another repository, which transformers fetches and
-runs if it is loaded with ``trust_remote_code=True``. Such names come along with the settings of a backbone. They are taken out of what
-is exported, whatever the format, and no other file of code may be there when the folder is loaded again.
+A model folder can name classes (``auto_map``) in its own files or in another repository, which
+transformers fetches and runs if it is loaded with ``trust_remote_code=True``. Such names come along
+with the settings of a backbone. They are removed from what is exported, in every format, and no
+other file of code may be there when the folder is loaded again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from bench.base.errors import RunFailed
 from bench.base.reading import list_plain_files
 
 NAMES_CODE = ("auto_map", "custom_pipelines")
-"""Keys of settings under which transformers finds names of classes in files of a folder or of a repository."""
+"""Keys of settings with names of classes in files of a folder or of a repository."""
 DATA = (
     ".json",
     ".txt",
@@ -34,7 +35,10 @@ DATA = (
 
 
 def remove_code_names(folder: Path) -> None:
-    """Take the names of classes in other people's files out of every JSON file below a folder. Raises OSError."""
+    """Remove the names of classes in other people's files from every JSON file below a folder.
+
+    Raises OSError.
+    """
     for file in list_plain_files(folder):
         if file.suffix != ".json":
             continue
@@ -46,6 +50,7 @@ def remove_code_names(folder: Path) -> None:
 
 
 def _without_code_names(value: Any) -> Any:
+    """Return a JSON value without the names of code."""
     if isinstance(value, dict):
         cleaned: dict[str, Any] = {}
         for key, inner in value.items():
@@ -59,7 +64,10 @@ def _without_code_names(value: Any) -> Any:
 
 
 def check_code(folder: Path, own: Sequence[Path]) -> None:
-    """Raise RunFailed for a file of code below a folder that is not, byte for byte, one of ``own``, or that is not in the folder itself."""
+    """Raise RunFailed for a file of code below a folder that is not one of ``own``.
+
+    It must be in the folder itself and have the same bytes.
+    """
     known = {file.name: file for file in own}
     for file in list_plain_files(folder):
         if file.suffix in DATA or file == folder / ".lock":
@@ -68,6 +76,7 @@ def check_code(folder: Path, own: Sequence[Path]) -> None:
         if source is None or file.read_bytes() != source.read_bytes():
             name = file.relative_to(folder)
             raise RunFailed(
-                f"the export would hold {name}, which is neither data nor a module of bench; nothing was written",
+                f"the export would hold {name}, which is neither data nor a module of bench; "
+                "nothing was written",
                 "please report it",
             )

@@ -1,4 +1,4 @@
-"""What the methods of models that bench did not build have in common: prompts, a name, and vectors that are checked."""
+"""The base of all methods for models that bench did not build: prompts, names, checked vectors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from bench.base.errors import BenchError, RunFailed
 from bench.method import Method
 from bench.records.record import public_name
 from bench.run.plugins import Plugin
+
+LONGEST_NAME = 60
+"""Characters of a model's name."""
 
 
 class ExternalModel(Method):
@@ -31,11 +34,19 @@ class ExternalModel(Method):
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
-        """One line about the cost of encoding these texts, if it has one. Raises BenchError if it is certain to fail."""
+        """Return one line about the cost of encoding these texts, or None.
+
+        Raises BenchError if it is sure to fail.
+        """
+        return None
+
+    @classmethod
+    def doubt(cls) -> str | None:
+        """Return one line if its scores say little about an encoder, else None."""
         return None
 
     def about(self) -> dict[str, Any]:
-        """What the record says of the model."""
+        """Return the facts that the record keeps about the model."""
         return {
             "kind": self.kind,
             "prompt": self.text_prompt or "",
@@ -47,24 +58,18 @@ class ExternalModel(Method):
 
 
 def external_plugin(base: type[ExternalModel], name: str, **attributes: Any) -> Plugin:
-    """The method ``base`` of one model: a class with these attributes, whose backbone has the (shortened) name.
+    """Make the method of one model: a class like ``base`` with these attributes.
 
-    Raises BenchError for the name of the backbone inside this package.
+    Its backbone has the (shortened) name. Raises BenchError for the name of the backbone inside
+    this package.
     """
-    short = public_name(name).strip()[:60] or "model"
+    short = public_name(name).strip()[:LONGEST_NAME] or "model"
     if short == "builtin":
         raise BenchError("builtin is the name of the backbone inside this package", "another name")
-    return Plugin(
-        base.name,
-        type(
-            base.__name__,
-            (base,),
-            {**attributes, "__module__": base.__module__, "own_backbone": short},
-        ),
-        "bench",
-        __version__,
-        hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest(),
-    )
+    members = {**attributes, "__module__": base.__module__, "own_backbone": short}
+    cls = type(base.__name__, (base,), members)
+    code = hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest()
+    return Plugin(base.name, cls, "bench", __version__, code)
 
 
 ENCODES = "encode takes a list of n strings and returns an array (n, d) of finite floats"
@@ -77,9 +82,11 @@ def as_vectors(
     dimension: int | None = None,
     hint: str = ENCODES,
 ) -> np.ndarray:
-    """(n, d) float32, row i for text i. ``dimension``: what d was before; ``hint``: what is expected of ``who``.
+    """Return vectors as (n, d) float32, row i for text i.
 
-    Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
+    ``who`` names the source in errors. ``dimension``: the d of earlier vectors. ``hint``: the form
+    that is expected of ``who``. Raises RunFailed for anything but n rows of d finite numbers; it
+    names ``who`` and the first wrong text.
     """
     if isinstance(returned, list | tuple):
         returned = [_from_torch(row) for row in returned]
@@ -94,20 +101,23 @@ def as_vectors(
 
 
 def _problem(array: np.ndarray, texts: Sequence[str], dimension: int | None) -> str:
-    """What is wrong with an array of vectors; "" if nothing is."""
+    """Describe the fault of an array of vectors; "" if there is none."""
     if array.dtype.kind not in "fiu":
         return f"{array.dtype}, not numbers"
     if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
         return f"shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)"
     if dimension not in (None, array.shape[1]):
         return f"{array.shape[1]} dimensions, {dimension} before"
-    bad = np.flatnonzero(~(np.abs(array) <= np.finfo(np.float32).max).all(axis=1))
-    return (
-        f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'"
-        if len(bad)
-        else ""
-    )
+    is_finite = (np.abs(array) <= np.finfo(np.float32).max).all(axis=1)
+    bad = np.flatnonzero(~is_finite)
+    if not len(bad):
+        return ""
+    first = texts[bad[0]][:60]
+    return f"NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{first}'"
 
 
 def _from_torch(value: Any) -> Any:
-    return value.detach().float().cpu().numpy() if hasattr(value, "detach") else value
+    """Return a torch tensor as a numpy array, and anything else as it is."""
+    if not hasattr(value, "detach"):
+        return value
+    return value.detach().float().cpu().numpy()

@@ -1,8 +1,9 @@
-"""Whether an object is the encoder that an earlier run scored: its vectors of that run's own sentences are compared.
+"""Tell whether an object is the encoder that an earlier run scored.
 
-The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.objects`). An encoder that was changed may still
-answer these alike, and other sentences not: one that reads long sentences to their end, say. So before the scores of a run are taken
-again, sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
+The id of a run holds an object's answers to a few fixed sentences (:mod:`bench.external.answers`).
+An encoder that was changed may still answer these alike, and other sentences not: one that now
+reads long sentences to their end, for example. So before the scores of a run are used again,
+sentences of its tasks are encoded anew, and an object that answers otherwise gets a run of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import hashlib
 import warnings
 from dataclasses import replace
 
-from bench.external.objects import ObjectModel, answers_alike
+from bench.external.answers import answers_alike
+from bench.external.objects import ObjectModel
 from bench.method import prompted, task_prompt
 from bench.records import RunsFolder
 from bench.records.sizes import VECTORS
@@ -19,18 +21,20 @@ from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun, with_fingerprint
 from bench.score.encoding import VectorStore
 
-LONGEST, SHORTEST, SPREAD = 256, 64, 704
-"""Sentences of a run that are encoded again: so many of the longest, of the shortest, and of all others."""
+# the sentences of a run that are encoded again: the longest, the shortest, and some of all others
+LONGEST = 256
+SHORTEST = 64
+SPREAD = 704
 
 
 def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> PlannedRun:
-    """The run, or one with another id if the runs that have this id and the next ones were made by objects that answer otherwise.
+    """Return the run, with another id if this id belongs to an object that answers otherwise.
 
-    Runs of anything but an object that is known by its answers alone are returned as they are. Raises RunLocked if another process
-    works on the run.
+    The next ids are tried in turn. Runs of anything but an object that is known only by its answers
+    are returned as they are. Raises RunLocked if another process works on the run.
     """
     cls = run.plugin.cls
-    if not issubclass(cls, ObjectModel) or cls.identity.get("by") != "answers" or config.fresh:
+    if not issubclass(cls, ObjectModel) or cls.identify().by != "answers" or config.fresh:
         return run
     first = run.backbone.revision
     number = 1
@@ -46,7 +50,7 @@ def tell_apart(run: PlannedRun, store: RunsFolder, config: RunConfig) -> Planned
 
 
 def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolder) -> bool:
-    """Tell whether the object's vectors of sentences that the run has encoded are those that it has stored."""
+    """Tell whether the object gives the vectors that the run has stored for its sentences."""
     record = store.get(run.run_id, run.fingerprint)
     compared = False
     texts_by_prompt: dict[str | None, list[str]] = {}
@@ -60,23 +64,28 @@ def _answers_as_stored(cls: type[ObjectModel], run: PlannedRun, store: RunsFolde
         sample = choose_sample([text for text in dict.fromkeys(texts) if text not in missing])
         if not sample:
             continue
-        own = run.recipe.get("prompt") if prompt is None else prompt
-        now = cls.ask(prompted(own, sample), has_prompt=own is not None)
-        if not answers_alike(vectors(sample), now):
+        text_prompt = run.recipe.get("prompt") if prompt is None else prompt
+        answers = cls.ask(prompted(text_prompt, sample), has_prompt=text_prompt is not None)
+        if not answers_alike(vectors(sample), answers):
             return False
         compared = True
-    scored = {score.task for score in record.scores} if record is not None else set()
-    if not compared and scored.intersection(known.name for known in run.task_data):
-        warnings.warn(
-            f"{run.run_id}: its vectors were deleted, so nothing shows whether {run.backbone.name} is still "
-            "the encoder that was scored; fresh=True scores it again",
-            stacklevel=4,
-        )
+    if not compared and record is not None:
+        scored = {score.task for score in record.scores}
+        if any(known.name in scored for known in run.task_data):
+            warnings.warn(
+                f"{run.run_id}: its vectors were deleted, so nothing shows whether "
+                f"{run.backbone.name} is still the encoder that was scored; "
+                "fresh=True scores it again",
+                stacklevel=4,
+            )
     return True
 
 
 def choose_sample(texts: list[str]) -> list[str]:
-    """The longest and the shortest of the texts, and others evenly from the rest; all of them if they are few. Always the same ones."""
+    """Choose the longest and the shortest texts, and others evenly; all of them if they are few.
+
+    The choice is always the same.
+    """
     ordered = sorted(texts, key=lambda text: (len(text), text))
     if len(ordered) <= LONGEST + SHORTEST + SPREAD:
         return ordered

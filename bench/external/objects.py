@@ -1,122 +1,154 @@
-"""An object or a function of this process as a method."""
+"""Score an object or a function of this process, as a method."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.base.user_code import place_of
+from bench.external.answers import ask_probe, hash_answers
 from bench.external.external import ExternalModel, as_vectors, external_plugin
+from bench.external.library_object import facts_of_library, hash_of_library
 from bench.method import Recipe, prompted
-from bench.records.record import public_name
 from bench.run.plugins import Plugin
 
-BLOCK = 2048  # sentences handed over at once: the user may stop between two blocks, and sees the progress
-UNLIMITED = 1_000_000  # tokens: no model reads so many
-PROBE = (
-    "A man is playing a guitar.",
-    "A woman is slicing an onion.",
-    "Two dogs run through the snow.",
-    "The market fell sharply on Monday.",
-    "No one was hurt in the accident.",
-    "She did not agree with him.",
-    "42 people signed the letter in 1999.",
-    "Yes",
-    "What is the capital of France?",
-    "The quick brown fox jumps over the lazy dog .",
-    "naïve café, “quoted” – and a dash",
-    "a",
-    # longer than 64 tokens, and shorter than any encoder's 128 positions
-    "On the first day the ship left the harbour before dawn, passed the old lighthouse, turned north along the coast and met "
-    "a heavy swell that lasted until the evening, when the wind dropped, the clouds opened, and the crew, who had not slept for "
-    "thirty hours, ate their first warm meal, wrote their letters home, mended two sails, and went below, all but one man, who "
-    "stayed at the wheel and sang.",
-    "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
-)
-"""An object that says nothing about itself is identified by its answers to these; see also :mod:`bench.external.identity`."""
+BLOCK = 2048
+"""Sentences that are handed over at once; between two blocks the user sees progress or stops."""
+CHANGES = "nothing: its answers change"
+"""The identity of an object that gives other vectors at each call."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The proof that an object is the same as before, and whether a sentence has one vector."""
+
+    # sha256; random for an object whose answers change, so that every evaluation is another run
+    revision: str
+    # what the revision is made of: "weights", "answers", "vectors", or CHANGES
+    by: str
+    # False: the same call gives other vectors each time
+    repeats: bool = True
+    # False: the vector of a sentence depends on the other sentences of the call
+    independent: bool = True
 
 
 def object_plugin(model: Any, name: str) -> Plugin:
-    """The method of one object. Raises BenchError if it has no ``encode`` and cannot be called."""
+    """Make the method of one object.
+
+    Raises BenchError if it has no ``encode`` and cannot be called.
+    """
+    hint = "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name"
+    if isinstance(model, type):
+        raise BenchError(f"the class {model.__name__} is not a model", hint)
     encodes = callable(getattr(model, "encode", None))
-    if isinstance(model, type) or not (encodes or callable(model)):
-        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise BenchError(
-            f"{kind} is not a model",
-            "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name",
-        )
+    if not encodes and not callable(model):
+        raise BenchError(f"{type(model).__name__} is not a model", hint)
     library = sys.modules.get("sentence_transformers")
     whole = library is not None and isinstance(model, library.SentenceTransformer)
-    title = getattr(model, "__name__", type(model).__name__).replace("<lambda>", "function")
+    if not name and whole:
+        name = facts_of_library(model)["loaded_from"] or ""
+    if not name:
+        name = getattr(model, "__name__", type(model).__name__).replace("<lambda>", "function")
     return external_plugin(
         ObjectModel,
-        name or (_facts_of(model)["loaded_from"] if whole else None) or title,
+        name,
         model=staticmethod(model),
         kind="object" if encodes else "function",
         whole=whole,
-        identity={},
+        identity=None,
     )
 
 
 class ObjectModel(ExternalModel):
-    """The vectors of an object. ``whole``: it is a SentenceTransformer, so everything about it is known."""
+    """The vectors of an object."""
 
     name = "object"
     summary = "an object or a function of a Python process"
     model: ClassVar[Any]
+    # it is a SentenceTransformer, so everything about it is known
     whole: ClassVar[bool]
-    identity: ClassVar[dict[str, str]]  # empty until it is needed
+    # None until it is needed
+    identity: ClassVar[Identity | None]
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        """The sha256 of its weights and settings if they are known, else of its answers to fixed sentences.
+        """Return the revision of its identity, see :meth:`identify`."""
+        return cls.identify().revision
 
-        If the answers change from call to call, every evaluation is another run.
+    @classmethod
+    def identify(cls) -> Identity:
+        """Return the identity of the object; fixed sentences are encoded the first time.
+
+        The revision is the sha256 of its weights and settings if they are known, else of its
+        answers.
         """
-        if cls.identity:
-            return cls.identity["revision"]
-        if cls.whole:
-            revision, by = _content(cls.model), "weights"
-        else:
-            first, second = cls.ask(list(PROBE)), cls.ask(list(PROBE))
-            revision, by = _hash_answers(first), "answers"
-            if not answers_alike(first, second):
-                revision, by = os.urandom(32).hex(), "nothing: its answers change"
-        cls.identity.update(revision=revision, by=by)
-        return revision
+        if cls.identity is None:
+            answers = ask_probe(cls.ask)
+            if not answers.repeat:
+                revision, by = os.urandom(32).hex(), CHANGES
+            elif cls.whole:
+                revision, by = hash_of_library(cls.model), "weights"
+            else:
+                revision, by = hash_answers(answers.vectors), "answers"
+            cls.identity = Identity(revision, by, answers.repeat, answers.independent)
+        return cls.identity
+
+    @classmethod
+    def doubt(cls) -> str | None:
+        """Return one line if a sentence has several vectors, else None."""
+        identity = cls.identify()
+        if not identity.repeats:
+            return (
+                f"{cls.own_backbone}: the same sentences get other vectors at each call, "
+                "so its scores will not repeat; if it is a torch model, call its .eval() first"
+            )
+        if not identity.independent:
+            return (
+                f"{cls.own_backbone}: the vector of a sentence depends on the other sentences "
+                "of the call, so its scores depend on how they are batched; "
+                "if it is a torch model, call its .eval() and mask the padding"
+            )
+        return None
 
     @classmethod
     def ask(
         cls, texts: list[str], has_prompt: bool = False, dimension: int | None = None
     ) -> np.ndarray:
-        """The vectors of these texts, checked. Raises RunFailed, also for what the object's own code raises."""
-        options: dict[str, Any] = (  # an empty prompt keeps its own from being put before ours
-            {"prompt": "" if has_prompt else None, "show_progress_bar": False} if cls.whole else {}
-        )
+        """Return the checked vectors of these texts. Raises RunFailed, also for its own errors."""
+        options: dict[str, Any] = {}
+        if cls.whole:
+            # an empty prompt keeps the library from putting the model's own before ours
+            options = {"prompt": "" if has_prompt else None, "show_progress_bar": False}
         encode = cls.model.encode if cls.kind == "object" else cls.model
         try:
             returned = encode(texts, **options)
         except (BenchError, KeyboardInterrupt):
             raise
         except Exception as error:  # somebody else's code
-            place = f", at {line}" if (line := place_of(error)) else ""
-            raise RunFailed(
+            message = (
                 f"{cls.own_backbone} raised {one_line(error)} for {len(texts)} sentences, "
-                f"the first is '{texts[0][:60]}'{place}",
+                f"the first is '{texts[0][:60]}'"
+            )
+            line = place_of(error)
+            if line:
+                message += f", at {line}"
+            raise RunFailed(
+                message,
                 "it takes a list of strings and returns an array (n, d)",
             ) from error
         return as_vectors(returned, texts, str(cls.own_backbone), dimension)
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         texts = prompted(self.text_prompt, sentences)
-        parts = [np.zeros((0, 0), dtype=np.float32)] if not texts else []
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
+        parts: list[np.ndarray] = []
         for start in range(0, len(texts), BLOCK):
             if self.context.should_stop():
                 raise Interrupted("stopped while encoding; the same command continues")
@@ -127,77 +159,13 @@ class ObjectModel(ExternalModel):
         return np.concatenate(parts)
 
     def about(self) -> dict[str, Any]:
-        return {
-            **super().about(),
-            "class": f"{type(self.model).__module__}.{type(self.model).__qualname__}",
-            "known": self.whole,
-            "identity": self.identity["by"],
-            **(_facts_of(self.model) if self.whole else {}),
-        }
-
-
-def answers_alike(some: np.ndarray, others: np.ndarray) -> bool:
-    """Tell whether two arrays of vectors, (n, d), differ by no more than rounding: 1e-4 of the largest number."""
-    if some.shape != others.shape:
-        return False
-    largest = max(float(np.abs(some).max(initial=0)), float(np.abs(others).max(initial=0)))
-    return float(np.abs(some - others).max(initial=0)) <= 1e-4 * largest
-
-
-def _hash_answers(vectors_ND: np.ndarray) -> str:
-    """sha256 of vectors to four digits of their largest number, and of that number."""
-    largest = float(np.abs(vectors_ND).max(initial=0)) or 1.0
-    digest = hashlib.sha256(f"{largest:.3e}".encode())
-    # a zero without its sign
-    digest.update((np.round(vectors_ND / np.float32(largest), 4) + 0.0).tobytes())
-    return digest.hexdigest()
-
-
-def _content(model: Any) -> str:
-    """sha256 over the weights of a SentenceTransformer and everything that it says about itself."""
-    import torch
-
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
-        content = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
-        digest.update(content.numpy().tobytes())
-    settings = [
-        [type(part).__name__ for part in model],
-        [getattr(part, "get_config_dict", dict)() for part in model],
-        model.prompts,
-        model.default_prompt_name,
-        model.max_seq_length,
-    ]
-    if (
-        model.truncate_dim is not None
-    ):  # else an object that is not cut keeps the identity that it had
-        settings.append(model.truncate_dim)
-    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    return digest.hexdigest()
-
-
-def _facts_of(model: Any) -> dict[str, Any]:
-    encoder = getattr(model[0], "model", None) or getattr(model[0], "auto_model", None)
-    config = getattr(encoder, "config", None)
-    source = str(getattr(config, "_name_or_path", "") or "")
-    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
-    short = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-    pooling = next((part for part in model if type(part).__name__ == "Pooling"), None)
-    mode = pooling and (getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str())
-    return {
-        "modules": [type(part).__name__ for part in model],
-        "pooling": mode if mode is None or isinstance(mode, str) else "+".join(mode),
-        "dtype": short.get(dtype, dtype),
-        "max_tokens": _longest_text(model.max_seq_length),
-        "own_prompt": model.prompts.get(model.default_prompt_name or "", "") or "",
-        "loaded_from": public_name(source) if source else None,
-        "loaded_revision": getattr(config, "_commit_hash", None),
-    }
-
-
-def _longest_text(tokens: float | None) -> int | None:
-    """Tokens of the longest text; None if nothing limits them: word vectors say infinity, some tokenizers 1e30."""
-    if tokens is None or not tokens < UNLIMITED:
-        return None
-    return int(tokens)
+        identity = self.identify()
+        facts = super().about()
+        facts["class"] = f"{type(self.model).__module__}.{type(self.model).__qualname__}"
+        facts["known"] = self.whole
+        facts["identity"] = identity.by
+        if not identity.independent:
+            facts["independent"] = False
+        if self.whole:
+            facts |= facts_of_library(self.model)
+        return facts

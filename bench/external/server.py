@@ -2,14 +2,15 @@
 
     POST {"model": ..., "input": [...]}   ->   {"data": [{"index": i, "embedding": [...]}]}
 
-Its answers go into the cache, sentence by sentence, as soon as they come: nothing is paid twice, even after a kill. The key comes
-from the environment, goes into one header and nowhere else.
+Its answers go into the cache, sentence by sentence, as soon as they come: nothing is paid twice,
+even after a kill. The key comes from the environment, goes into one header and nowhere else.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import time
@@ -22,20 +23,29 @@ from typing import Any, ClassVar
 import numpy as np
 import requests
 
+from bench.base.cache import default_cache
 from bench.base.errors import BenchError, Interrupted, RunFailed, printable
-from bench.base.files import default_cache, lock
+from bench.base.locks import lock
 from bench.external.external import ExternalModel, as_vectors, external_plugin
 from bench.method import Recipe, Value, prompted
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
 
-TRIES = 6  # of one request
-SECONDS = 120.0  # without a byte, after which a connection counts as dead
-LONGEST_WAIT = 120.0  # seconds: a Retry-After beyond this is an error
-PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses after which the same request may succeed
-SAME = 0.999  # cosine of a sentence's stored and new vector, from which it is the same model
+TRIES = 6
+"""Attempts at one request."""
+SECONDS = 120.0
+"""Time without a byte after which a connection counts as dead."""
+LONGEST_WAIT = 120.0
+"""Seconds: a longer Retry-After is an error."""
+PASSING = (408, 425, 429, 500, 502, 503, 504)
+"""Statuses after which the same request may succeed."""
+SAME = 0.999
+"""The least cosine of a sentence's stored and new vector if both are of the same model."""
 STORED = "the vectors received so far are stored: the same command requests only the rest"
-ANSWER = 'the answer is {"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}, with an entry of finite numbers for each text'
+ANSWER = (
+    'the answer is {"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}, '
+    "with an entry of finite numbers for each text"
+)
 EXAMPLE = (
     "http://HOST:PORT/v1/embeddings --model NAME; "
     "the key is in $BENCH_API_KEY, or in the variable of --key-env NAME"
@@ -44,22 +54,31 @@ EXAMPLE = (
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How vectors are requested from a server: ``--model``, ``--batch``, ``--dimensions``, ``--key-env`` and ``--empty-text``."""
+    """The options of requests to a server, as ``--model``, ``--batch`` ... set them."""
 
+    # the model's name on the server
     model: str | None = None
+    # texts in one request
     batch: int = 128
+    # dimensions of the vectors; None: the model's own
     dimensions: int | None = None
+    # the environment variable with the key; None: the usual one of the server
     key_env: str | None = None
     # sent in place of an empty text; None: empty texts are sent as they are
     empty_text: str | None = None
 
 
 def server_plugin(address: str, options: ServerOptions) -> Plugin:
-    """The method of one server and model. Raises BenchError for an address with a secret in it, or without a model's name."""
+    """Make the method of one server and model.
+
+    Raises BenchError for an address with a secret in it, or without a model's name.
+    """
     parts = urllib.parse.urlsplit(address)
-    if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
+    may_hold_a_secret = parts.username or parts.password or parts.query or parts.fragment
+    if not parts.hostname or may_hold_a_secret:
         raise BenchError(
-            f"the address at {parts.hostname} has more than a host and a path, and is stored in records",
+            f"the address at {parts.hostname} contains more than a host and a path; addresses are "
+            "stored in records, so do not put keys or queries in them",
             EXAMPLE,
         )
     if not options.model:
@@ -79,12 +98,12 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
         "dimensions": options.dimensions,
         "empty_text": options.empty_text,
     }
+    key_env = "OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"
     return external_plugin(
         ServerModel,
         options.model,
         batch=options.batch,
-        key_env=options.key_env
-        or ("OPENAI_API_KEY" if parts.hostname == "api.openai.com" else "BENCH_API_KEY"),
+        key_env=options.key_env or key_env,
         defaults={key: Value(value, "given") for key, value in values.items() if value},
     )
 
@@ -100,31 +119,35 @@ class ServerModel(ExternalModel):
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
-        """The sha256 of address, model and dimensions, which also names the cache."""
-        return hashlib.sha256(
-            json.dumps([recipe["address"], recipe["model"], recipe.get("dimensions")]).encode()
-        ).hexdigest()
+        """Return the sha256 of address, model and dimensions, which also names the cache."""
+        determines = [recipe["address"], recipe["model"], recipe.get("dimensions")]
+        return hashlib.sha256(json.dumps(determines).encode()).hexdigest()
 
     @classmethod
     def cache_folder(cls) -> Path:
+        """Return the folder of the stored answers."""
         values: Any = {key: value.value for key, value in cls.defaults.items()}
         return default_cache() / "server" / cls.own_revision(values)[:32]
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
-        """Sentences, characters and requests that are still to be paid."""
+        """Return one line: the sentences, characters and requests that are still to be paid."""
         replacement = cls.defaults.get("empty_text")
-        texts = filled(texts, replacement.value if replacement else None)
+        texts = fill_empty_texts(texts, replacement.value if replacement else None)
         new = VectorStore(cls.cache_folder()).missing(texts)
+        characters = sum(len(text) for text in new)
+        count = math.ceil(len(new) / cls.batch)
         return (
             f"{cls.defaults['address'].value}: {len(new):,} sentences, "
-            f"{sum(map(len, new)):,} characters, {-(-len(new) // cls.batch):,} requests; "
+            f"{characters:,} characters, {count:,} requests; "
             f"{len(texts) - len(new):,} sentences are in the cache"
         )
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         folder = self.cache_folder()
-        texts = filled(prompted(self.text_prompt, sentences), self.recipe.get("empty_text"))
+        texts = fill_empty_texts(
+            prompted(self.text_prompt, sentences), self.recipe.get("empty_text")
+        )
         folder.mkdir(parents=True, exist_ok=True)
         with lock(folder / ".lock"):  # else two processes would request the same sentences
             store = VectorStore(folder)
@@ -141,16 +164,18 @@ class ServerModel(ExternalModel):
             return store(texts)
 
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> int | None:
-        """The dimension of the stored vectors. Requests one stored sentence again: raises RunFailed if the server's weights are not those
-        that filled the cache."""
+        """Request one stored sentence again, and return the dimension of the stored vectors.
+
+        Raises RunFailed if the server's weights are not those that filled the cache.
+        """
         missing = set(store.missing(texts))
         known = next((text for text in texts if text not in missing), None)
         if known is None:
             return int(store.first(1).shape[1]) or None
-        (now,), (before,) = self.request([known]), store([known])
-        if now.shape != before.shape or now @ before < SAME * (
-            np.linalg.norm(now) * np.linalg.norm(before)
-        ):
+        now = self.request([known])[0]
+        before = store([known])[0]
+        lengths = np.linalg.norm(now) * np.linalg.norm(before)
+        if now.shape != before.shape or now @ before < SAME * lengths:
             raise RunFailed(
                 f"{self.recipe['address']} now returns another vector for '{known[:60]}' "
                 "than the one in the cache: has its model changed?",
@@ -159,8 +184,13 @@ class ServerModel(ExternalModel):
         return len(before)
 
     def request(self, texts: list[str]) -> np.ndarray:
-        """(n, d) float32, requested again if that may help. Raises RunFailed, which names the server and never the key, and Interrupted."""
-        who = f"{self.recipe['model']} at {urllib.parse.urlsplit(self.recipe['address']).netloc}"
+        """Request vectors, (n, d) float32, again if that may help.
+
+        Raises RunFailed, which names the server and never the key, and Interrupted.
+        """
+        host = urllib.parse.urlsplit(self.recipe["address"]).netloc
+        who = f"{self.recipe['model']} at {host}"
+        problem = ""
         for attempt in range(TRIES):
             wait = 2.0**attempt
             try:
@@ -168,15 +198,17 @@ class ServerModel(ExternalModel):
             except requests.RequestException as error:
                 problem = f"the connection failed ({self._clean(str(error))})"
             else:
-                rows = rows_of(response, len(texts)) if response.status_code == 200 else None
-                if rows is not None:
-                    return as_vectors(rows, texts, who, self.dimension, hint=ANSWER)
+                if response.status_code == 200:
+                    rows = rows_of(response, len(texts))
+                    if rows is not None:
+                        return as_vectors(rows, texts, who, self.dimension, hint=ANSWER)
                 problem = (
                     f"answered {response.status_code} without embeddings of {len(texts)} sentences "
                     f"({self._clean(response.text)})"
                 )
                 seconds = response.headers.get("Retry-After", "")
-                wait = float(seconds) if seconds.isdigit() else wait
+                if seconds.isdigit():
+                    wait = float(seconds)
                 if response.status_code not in PASSING or wait > LONGEST_WAIT:
                     after = f"; Retry-After: {seconds}" if seconds else ""
                     hint = why_refused(response.status_code, response.text, texts)
@@ -187,22 +219,25 @@ class ServerModel(ExternalModel):
         raise RunFailed(f"{who}: {problem}, {TRIES} times", STORED)
 
     def _sleep(self, seconds: float) -> None:
+        """Wait. Raises Interrupted if the user stops."""
         until = time.monotonic() + seconds
-        while (remaining := until - time.monotonic()) > 0:
+        while True:
+            remaining = until - time.monotonic()
+            if remaining <= 0:
+                return
             if self.context.should_stop():
                 raise Interrupted(f"stopped while waiting for the server; {STORED}")
             time.sleep(min(remaining, 0.2))
 
     def _post(self, texts: list[str]) -> Any:
+        """Send one request."""
+        content = {"model": self.recipe["model"], "input": texts, "encoding_format": "float"}
         dimensions = self.recipe.get("dimensions")
+        if dimensions:
+            content["dimensions"] = dimensions
         return requests.post(
             self.recipe["address"],
-            json={
-                "model": self.recipe["model"],
-                "input": texts,
-                "encoding_format": "float",
-                **({"dimensions": dimensions} if dimensions else {}),
-            },
+            json=content,
             headers={"User-Agent": "sentence-bench"},
             auth=self._authorise,  # without it a .netrc would replace the key
             timeout=SECONDS,
@@ -210,35 +245,40 @@ class ServerModel(ExternalModel):
         )
 
     def _authorise(self, request: Any) -> Any:
-        if key := os.environ.get(self.key_env):
+        """Put the key into a request's header."""
+        key = os.environ.get(self.key_env)
+        if key:
             request.headers["Authorization"] = f"Bearer {key}"
         return request
 
     def _clean(self, text: str) -> str:
-        """A server's answer, on one line and without the key."""
+        """Return a server's answer on one line, without the key."""
         line = " ".join(text[:2000].split())
         key = os.environ.get(self.key_env)
-        return (line.replace(key, "***") if key else line)[:160]
+        if key:
+            line = line.replace(key, "***")
+        return line[:160]
 
     def about(self) -> dict[str, Any]:
-        return {
-            **super().about(),
-            "address": self.recipe["address"],
-            "model": self.recipe["model"],
-            "identity": "address and name",
-            **({"empty_text": empty} if (empty := self.recipe.get("empty_text")) else {}),
-        }
+        facts = super().about()
+        facts["address"] = self.recipe["address"]
+        facts["model"] = self.recipe["model"]
+        facts["identity"] = "address and name"
+        empty_text = self.recipe.get("empty_text")
+        if empty_text:
+            facts["empty_text"] = empty_text
+        return facts
 
 
-def filled(texts: Sequence[str], replacement: str | None) -> list[str]:
-    """Return the texts, with ``replacement`` in place of those that are empty or only white space; None changes nothing."""
+def fill_empty_texts(texts: Sequence[str], replacement: str | None) -> list[str]:
+    """Replace texts that are empty or only white space; None changes nothing."""
     if replacement is None:
         return list(texts)
     return [text if text.strip() else replacement for text in texts]
 
 
 def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
-    """Return what to do about a request that a server refused, from its own words and from what the request held."""
+    """Return a hint for a request that a server refused, from its own words and the texts."""
     words = " ".join(answer[:2000].lower().split())
     if status in (401, 403, 404):
         return EXAMPLE
@@ -257,13 +297,15 @@ def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
     if re.search(r"token|too long|length|context", words) or status == 413:
         longest = max(texts, key=len)
         return (
-            f"the longest text of this request has {len(longest):,} characters, and begins '{printable(longest[:40])}': "
+            f"the longest text of this request has {len(longest):,} characters, and begins "
+            f"'{printable(longest[:40])}': "
             "let the server cut its texts (text-embeddings-inference: --auto-truncate)"
         )
     empty = [i for i, text in enumerate(texts, start=1) if not text.strip()]
     if empty:
         return (
-            f"text {empty[0]} of the {len(texts)} is empty, which many servers refuse: --empty-text ' ' sends a space in its place, "
+            f"text {empty[0]} of the {len(texts)} is empty, which many servers refuse: "
+            "--empty-text ' ' sends a space in its place, "
             "as mteb does, and the record says so"
         )
     if len(texts) > 1:
@@ -272,7 +314,7 @@ def why_refused(status: int, answer: str, texts: Sequence[str]) -> str:
 
 
 def rows_of(response: Any, count: int) -> list[Any] | None:
-    """The vectors of an answer, in the order of the texts; None if some are missing."""
+    """Return the vectors of an answer in the order of the texts; None if some are missing."""
     try:
         by_index = {row["index"]: row["embedding"] for row in response.json()["data"]}
         return [by_index[i] for i in range(count)]

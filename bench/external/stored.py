@@ -1,4 +1,4 @@
-"""Vectors that were computed elsewhere, as a method: a file, or a mapping of sentences to vectors."""
+"""Score vectors that were computed elsewhere: a file, or a mapping of sentences to vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.base.errors import BenchError, RunFailed, one_line
 from bench.base.parquet import TooLarge, limit_of, read_batches
 from bench.base.reading import open_plain_file
 from bench.external.external import ExternalModel, as_vectors, external_plugin
-from bench.external.objects import ObjectModel
+from bench.external.objects import Identity, ObjectModel
 from bench.records.arrays import PLAIN
 from bench.run.plugins import Plugin
 
@@ -27,10 +27,11 @@ FORMS = (
 
 
 def file_plugin(file: Path) -> Plugin:
-    """The method of one file. Raises BenchError, naming the file, if it holds no vectors."""
+    """Make the method of one file. Raises BenchError, naming the file, if it holds no vectors."""
     try:
-        place = file.resolve() if file.is_symlink() else file  # the user named that link
-        with open_plain_file(place) as stream:
+        # a link that the user named is followed
+        target = file.resolve() if file.is_symlink() else file
+        with open_plain_file(target) as stream:
             if file.suffix.lower() == ".parquet":
                 sentences, vectors = _read_parquet(stream)
             else:
@@ -41,11 +42,11 @@ def file_plugin(file: Path) -> Plugin:
 
 
 TIMES = 100
-"""How many times as large as its file a file of vectors may be when it is unpacked; numbers hardly shrink."""
+"""How many times as large as its file the unpacked vectors may be; numbers hardly shrink."""
 
 
 def _read_parquet(stream: BufferedReader) -> tuple[list[str], Any]:
-    """(sentences, vectors). Raises TooLarge, and pyarrow's errors."""
+    """Read (sentences, vectors). Raises TooLarge, and pyarrow's errors."""
     from pyarrow.parquet import ParquetFile
 
     limit = limit_of(os.fstat(stream.fileno()).st_size, TIMES)
@@ -58,7 +59,7 @@ def _read_parquet(stream: BufferedReader) -> tuple[list[str], Any]:
 
 
 def _read_npz(stream: BufferedReader) -> tuple[list[str], Any]:
-    """(sentences, vectors). Raises TooLarge, and many kinds of errors for a damaged file."""
+    """Read (sentences, vectors). Raises TooLarge, and many kinds of errors for a damaged file."""
     limit = limit_of(os.fstat(stream.fileno()).st_size, TIMES)
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
@@ -70,7 +71,7 @@ def _read_npz(stream: BufferedReader) -> tuple[list[str], Any]:
 
 
 def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
-    """The method of a mapping from sentences to vectors."""
+    """Make the method of a mapping from sentences to vectors."""
     if not table or not all(isinstance(sentence, str) for sentence in table):
         raise BenchError(
             "a mapping of sentences to vectors needs at least one key, and strings as keys",
@@ -82,6 +83,7 @@ def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
 
 
 def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plugin:
+    """Make the method of sentences and their vectors. Raises BenchError if they do not fit."""
     try:
         vectors = as_vectors(rows, sentences, who)
     except RunFailed as error:
@@ -102,12 +104,12 @@ def _vectors_plugin(sentences: list[str], rows: Any, who: str, name: str) -> Plu
         vectors=vectors,
         row_of=row_of,
         who=who,
-        identity={"revision": digest.hexdigest(), "by": "vectors"},
+        identity=Identity(digest.hexdigest(), "vectors"),
     )
 
 
 class VectorsModel(ObjectModel):
-    """Looks sentences up. A prompt is part of the text that is looked up."""
+    """A method that looks sentences up. A prompt is part of the text that is looked up."""
 
     name = "vectors"
     kind = "vectors"
@@ -118,11 +120,12 @@ class VectorsModel(ObjectModel):
 
     @classmethod
     def expect(cls, texts: Sequence[str]) -> str | None:
-        """Raises BenchError for missing texts: which, and how many."""
-        if lacking := [text for text in texts if text not in cls.row_of]:
+        """Raise BenchError for missing texts, with their number and the first ones."""
+        lacking = [text for text in texts if text not in cls.row_of]
+        if lacking:
+            first = ", ".join(repr(text[:60]) for text in lacking[:3])
             raise BenchError(
-                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: "
-                + ", ".join(repr(text[:60]) for text in lacking[:3]),
+                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {first}",
                 "bench evaluate --list-sentences FILE writes every sentence that these suites need",
             )
         return None

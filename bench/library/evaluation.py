@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,8 +13,15 @@ from bench.base import devices
 from bench.base.errors import BenchError
 from bench.base.paths import recorded_word
 from bench.cli.planning import prepare
-from bench.external import ServerOptions, check_model, check_prompts, find_model, plan_model
-from bench.external.identity import tell_apart
+from bench.external import (
+    ServerOptions,
+    check_model,
+    check_prompts,
+    doubt_about,
+    find_model,
+    plan_model,
+    tell_apart,
+)
 from bench.library.arguments import (
     PathLike,
     Plugins,
@@ -112,6 +120,8 @@ def evaluate(
     (run,) = prepare(partial(plan_model, encoder, config), config).runs
     if note := check_model(run):
         run = replace(run, notes=(note, *run.notes))
+    if doubt := doubt_about(run):
+        warnings.warn(doubt, stacklevel=2)
     run = tell_apart(run, encoder.store(store), config)
     return execute_runs([run], encoder.store(store), config, progress)[0]
 

@@ -6,8 +6,15 @@ import warnings
 from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
-from bench.export import results
-from bench.export.stored import FOLDERS, describe_export, push_model, write_model, write_scores
+from bench.export import (
+    FOLDERS,
+    FORMATS,
+    ModelExport,
+    describe_export,
+    push_model,
+    write_model,
+    write_scores,
+)
 from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
 from bench.library.results import Result
 from bench.records.store import RunsFolder
@@ -40,7 +47,7 @@ def export_run(
     Returns the path, or the address on the hub. The folder was loaded again and compared with the run's own vectors. Raises BenchError;
     then nothing is written.
     """
-    formats = [*FOLDERS, *results.FORMATS]
+    formats = [*FOLDERS, *FORMATS]
     if format not in formats:
         raise UnknownName("format", format, formats, "of bench.export_run")
     if (to is None) == (push is None):
@@ -50,28 +57,17 @@ def export_run(
     reference = str(run.folder) if isinstance(run, Result) else path_text(run, "run")
     store, target = RunsFolder(as_path(runs)), as_path(to, "to")
     files = [Path(file) for file in use_plugins(plugins)]
-    if format in results.FORMATS:
+    if format in FORMATS:
         if target is None:
             raise BenchError(f"the format {format} is a file of scores", 'to="FILE"')
         write_scores(reference, target, format, store)
         return target
+    wanted = ModelExport(reference, format, store, plugins=files, offline=offline, say=_warn)
     if target is not None:
-        done = write_model(
-            reference, target, format, store, plugins=files, offline=offline, say=_warn
-        )
+        done = write_model(wanted, target)
         _print_lines(describe_export(done), progress)
         return target
-    done, pushed = push_model(
-        reference,
-        str(push),
-        format,
-        store,
-        plugins=files,
-        offline=offline,
-        private=private,
-        replace=replace,
-        say=_warn,
-    )
+    done, pushed = push_model(wanted, str(push), private=private, replace=replace)
     _print_lines(describe_export(done), progress)
     return pushed.url
 

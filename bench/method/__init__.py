@@ -29,14 +29,8 @@ from bench.method.recipe import Recipe, Value, check_choice, check_positive
 if TYPE_CHECKING:
     from bench.backbones import load_backbone, load_without_encoder
     from bench.backbones.direction import check_not_causal
-    from bench.backbones.folder import (
-        check_layers,
-        check_mlm_head,
-        check_placed,
-        check_prefix,
-        has_transformer,
-        read_transformer_config,
-    )
+    from bench.backbones.families import check_layers, check_mlm_head, check_placed, check_prefix
+    from bench.backbones.folder import has_transformer, read_transformer_config
     from bench.backbones.model import Backbone
     from bench.backbones.positions import check_max_length
     from bench.backbones.refusals import check_one_vector
@@ -100,14 +94,13 @@ LAZY = {
     "bench.backbones.model": ("Backbone",),
     "bench.backbones": ("load_backbone", "load_without_encoder"),
     "bench.backbones.direction": ("check_not_causal",),
-    "bench.backbones.folder": (
+    "bench.backbones.families": (
         "check_layers",
         "check_mlm_head",
         "check_placed",
         "check_prefix",
-        "has_transformer",
-        "read_transformer_config",
     ),
+    "bench.backbones.folder": ("has_transformer", "read_transformer_config"),
     "bench.backbones.positions": ("check_max_length",),
     "bench.backbones.refusals": ("check_one_vector",),
     "bench.backbones.sentence_transformer": ("load_sentence_transformer", "unused_prompts"),

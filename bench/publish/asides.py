@@ -11,7 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.base.errors import BenchError
-from bench.base.files import lock, writing
+from bench.base.files import writing
+from bench.base.locks import lock
 
 
 @contextlib.contextmanager

@@ -21,8 +21,9 @@ from markupsafe import Markup
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail, writing
+from bench.base.foreign_text import markdown
 from bench.base.reading import read_plain_file
-from bench.base.text import markdown, plural, slug
+from bench.base.text import plural, slug
 from bench.board.board import (
     PREVIEW,
     Board,

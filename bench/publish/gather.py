@@ -21,7 +21,7 @@ from bench.base.errors import (
     UnknownName,
     one_line,
 )
-from bench.base.files import values_sha256
+from bench.base.hashes import values_sha256
 from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
 from bench.board.board import Board, MethodDescription

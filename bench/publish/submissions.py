@@ -21,15 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.base.errors import (
-    DIFFERS,
-    UNCHECKED,
-    BenchError,
-    DataDamaged,
-    Finding,
-    one_line,
-    printable,
-)
+from bench.base.errors import BenchError, DataDamaged, one_line, printable
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.reading import CURVE_BYTES, open_plain_file, read_plain_file
 from bench.compare.together import TOGETHER_BYTES
 from bench.data.sets import DataFolder

@@ -10,7 +10,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.files import has_same_files, writing
+from bench.base.files import writing
+from bench.base.hashes import has_same_files
 from bench.compare.senders import SENDER_FILE
 from bench.compare.together import write_together
 from bench.publish.asides import alone_in, folder_beside, move_to_place

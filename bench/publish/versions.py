@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.base.errors import DIFFERS, BenchError, DataDamaged, Finding, one_line
-from bench.base.files import file_sha256
+from bench.base.errors import BenchError, DataDamaged, one_line
+from bench.base.findings import DIFFERS, Finding
+from bench.base.hashes import file_sha256
 from bench.base.reading import TABLES_BYTES, read_plain_file
 from bench.records.packed import MANIFEST, NAME
 from bench.records.record import RunRecord

@@ -26,7 +26,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.reading import MIB, PREDICTIONS_BYTES, read_plain_file
+from bench.base.reading import (
+    MIB,
+    PREDICTIONS_BYTES,
+    read_plain_file,
+)
 from bench.records.packed import read_packed
 
 LARGEST = PREDICTIONS_BYTES

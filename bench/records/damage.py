@@ -11,8 +11,9 @@ import os
 from io import BufferedReader
 from pathlib import Path
 
+from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.files import CacheEntry, is_settled, values_sha256
+from bench.base.hashes import values_sha256
 from bench.base.reading import SETTINGS_BYTES, list_plain_files, open_plain_file, read_plain_file
 from bench.records.names import CHECKPOINT, FOREIGN
 from bench.records.record import AVERAGE, RunRecord, Score

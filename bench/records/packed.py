@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from bench.base.cache import default_cache
 from bench.base.errors import DataDamaged, DataMissing, one_line
-from bench.base.files import default_cache
 from bench.base.parquet import TooLarge, read_batches
 from bench.base.reading import MANIFEST_BYTES, is_plain_file, open_plain_file, read_plain_file
 

@@ -66,7 +66,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     )
     detail: Facts = {}
     predictions_sha256: Name | None = (
-        None  # of the stored predictions' values (``bench.base.files``); None: none, or not recorded
+        None  # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
     )
     reduced_sha256: Name | None = (
         None  # of their reduced form in a version that stores only what scores need; None: not reduced

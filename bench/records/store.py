@@ -18,9 +18,18 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 
-from bench.base.errors import BenchError, RecordDamaged, RunLocked, UnknownName
-from bench.base.files import ELSEWHERE, is_free, write_or_fail
-from bench.base.reading import open_plain_file, refuse_links
+from bench.base.errors import (
+    BenchError,
+    RecordDamaged,
+    RunLocked,
+    UnknownName,
+)
+from bench.base.files import ELSEWHERE, write_or_fail
+from bench.base.locks import is_free
+from bench.base.reading import (
+    open_plain_file,
+    refuse_links,
+)
 from bench.base.text import list_names
 from bench.records.names import LOCK, RECORD, predictions_name
 from bench.records.record import RUN_ID, RunRecord, read_record

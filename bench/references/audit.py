@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from bench.base.errors import DIFFERS, BenchError, Finding
+from bench.base.errors import BenchError
+from bench.base.findings import DIFFERS, Finding
 from bench.references import (
     HERE,
     UNKNOWN,

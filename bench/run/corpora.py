@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from bench.base.cache import default_cache
 from bench.base.errors import BenchError, CorpusError, DataMissing
-from bench.base.files import default_cache, write_whole
+from bench.base.files import write_whole
 from bench.base.text import list_names
 from bench.data.corpora import Corpus, open_corpus_file
 from bench.data.corpora.columns import COLUMNS_OF, NUMBERS, columns_to_be

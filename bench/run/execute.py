@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from bench.base import devices
-from bench.base.errors import BenchError, DeviceLost, Interrupted, PluginFailed, RunFailed
+from bench.base.errors import (
+    BenchError,
+    DeviceLost,
+    Interrupted,
+    PluginFailed,
+    RunFailed,
+)
 from bench.base.paths import hide_paths, recorded_path
 from bench.base.places import PLACES
+from bench.base.signals import stop_signals
 from bench.base.user_code import located
 from bench.method import Reporter
 from bench.records.damage import checkpoint_problem
@@ -73,7 +79,7 @@ def execute(
         with (
             _recorded_end(run, store, record),
             # an engine may send a signal more than once
-            devices.stop_signals(insistent=ranks is None and not job) as should_stop,
+            stop_signals(insistent=ranks is None and not job) as should_stop,
         ):
             reporter.phase("load")
             method = build(run, config, reporter, folder, should_stop, ranks)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base import devices
+from bench.base.signals import stop_signals
 from bench.method import SilentReporter
 from bench.run.config import RunConfig
 from bench.run.planned import PlannedRun
@@ -36,6 +36,6 @@ def follow(planned: Sequence[PlannedRun], config: RunConfig, ranks: Ranks) -> No
 
 
 def _train_rank(run: PlannedRun, folder: Path, config: RunConfig, ranks: Ranks) -> None:
-    with devices.stop_signals(insistent=False) as should_stop:
+    with stop_signals(insistent=False) as should_stop:
         method = build(run, config, SilentReporter(), folder, should_stop, ranks)
         prepared(method, run)()

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from bench.backbones import KNOWN, Reference
+from bench.backbones import Reference
+from bench.backbones.known_models import KNOWN
 from bench.base.errors import BenchError, UnknownName
 from bench.base.user_code import plugin_code
 from bench.data.sets import (

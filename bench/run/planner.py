@@ -12,9 +12,9 @@ from typing import Any
 from bench.backbones import Reference, check_stored_prefix, resolve
 from bench.backbones.direction import is_causal
 from bench.backbones.dropout import own_dropout
-from bench.backbones.folder import shape
+from bench.backbones.families import find_architecture
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.base.files import file_sha256
+from bench.base.hashes import file_sha256
 from bench.data.corpora import Corpus
 from bench.data.sets import DataFolder, DataSet, NotFetchedYet, data_sets
 from bench.method.checks import check_direction, check_last_batch, check_noise
@@ -98,7 +98,7 @@ class Planner:
             backbone.model,
             variant,
             trained=trained,
-            shape=shape(backbone.config()),
+            shape=find_architecture(backbone.config()),
         )
         if entry and entry.backbone != backbone.model:
             notes.append(f"no recipe for {backbone.model}: using the one for {entry.backbone}")

@@ -18,12 +18,8 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from bench.base.class_code import (
-    file_of_module,
-    has_changed_since_import,
-    hash_class,
-    is_typed_in,
-)
+from bench.base.class_code import has_changed_since_import, hash_class, is_typed_in
+from bench.base.class_parts import file_of_module
 from bench.base.errors import BenchError, UnknownName
 from bench.base.imported_code import hash_file, hash_module
 from bench.base.installed_code import distribution_of, method_points

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bench.backbones.dropout import dropout_in_use, own_dropout
 from bench.base import devices
 from bench.base.errors import RunFailed
-from bench.base.files import folder_sha256
+from bench.base.hashes import folder_sha256
 from bench.data.corpora import Corpus
 from bench.data.corpora.token_cache import TokenisedCorpus, as_text, tokenise
 from bench.data.sets.sts import STS_TASKS

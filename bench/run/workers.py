@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.base import PLACE
+from bench.base.cache import default_cache
 from bench.base.errors import BenchError
-from bench.base.files import default_cache, write_or_fail
-from bench.base.imported_code import files_of_plugin, package_of_file
+from bench.base.files import write_or_fail
+from bench.base.import_scope import package_of_file
+from bench.base.imported_code import files_of_plugin
 from bench.base.text import list_names
 from bench.run.execute import job_here
 from bench.run.planned import PlannedRun

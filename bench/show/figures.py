@@ -24,7 +24,8 @@ import msgspec
 
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
-from bench.base.text import slug, visible
+from bench.base.foreign_text import visible
+from bench.base.text import slug
 from bench.board.board import Board, unused_name
 from bench.compare.formatting import setting_words, signed_number, variant_words
 from bench.compare.statistics.rows import Differs

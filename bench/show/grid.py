@@ -18,7 +18,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from bench.base.text import csv_value, encodable, latex, list_names, markdown, visible
+from bench.base.foreign_text import csv_value, encodable, latex, markdown, visible
+from bench.base.text import list_names
 
 TINT = "may be the best"
 SIGNS = {"better": "▲", "worse": "▼", "outside": "*", "not tested": "-", TINT: "◆"}

@@ -17,7 +17,8 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from bench.base.errors import RunFailed
-from bench.base.files import folder_sha256, share_files
+from bench.base.files import share_files
+from bench.base.hashes import folder_sha256
 from bench.records.names import CHECKPOINT
 from bench.training.state_files import NO_SPACE, Damaged, saved_states
 

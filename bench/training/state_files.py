@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from bench.base.errors import RunFailed
-from bench.base.files import file_sha256
+from bench.base.hashes import file_sha256
 
 STATES = 2
 """How many states are kept: the newest, and the one before in case that is damaged."""

@@ -16,16 +16,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from bench.base.errors import (
-    DIFFERS,
-    UNCHECKED,
-    BenchError,
-    DataDamaged,
-    DataMissing,
-    FetchFailed,
-    Finding,
-)
-from bench.base.files import file_sha256
+from bench.base.errors import BenchError, DataDamaged, DataMissing, FetchFailed
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
+from bench.base.hashes import file_sha256
 from bench.base.reading import CURVE_BYTES, list_plain_files, open_plain_file
 from bench.data.fetching import Site, download
 from bench.data.sets import DataFolder

@@ -8,15 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.base.errors import (
-    DIFFERS,
-    UNCHECKED,
-    BenchError,
-    DataMissing,
-    Finding,
-    RunFailed,
-    one_line,
-)
+from bench.base.errors import BenchError, DataMissing, RunFailed, one_line
+from bench.base.findings import DIFFERS, UNCHECKED, Finding
 from bench.base.same_code import code_of
 from bench.data.sets import DataFolder
 from bench.method import SilentReporter

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from bench.base.errors import AGREES, DIFFERS, UNCHECKED, BenchError, Finding
-from bench.base.files import values_sha256
+from bench.base.errors import BenchError
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED, Finding
+from bench.base.hashes import values_sha256
 from bench.records.packed import PredictionsElsewhere
 from bench.records.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.records.run import Run

@@ -140,11 +140,11 @@ def test_pickles_in_a_listing() -> None:
     ids=["sparse", "csr", "strided", "meta"],
 )
 def test_tensors_that_are_not_their_values(change: Any, words: str, tmp_path: Path) -> None:
-    from bench.backbones.folder import _pickled_tensors
+    from bench.backbones.pickles import read_pickled_tensors
 
     torch.save({"w": change(torch.ones(2, 2))}, tmp_path / "pytorch_model.bin")
     with pytest.raises(NotAModel, match=words):
-        _pickled_tensors(tmp_path / "pytorch_model.bin")
+        read_pickled_tensors(tmp_path / "pytorch_model.bin")
 
 
 def test_a_config_of_a_million_layers(tiny: str, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from tiny_decoders import decoder
 from bench.backbones import load, resolve
 from bench.backbones.direction import is_causal, reads_ahead
 from bench.base.errors import BenchError
-from bench.export import compare_vectors, folders
+from bench.export.st_folder import write_st
+from bench.export.transformers_folder import write_transformers
+from bench.export.vectors import compare_vectors
 from bench.method import Context, Recipe
 from bench.method.building import build_method
 from bench.method.checks import check_direction
@@ -141,9 +143,9 @@ def test_an_export_of_a_decoder_pads_and_reads_empty_texts(
     to = tmp_path / "export"
     to.mkdir()
     if form == "transformers":
-        folders.write_transformers(parts, to, "simcse")
+        write_transformers(parts, to, "simcse")
     else:
-        folders.write_st(parts, to)
+        write_st(parts, to)
     difference, dimensions = compare_vectors(method, to, form)
     assert difference <= 1e-5 and dimensions == 32
     assert method.backbone.tokenizer.pad_token == before, "the method's own tokenizer is left alone"

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from works import COLUMNS, ROWS, Row, refusal, table, try_it
 
 from bench.backbones import load, resolve
-from bench.backbones.folder import FAMILIES, check_mlm_head
+from bench.backbones.families import FAMILIES, check_mlm_head
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Recipe, Value
 from bench.run.planner import check_dropout

@@ -12,8 +12,9 @@ import torch
 from hub import StandInHub
 from safetensors.torch import load_file
 
-from bench.backbones import PINNED, fetch, load, resolve, resolve_recorded
+from bench.backbones import fetch, load, resolve, resolve_recorded
 from bench.backbones.folder import is_whole
+from bench.backbones.known_models import PINNED
 from bench.base.errors import NotAModel
 
 NAME = "someone/tiny-bert"

@@ -107,3 +107,18 @@ def test_missing_weights_of_the_encoder_are_not_made_up(folder: Path, tmp_path: 
         NotAModel, match="lacks .* weights of its encoder, the first is encoder.layer.1.output"
     ):
         built(Pretrained, str(whole), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "size", "why"),
+    [
+        ("num_hidden_layers", 10**6, "but its weights hold"),
+        ("vocab_size", 10**9, "more than any model has"),
+        ("intermediate_size", 10**12, "more than any model has"),
+    ],
+)
+def test_sizes_beyond_the_weights_are_refused_before_anything_is_built(
+    key: str, size: int, why: str, folder: Path
+) -> None:
+    edit_json(folder / "config.json", **{key: size})
+    assert f"{key} is {size:,} in {folder / 'config.json'}, {why}" in message(folder)

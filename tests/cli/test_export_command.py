@@ -81,7 +81,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     import numpy as np
     from scipy.stats import spearmanr
 
-    from bench.export.card import scores_table
+    from bench.export.card_tables import scores_table
 
     store = RunsFolder(finished[0])
     record = read_record(store.record_file("simcse"))
@@ -198,16 +198,16 @@ def test_the_same_export_again_changes_nothing_and_another_one_is_refused(
 def test_a_fault_leaves_nothing_behind(
     fault: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.export import folders
+    from bench.export import st_folder
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     if fault == "full disk":
-        monkeypatch.setattr(folders, "write_json", full)
+        monkeypatch.setattr(st_folder, "write_json", full)
     else:
-        monkeypatch.setitem(folders.POOLINGS, "cls", "pooling_mode_mean_tokens")
-        monkeypatch.setitem(folders.POOLINGS, "mean", "pooling_mode_cls_token")
+        monkeypatch.setitem(st_folder.POOLINGS, "cls", "pooling_mode_mean_tokens")
+        monkeypatch.setitem(st_folder.POOLINGS, "mean", "pooling_mode_cls_token")
     done = export(finished, "--to", tmp_path / "new")
     code, said = {
         "full disk": (2, "new cannot be written: No space left on device"),

@@ -16,7 +16,7 @@ from commands import argv, bench, the_run
 from hub import StandInHub
 from models import sentences
 
-from bench.backbones import PINNED
+from bench.backbones.known_models import PINNED
 from bench.data.sets import data_set, data_sets, sources
 
 ROWS = 600

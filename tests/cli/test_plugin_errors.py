@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import argv, bench, error_line
 
-from bench.base.errors import AGREES, DIFFERS, Finding
+from bench.base.findings import AGREES, DIFFERS, Finding
 from bench.conformance import methods as conformance
 from bench.conformance import once_each
 from bench.conformance.methods import SENTENCES, check

@@ -13,7 +13,7 @@ from commands import bench
 from bench.base.errors import BenchError
 from bench.base.files import share_files
 from bench.base.launched import NAMES, launched
-from bench.export import write_aside
+from bench.export.aside import write_aside
 from bench.records.store import RunsFolder
 
 
@@ -206,7 +206,7 @@ def test_a_home_that_cannot_be_written_costs_a_line_at_most(home: str, tmp_path:
 
 
 def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.base.files import default_cache
+    from bench.base.cache import default_cache
     from bench.base.paths import hide_paths
 
     def unknown() -> Path:

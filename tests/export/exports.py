@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from models import built, sentences
 
-from bench.export import SENTENCES
+from bench.export.vectors import SENTENCES
 from bench.method import Method
 from bench.run.plugins import discover
 

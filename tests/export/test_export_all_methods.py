@@ -15,7 +15,8 @@ from outside import SAVED_AGAIN
 
 from bench.base.errors import BenchError
 from bench.conformance.methods import tiny_backbone
-from bench.export import folders, relative
+from bench.export.st_folder import write_st
+from bench.export.vectors import relative_difference
 from bench.method import TorchMethod
 
 pytestmark = pytest.mark.nightly  # over 60 models are written, and loaded by another process
@@ -51,7 +52,7 @@ def exported(
         folder = place / "all" / case.id
         folder.mkdir()
         method = make(case, backbones, place)
-        files = folders.write_st(method.portable(), folder)
+        files = write_st(method.portable(), folder)
         assert sorted(file.name for file in files) == sorted(
             path.name for path in folder.glob("*.py")
         ), case.id
@@ -73,7 +74,7 @@ def test_a_stranger_gets_the_methods_own_vectors(
     assert {one.name for one in CASES} == set(REGISTRY) - {"truncated"}, "which refuses an export"
     mine, found = exported[1][case.id], theirs[case.id]
     assert mine.shape == found.shape and np.ptp(mine, axis=0).max() > 0.01
-    assert relative(mine, found) <= 1e-5
+    assert relative_difference(mine, found) <= 1e-5
 
 
 def test_what_travels_is_no_pickle_and_imports_nothing_of_ours(exported: Any) -> None:
@@ -88,7 +89,7 @@ def test_what_travels_is_no_pickle_and_imports_nothing_of_ours(exported: Any) ->
 def test_sentence_transformers_can_save_it_again(
     name: str, exported: Any, theirs: dict[str, np.ndarray]
 ) -> None:
-    assert relative(exported[1][name], theirs[f"again {name}"]) <= 1e-5
+    assert relative_difference(exported[1][name], theirs[f"again {name}"]) <= 1e-5
 
 
 def test_a_finished_folder_keeps_its_prompt_and_gets_the_runs_length(exported: Any) -> None:

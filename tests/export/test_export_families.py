@@ -8,7 +8,8 @@ import family_models
 import pytest
 from exports import TEXTS, Case, make
 
-from bench.export import folders, relative
+from bench.export.st_folder import st_vectors, write_st
+from bench.export.vectors import relative_difference
 
 FAMILIES = ("distilbert", "mpnet", "electra", "deberta", "modernbert", "xlm_roberta")
 HEADED = Case("simcse", "supervised", values={"head_at_test": True}, backbone="one")
@@ -30,6 +31,6 @@ def test_sentence_transformers_gives_the_methods_vectors(family: str, tmp_path: 
         folder = tmp_path / case.id
         folder.mkdir()
         method = make(case, backbones, tmp_path)
-        folders.write_st(method.portable(), folder)
-        differences[case.id] = relative(method.encode(TEXTS), folders.st_vectors(folder, TEXTS))
+        write_st(method.portable(), folder)
+        differences[case.id] = relative_difference(method.encode(TEXTS), st_vectors(folder, TEXTS))
     assert {name: value for name, value in differences.items() if not value <= 1e-5} == {}

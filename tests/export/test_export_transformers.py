@@ -9,7 +9,8 @@ from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
 from bench.base.errors import BenchError
 from bench.conformance.methods import tiny_backbone
-from bench.export import folders, relative
+from bench.export.transformers_folder import transformers_vectors, write_transformers
+from bench.export.vectors import relative_difference
 
 FITTING = [*PLAIN, *WITH_HEAD]
 REFUSED = [case for case in CASES if case not in FITTING and case.backbone != "st-folder"]
@@ -31,9 +32,9 @@ def test_the_example_of_the_readme_gives_the_methods_vectors(
     method = make(case, backbones, tmp_path)
     folder = tmp_path / "export"
     folder.mkdir()
-    folders.write_transformers(method.portable(), folder, method.name)
-    found = folders.transformers_vectors(folder, TEXTS)
-    assert relative(method.encode(TEXTS), found) <= 1e-5
+    write_transformers(method.portable(), folder, method.name)
+    found = transformers_vectors(folder, TEXTS)
+    assert relative_difference(method.encode(TEXTS), found) <= 1e-5
     assert {file.suffix for file in folder.iterdir()} <= {".json", ".safetensors", ".txt"}
 
 
@@ -47,11 +48,11 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(
     folder, text = tmp_path / "export", ["a man plays"]
     folder.mkdir()
     method = make(WITH_HEAD[0], backbones, tmp_path)
-    folders.write_transformers(method.portable(), folder, "simcse")
+    write_transformers(method.portable(), folder, "simcse")
     tokenizer, model = (cls.from_pretrained(folder) for cls in (AutoTokenizer, AutoModel))
     with torch.no_grad():
         output = model.eval()(**tokenizer(text, return_tensors="pt")).pooler_output.numpy()
-    assert relative(method.encode(text), output) <= 1e-5
+    assert relative_difference(method.encode(text), output) <= 1e-5
     read = Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export")
     assert make(read, {"export": str(folder)}, tmp_path).encode(text).shape == output.shape
 
@@ -65,7 +66,7 @@ def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
     with pytest.raises(
         BenchError, match=f"{case.name}: a plain transformers checkpoint can hold only an encoder"
     ) as refused:
-        folders.write_transformers(parts, tmp_path / "export", case.name)
+        write_transformers(parts, tmp_path / "export", case.name)
     assert (
         refused.value.hint == "--format sentence-transformers"
         and not (tmp_path / "export").exists()

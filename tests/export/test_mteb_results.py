@@ -11,7 +11,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import DataMissing
-from bench.export.results import write_mteb_results as write
+from bench.export.mteb_folder import write_mteb_results as write
 from bench.records import RunRecord, Score
 from bench.records.damage import foreign_files
 

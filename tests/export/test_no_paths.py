@@ -9,7 +9,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.export import check_export, refuse_written_paths
+from bench.export.model import check_export, refuse_written_paths
 
 
 def test_a_run_that_names_a_folder_is_not_exported(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from made_runs import made_run
 from msgspec.structs import replace
 
 from bench.base.errors import BenchError
-from bench.export.results import every_eval_ever, hub_results
+from bench.export.every_eval_ever import every_eval_ever
+from bench.export.hub_results import hub_results
 from bench.records import Run, RunsFolder, Score
 
 

@@ -12,16 +12,9 @@ from pathlib import Path
 import pytest
 
 from bench import methods
-from bench.base.imported_code import (
-    CodeFile,
-    ImportScope,
-    code_files,
-    files_of_plugin,
-    find_installed,
-    hash_code,
-    hash_file,
-    hash_module,
-)
+from bench.base.import_scope import CodeFile, ImportScope
+from bench.base.import_search import find_installed
+from bench.base.imported_code import code_files, files_of_plugin, hash_code, hash_file, hash_module
 from bench.base.installed_code import hash_of_method, installed_methods
 from bench.run.plugins import discover
 
@@ -164,7 +157,7 @@ def test_a_plugin_suite_covers_the_metrics_that_it_uses_and_not_the_frame(tmp_pa
     assert found is not None
     of_transfer = {file.name for file in code_files(*found)}
     assert "bench.score.metrics.probe" in of_transfer
-    from bench.base.imported_code import package_of_file, scope_of_file
+    from bench.base.import_scope import package_of_file, scope_of_file
 
     start = CodeFile("", mine, package_of_file(mine)[1])
     names = {file.name for file in code_files(start, scope_of_file(mine))}

@@ -17,7 +17,7 @@ from commands import bench as command
 
 import bench
 from bench.base.errors import BenchError, UnknownName
-from bench.external.objects import PROBE
+from bench.external.answers import PROBE
 
 CHECK: dict[str, Any] = {"suites": ["check"], "progress": False, "device": "cpu"}
 
@@ -265,7 +265,7 @@ def test_a_dimension_that_changes_later_is_told_of_and_the_next_try_goes_on(tmp_
 
     def changes(some: list[str]) -> np.ndarray:
         calls.append(len(some))
-        return bag(some, 48 if len(calls) < 4 else 47)
+        return bag(some, 48 if len(calls) < 5 else 47)
 
     with pytest.raises(BenchError, match="changes returned 47 dimensions, 48 before"):
         bench.evaluate(changes, runs=tmp_path, **CHECK)

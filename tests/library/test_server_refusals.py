@@ -12,7 +12,13 @@ from typing import Any, ClassVar
 import pytest
 
 from bench.base.errors import BenchError, RunFailed
-from bench.external.server import ServerModel, ServerOptions, filled, server_plugin, why_refused
+from bench.external.server import (
+    ServerModel,
+    ServerOptions,
+    fill_empty_texts,
+    server_plugin,
+    why_refused,
+)
 from bench.method import Context, Recipe
 
 OPENAI = '{"error": {"message": "\'$.input\' is invalid.", "type": "invalid_request_error"}}'
@@ -50,7 +56,12 @@ def test_the_hint_is_about_the_cause(status: int, answer: str, texts: list[str],
 
 def test_only_texts_without_a_letter_are_replaced() -> None:
     texts = ["a", "", " \t", "b "]
-    assert filled(texts, None) == texts and filled(texts, "-") == ["a", "-", "-", "b "]
+    assert fill_empty_texts(texts, None) == texts and fill_empty_texts(texts, "-") == [
+        "a",
+        "-",
+        "-",
+        "b ",
+    ]
 
 
 class NoEmptyText(BaseHTTPRequestHandler):

@@ -15,7 +15,8 @@ from harness import batch_of, rows_of
 from models import built, sentences
 
 from bench.backbones import load, resolve
-from bench.export import compare_vectors, folders
+from bench.export.st_folder import write_st
+from bench.export.vectors import compare_vectors
 from bench.methods.conpvp import NEGATIVE, POSITIVE, ConPVP, anchor
 from bench.methods.cot_bert import CoTBERT
 from bench.methods.dcpcse import DCPCSE, TEMPLATE
@@ -144,6 +145,6 @@ def test_scores_and_exports_read_the_filled_text_too(
         assert row == filled(method.backbone.tokenizer, text_of(method), "A man is playing.")
     to = tmp_path / "export"
     to.mkdir()
-    folders.write_st(method.portable(), to)
+    write_st(method.portable(), to)
     assert compare_vectors(method, to, "sentence-transformers")[0] <= 1e-5
     assert torch.is_grad_enabled()

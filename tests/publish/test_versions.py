@@ -20,7 +20,7 @@ from published import Publish
 from recomputed import packed_arrays
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.files import values_sha256
+from bench.base.hashes import values_sha256
 from bench.publish import build
 from bench.publish.versions import MANIFEST, NAME, check, versions
 from bench.records import RunsFolder

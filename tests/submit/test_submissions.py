@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.errors import BenchError
-from bench.base.files import values_sha256
+from bench.base.hashes import values_sha256
 from bench.compare.senders import SENDER_FILE
 from bench.compare.together import TOGETHER_FILE, read_together
 from bench.publish import submissions as checking

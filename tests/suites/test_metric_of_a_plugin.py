@@ -16,7 +16,7 @@ from commands import bench, error_line
 from factories import record
 from msgspec.structs import replace
 
-from bench.base.files import values_sha256
+from bench.base.hashes import values_sha256
 from bench.records import RunsFolder, Score
 from bench.records.names import data_key
 from bench.score import suites

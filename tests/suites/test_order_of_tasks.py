@@ -14,7 +14,8 @@ from factories import record
 from msgspec.structs import replace as changed
 from three_tasks import SETS, suite_of, task_of
 
-from bench.base.errors import AGREES, BenchError, Finding
+from bench.base.errors import BenchError
+from bench.base.findings import AGREES, Finding
 from bench.conformance.suites import check_suite, stand_in
 from bench.data.sets import DataFolder
 from bench.records import Run, RunRecord, RunsFolder, Score

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from rich.console import Console
 
-from bench.base.text import csv_text, latex, markdown, visible
+from bench.base.foreign_text import csv_text, latex, markdown, visible
 from bench.compare.statistics.table import summarise, with_baseline
 from bench.records import RunRecord
 from bench.show import grid as writers

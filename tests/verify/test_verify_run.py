@@ -16,8 +16,8 @@ import pytest
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
-from bench.base.errors import AGREES, DIFFERS, UNCHECKED
-from bench.base.files import values_sha256
+from bench.base.findings import AGREES, DIFFERS, UNCHECKED
+from bench.base.hashes import values_sha256
 from bench.records import RunRecord, RunsFolder
 from bench.records.fingerprint import fingerprint_of, record_fingerprint
 from bench.records.selection import known_sets

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
-from bench.base.files import CacheEntry, default_cache
 from bench.base.text import list_names
 from bench.data.corpora.columns import NUMBERS, Layout, Row, find_layout, kind_of
 from bench.data.corpora.naming import EXAMPLE, ChosenColumns, parse_columns

@@ -17,8 +17,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.base.cache import default_cache
 from bench.base.errors import CorpusError, DataMissing
-from bench.base.files import default_cache, lock, write_whole
+from bench.base.files import write_whole
+from bench.base.locks import lock
 from bench.base.text import list_names, plural
 from bench.data.corpora.columns import find_layout, meaning_of
 from bench.data.corpora.naming import HUB, name_columns

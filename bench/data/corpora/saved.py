@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import CorpusError
-from bench.base.parquet import TooLarge, limit_of, unpacked_bytes
+from bench.base.parquet import TooLarge, limit_of
 from bench.data.corpora.records import MOST_TIMES, Record, is_text
+from bench.publish.submissions import unpacked_bytes
 
 SAVED = "saved"
 """The format of such a folder, as ".csv" is that of a file."""

@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from bench.base.cache import build_folder, default_cache
 from bench.base.errors import BenchError
-from bench.base.files import build_folder, default_cache, file_sha256, write_whole
+from bench.base.files import write_whole
+from bench.base.hashes import file_sha256
 from bench.data.corpora import Corpus
 from bench.data.corpora.columns import LABELS, NUMBERS
 

@@ -30,8 +30,10 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
+from bench.base.cache import default_cache
 from bench.base.errors import BenchError, DataDamaged, DataMissing, FetchFailed, UnknownName
-from bench.base.files import default_cache, file_sha256, write_whole
+from bench.base.files import write_whole
+from bench.base.hashes import file_sha256
 from bench.data.fetching import site
 
 ANY = "any"

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed, one_line
-from bench.base.files import file_sha256, lock, write_whole
+from bench.base.files import write_whole
+from bench.base.hashes import file_sha256
+from bench.base.locks import lock
 from bench.base.text import plural
 from bench.data.fetching import Say, download, repository_info, silent, site, unpack
 from bench.data.sets import (

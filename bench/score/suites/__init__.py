@@ -27,8 +27,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bench.base import __version__
+from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import BenchError, DataDamaged, PluginFailed, RunFailed, UnknownName
-from bench.base.files import CacheEntry, is_settled, values_sha256
+from bench.base.hashes import values_sha256
 from bench.base.imported_code import hash_file, hash_module
 from bench.base.plugin_files import check_files, import_file
 from bench.base.text import average_of, list_names

@@ -10,7 +10,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.base.text import seed_ranges, value_text, visible
+from bench.base.foreign_text import visible
+from bench.base.text import seed_ranges, value_text
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
 from bench.board.repeat import NOT_REPEATABLE, repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words

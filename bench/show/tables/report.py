@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from bench.base.errors import UNCHECKED
+from bench.base.findings import UNCHECKED
 from bench.base.text import duration, size, value_text
 from bench.compare.formatting import score, setting_words
 from bench.data.overlap import overlaps_of

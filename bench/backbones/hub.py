@@ -1,0 +1,205 @@
+"""Models of the Hugging Face hub: find them in the hub's cache on this machine, or fetch them.
+
+Every name has a revision: the one after the name (``owner/name@revision``), or the one that this
+project pins, or the newest at the first fetch. A model that the cache holds whole is not fetched
+again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.backbones.folder import (
+    PICKLES,
+    WEIGHTS,
+    is_whole,
+)
+from bench.backbones.known_models import CANONICAL, KNOWN, PARAMETERS, PINNED
+from bench.backbones.module_pickles import ALLOW, convert_modules, pickled_modules
+from bench.backbones.readable import readable_model
+from bench.backbones.snapshot import fetch_snapshot
+from bench.base.errors import DataDamaged, FetchFailed, NotAModel
+from bench.data.fetching import offline_now, repository_info, site
+from bench.data.sets import ON_ITS_PAGE, Pending
+
+if TYPE_CHECKING:
+    from bench.backbones.reference import Reference
+
+FILES = ("*.json", "*.txt", "*.model", "merges.txt", "vocab.*")
+"""Patterns of the files that are fetched besides the weights."""
+NOT = (
+    "onnx/*",
+    "openvino/*",
+    "coreml/*",
+    "*.ot",
+    "flax_model*",
+    "tf_model*",
+    "training_args.bin",
+    "optimizer*",
+)
+"""Patterns of files that are never fetched."""
+LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
+"""Owner of models -> the licence on their pages."""
+
+
+def fetch(
+    reference: Reference,
+    *,
+    offline: bool,
+    allow_pickle: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> Reference:
+    """Bring the files of a reference to this machine, and return the reference to them.
+
+    ``say`` gets one line about what is fetched. Raises NotAModel if they cannot be had.
+    """
+    if reference.path is not None:
+        return reference
+    name = reference.source or reference.name
+    model = split(name)[0]
+    hint = ""
+    if model not in KNOWN:
+        near = difflib.get_close_matches(model, KNOWN, n=1, cutoff=0.8)
+        if near:
+            hint = f"did you mean {near[0]}? else "
+    if offline or offline_now():
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        reason = "--offline" if offline else "HF_HUB_OFFLINE"
+        folder = "models--" + repositories(model)[0].replace("/", "--")
+        raise NotAModel(
+            f"backbone '{name}' is not on this machine and {reason} forbids fetching it",
+            f"{hint}where there is a network: bench doctor --backbone {name} --fetch; "
+            f"then copy {folder} out of its hub cache to {HF_HUB_CACHE}",
+        )
+    snapshot = download(name, allow_pickle=allow_pickle, near=hint, say=say)
+    readable = readable_model(snapshot, allow_pickle=allow_pickle, name=name)
+    return replace(
+        reference,
+        revision=reference.revision if reference.trained else snapshot.name,
+        path=convert_modules(readable, allow_pickle=allow_pickle),
+        hub=True,
+    )
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """Split "owner/name@revision" into the name and the revision; None without a revision."""
+    model, _, revision = name.partition("@")
+    return model, revision or None
+
+
+def repositories(model: str) -> list[str]:
+    """Return the model's names on the hub: with its owner, then the short one of older caches."""
+    if model in CANONICAL:
+        return [f"{CANONICAL[model]}/{model}", model]
+    return [model]
+
+
+def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
+    """Return the snapshot folder of a model if the hub's cache holds it whole, else None.
+
+    Whole means: config, tokenizer, and ``weights``.
+    """
+    from huggingface_hub import try_to_load_from_cache
+
+    model, revision = split(name)
+    for repo in repositories(model):
+        revisions = [revision] if revision else [PINNED.get(repo, "main"), "main"]
+        for wanted in revisions:
+            for file in ("config.json", "modules.json"):
+                path = try_to_load_from_cache(repo, file, revision=wanted)
+                if isinstance(path, str) and is_whole(Path(path).parent, weights):
+                    return Path(path).parent
+    return None
+
+
+def download(name: str, *, allow_pickle: bool, near: str, say: Callable[[str], None]) -> Path:
+    """Fetch a model, and return its snapshot folder, named after the commit.
+
+    ``near`` is put before the hint of an error: it suggests a name that may be meant instead.
+    ``say`` gets one line about what is fetched. The hub's client resumes interrupted downloads.
+    Raises NotAModel if there is no such model, no access, no network, no safetensors file or no
+    space.
+    """
+    from huggingface_hub.utils import disable_progress_bars
+
+    model, revision = split(name)
+    repo = repositories(model)[0]
+    revision = revision or PINNED.get(repo, "main")
+    where = site("model", repo, revision, "")
+    try:
+        info = repository_info(where, say)
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
+        wanted = _wanted(name, repo, sizes, allow_pickle)
+        licence = getattr(info.card_data, "license", None) or "not stated"
+        size = f"{sum(sizes[file] for file in wanted) / 1e6:,.0f} MB"
+        say(f"fetching backbone {name}: {repo} at {str(info.sha)[:12]}, {size}, licence {licence}")
+        if not sys.stderr.isatty():
+            disable_progress_bars()
+        return fetch_snapshot(where, info, wanted, say)
+    except (FetchFailed, DataDamaged, OSError) as failure:
+        hint = getattr(failure, "hint", None) or "free some space, or set HF_HOME to another disk"
+        raise NotAModel(f"backbone '{name}': {failure}", near + hint) from None
+
+
+def _wanted(name: str, repo: str, files: Iterable[str], allow_pickle: bool) -> list[str]:
+    """Choose the files to fetch: one copy of the weights, the config and the vocabulary.
+
+    Raises NotAModel if the repository has no weights, or only pickles without ``allow_pickle``.
+    """
+    from huggingface_hub.utils import filter_repo_objects
+
+    names = {Path(file).name for file in files}
+    if not names.isdisjoint(WEIGHTS):
+        weights: tuple[str, ...] = ("model.safetensors", "model-*-of-*.safetensors")
+        pickles = pickled_modules(files)
+        if pickles and not allow_pickle:
+            raise NotAModel(
+                f"backbone '{name}': {pickles[0]} of {repo} is a pickle, which could run code",
+                ALLOW,
+            )
+        weights += tuple(pickles)
+    elif names.isdisjoint(PICKLES):
+        raise NotAModel(
+            f"'{name}' cannot be read here: {repo} has no model.safetensors",
+            "give the name of a model of transformers or sentence-transformers",
+        )
+    elif allow_pickle:
+        weights = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
+    else:
+        raise NotAModel(
+            f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), "
+            "which could run code",
+            "--allow-pickle reads only the tensors in it and stores them as safetensors",
+        )
+    return sorted(
+        filter_repo_objects(
+            files,
+            allow_patterns=[*FILES, *weights, *(f"*/{pattern}" for pattern in weights)],
+            ignore_patterns=list(NOT),
+        )
+    )
+
+
+def describe_pending(name: str) -> Pending:
+    """Describe what fetching a model would bring, without a connection to the hub."""
+    model, revision = split(name)
+    repo = repositories(model)[0]
+    commit = revision or PINNED.get(repo)
+    where = f"hub model {repo}"
+    if commit:
+        where += f" (commit {commit[:12]})"
+    parameters = PARAMETERS.get(model.rpartition("/")[2])
+    return Pending(
+        name=name,
+        kind="backbone",
+        where=where,
+        urls=(site("model", repo, commit or "main", "").url,),
+        bytes=None if parameters is None else 4 * parameters,
+        licence=LICENCES.get(CANONICAL.get(model, ""), ON_ITS_PAGE),
+    )

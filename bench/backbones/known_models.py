@@ -1,0 +1,53 @@
+"""Facts about the models that this project knows by name: sizes, and commits on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+KNOWN = {
+    "builtin": "a small BERT that this project pretrained itself; comes with the package",
+    "bert-base-uncased": "BERT base, 110 M parameters (Devlin et al. 2019)",
+    "bert-large-uncased": "BERT large, 335 M parameters (Devlin et al. 2019)",
+    "roberta-base": "RoBERTa base, 125 M parameters (Liu et al. 2019)",
+    "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
+}
+SHAPES: Mapping[str, Mapping[str, int]] = {
+    name: {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "intermediate_size": 4 * hidden,
+        "vocab_size": vocabulary,
+        "max_position_embeddings": positions,
+    }
+    for name, (layers, hidden, vocabulary, positions) in {
+        "bert-base-uncased": (12, 768, 30522, 512),
+        "bert-large-uncased": (24, 1024, 30522, 512),
+        "roberta-base": (12, 768, 50265, 514),
+        "roberta-large": (24, 1024, 50265, 514),
+    }.items()
+}
+"""Sizes from the configs of these models, for plans on a machine that does not have the models."""
+
+
+CANONICAL = {
+    "bert-base-uncased": "google-bert",
+    "bert-large-uncased": "google-bert",
+    "roberta-base": "FacebookAI",
+    "roberta-large": "FacebookAI",
+}
+PINNED = {
+    "google-bert/bert-base-uncased": "86b5e0934494bd15c9632b12f734a8a67f723594",
+    "google-bert/bert-large-uncased": "6da4b6a26a1877e173fca3225479512db81a5e5b",
+    "FacebookAI/roberta-base": "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
+    "FacebookAI/roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
+}
+"""The commit that a name without a revision means: the one that published work uses."""
+
+
+PARAMETERS = {
+    "bert-base-uncased": 110_104_890,
+    "bert-large-uncased": 336_224_058,
+    "roberta-base": 125_288_793,
+    "roberta-large": 356_462_681,
+}
+"""Numbers in each checkpoint, the dense layer of the MLM head included; each takes four bytes."""

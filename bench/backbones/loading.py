@@ -1,0 +1,244 @@
+"""Read a backbone into memory from the files of its reference."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from functools import partial
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.backbones.dropout import check_dropout_arrived, set_dropout
+from bench.backbones.families import BUFFERS, family_title, without_base
+from bench.backbones.folder import (
+    VOCABULARIES,
+    WEIGHTS,
+    has_transformer,
+    read_config,
+    transformer_folder,
+)
+from bench.backbones.heads import is_head
+from bench.backbones.hub import fetch
+from bench.backbones.load_failures import damaged_weights, explain_failure
+from bench.backbones.reference import Reference, resolve
+from bench.backbones.refusals import module_types
+from bench.backbones.sizes import check_sizes
+from bench.backbones.tensors import checkpoint_names, take_trained
+from bench.backbones.tokenizer import ReadTokenizer, read_tokenizer
+from bench.base.errors import NotAModel
+
+if TYPE_CHECKING:
+    from bench.backbones.model import Backbone
+
+
+SENTENCEPIECE = ("sentencepiece", "protobuf")
+"""Packages that transformers needs to read a SentencePiece vocabulary."""
+PREFIX = "prefix_encoder."
+"""The first part of the names of a stored prompt's tensors (PromCSE, DCPCSE)."""
+MOST_NAMES = 3
+"""Tensors that an error names."""
+DTYPES = ("fp32", "bf16", "fp16")
+
+
+def load(
+    reference: Reference,
+    *,
+    dropout: float | None = None,
+    offline: bool = False,
+    dtype: str = "fp32",
+    reads: tuple[str, ...] = (),
+) -> Backbone:
+    """Load encoder and tokenizer on the CPU, in evaluation mode.
+
+    ``dropout`` replaces every dropout of the encoder. ``dtype``: fp32, bf16 or fp16. ``reads``: the
+    first parts of the names of tensors that are outside of the encoder and that the caller reads.
+
+    Raises NotAModel if the folder cannot be read as a transformers encoder, lacks weights, or holds
+    weights that would be left out although they change what the encoder computes; also if
+    ``dropout`` does not arrive in all of the encoder.
+    """
+    from bench.backbones.model import Backbone
+
+    reference = fetch(reference, offline=offline)
+    assert reference.path is not None
+    name, folder = reference.name, transformer_folder(reference.path)
+    _check_files(name, reference.path)
+    quiet()
+    if damaged := damaged_weights(folder):
+        raise damaged
+    check_sizes(name, folder, read_config(folder), len(checkpoint_names(folder)))
+    tokenized, encoder, info = _read_folder(name, folder, dropout, dtype)
+    tokenizer, config = tokenized.tokenizer, encoder.config
+    if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
+        raise NotAModel(
+            f"{name}: its tokenizer has {len(tokenizer)} tokens, its encoder {config.vocab_size}",
+            "the tokenizer belongs to another model",
+        )
+    _check_missing(name, info["missing_keys"])
+    unused = sorted(n for n in info["unexpected_keys"] if n.split(".")[-1] not in BUFFERS)
+    strange = []
+    for tensor in unused:
+        inside = without_base(tensor).removeprefix(f"{encoder.base_model_prefix}.")
+        if not (reads and inside.startswith(reads)) and not is_head(inside, config):
+            strange.append(tensor)
+    _check_unused(name, folder, config.model_type, strange)
+    if reference.trained is not None:
+        take_trained(encoder, reference.trained)
+    if dropout is not None:
+        check_dropout_arrived(name, encoder, dropout)
+    return Backbone(
+        name=name,
+        revision=reference.revision,
+        family=config.model_type,
+        encoder=encoder.eval(),
+        tokenizer=tokenizer,
+        path=reference.path,
+        weights=folder,
+        trained=reference.trained,
+        unused=tuple(unused),
+        note=tokenized.note,
+    )
+
+
+def _check_files(name: str, path: Path) -> None:
+    """Raise NotAModel if a folder has no transformer, no tokenizer, or lacks a package for it."""
+    if not has_transformer(path):
+        raise NotAModel(
+            f"{name} has no transformer: its first module is {module_types(path)[0]}",
+            "bench evaluate scores it as it is; "
+            "to train, or to pool it otherwise, give a transformers checkpoint",
+        )
+    folder = transformer_folder(path)
+    vocabularies = [file for file in VOCABULARIES if (folder / file).exists()]
+    if not vocabularies:  # transformers would make up an empty one
+        raise NotAModel(
+            f"{name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
+            "save the tokenizer into the folder",
+        )
+    packages = [package for package in SENTENCEPIECE if not any(distributions(name=package))]
+    if packages and all(file.endswith(".model") for file in vocabularies):
+        raise NotAModel(
+            f"{name} has a SentencePiece vocabulary ({vocabularies[0]}), "
+            f"which needs {' and '.join(packages)}",
+            "pip install 'sentence-bench[sentencepiece]'",
+        )
+
+
+def _read_folder(
+    name: str, folder: Path, dropout: float | None, dtype: str
+) -> tuple[ReadTokenizer, Any, Mapping[str, Any]]:
+    """Read (tokenizer, encoder, transformers' loading info). Raises NotAModel, with the reason."""
+    import torch
+    import transformers
+
+    number_types = dict(zip(DTYPES, (torch.float32, torch.bfloat16, torch.float16), strict=True))
+    read_again: Any = None
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        if dropout is not None:
+            set_dropout(config, dropout)
+        tokenized = read_tokenizer(folder, name)
+        options: dict[str, Any] = {
+            "config": config,
+            "dtype": number_types[dtype],
+            "output_loading_info": True,
+            "trust_remote_code": False,
+        }
+        read_encoder = encoder_class(config).from_pretrained
+        read_again = partial(read_encoder, folder, **options)
+        try:
+            encoder, info = read_encoder(folder, add_pooling_layer=False, **options)
+        except TypeError:  # families without a pooling layer do not know the argument
+            encoder, info = read_again()
+    except NotAModel:
+        raise
+    except Exception as error:  # transformers raises many kinds for a damaged folder
+        raise explain_failure(name, folder, error, read_again) from None
+    return tokenized, encoder, info
+
+
+def _check_missing(name: str, keys: Iterable[str]) -> None:
+    """Raise NotAModel if weights of the encoder are missing in its checkpoint."""
+    missing = sorted(key for key in keys if "pooler" not in key and "position_ids" not in key)
+    if missing:
+        raise NotAModel(
+            f"{name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
+            "the file is damaged, or its weights are for another architecture",
+        )
+
+
+def load_without_encoder(reference: Reference, *, offline: bool = False) -> Backbone:
+    """Return a backbone whose model the caller loads, such as word vectors of
+    sentence-transformers.
+    """
+    from bench.backbones.model import Backbone
+
+    reference = fetch(reference, offline=offline)
+    assert reference.path is not None
+    return Backbone(
+        name=reference.name,
+        revision=reference.revision,
+        family="",
+        encoder=None,
+        tokenizer=None,
+        path=reference.path,
+    )
+
+
+def encoder_class(config: Any) -> Any:
+    """Return the class of transformers that reads a model as an encoder: T5 without its decoder."""
+    import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
+
+    kind = MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.get(config.model_type, "")
+    if kind.endswith("EncoderModel"):
+        return transformers.AutoModelForTextEncoding
+    return transformers.AutoModel
+
+
+def _check_unused(name: str, folder: Path, model_type: str, strange: list[str]) -> None:
+    """Raise NotAModel if a checkpoint holds tensors that nothing reads."""
+    if not strange:
+        return
+    shown = ", ".join(strange[:MOST_NAMES])
+    if len(strange) > MOST_NAMES:
+        shown += f" and {len(strange) - MOST_NAMES} more"
+    file = next(folder / weights for weights in WEIGHTS if (folder / weights).exists())
+    hint = (
+        "take the config.json that belongs to these weights, "
+        "or save the file without these tensors if no score needs them"
+    )
+    if any(tensor.startswith(PREFIX) for tensor in strange):
+        hint = f"a PromCSE or DCPCSE checkpoint: bench run --method stored-prefix --backbone {name}"
+    raise NotAModel(
+        f"{file} holds tensors that a {family_title(model_type)} encoder does not read: {shown}",
+        hint,
+    )
+
+
+def check_stored_prefix(reference: Reference, reads: tuple[str, ...]) -> None:
+    """Raise NotAModel for a checkpoint with a stored prefix that the method would leave out.
+
+    This is called before anything is started.
+    """
+    if reference.path is None or PREFIX in reads:
+        return
+    folder = transformer_folder(reference.path)
+    stored: list[str] = []
+    with contextlib.suppress(NotAModel):  # the file is damaged, which load() reports
+        stored = [name for name in checkpoint_names(folder) if name.startswith(PREFIX)]
+    _check_unused(reference.name, folder, str(reference.config().get("model_type", "")), stored)
+
+
+def load_backbone(name: str, *, offline: bool = False) -> Backbone:
+    """Load another pretrained encoder by hub name, folder or run folder. Raises as :func:`load`."""
+    return load(resolve(name), offline=offline)
+
+
+def quiet() -> None:
+    """Switch off the progress bars and the advice of transformers: bench reports by itself."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()

@@ -1,0 +1,178 @@
+"""Make foreign text harmless in each form: terminal, Markdown, LaTeX, CSV.
+
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open
+a tag, or run a formula or a LaTeX command.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from bench.base.errors import printable
+
+LONGEST = 300
+"""Characters of a name that are shown."""
+
+
+def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
+    """Return ``text`` on one line, with control, format and unencodable characters as escapes."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    shown = printable(" ".join(text.split()))
+    return shown if shown.isascii() else encodable(shown, encoding)
+
+
+_SIGNS = str.maketrans(
+    {
+        "±": "+-",
+        "×": "x",
+        "◆": "#",
+        "▲": "^",
+        "▼": "v",
+        "≈": "~",
+        "√": "sqrt ",
+        "…": "...",
+        "–": "-",
+        "“": '"',
+        "”": '"',
+    }
+)
+"""Our own signs, for a terminal that has only ASCII."""
+_MARKS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹·]*")
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹·", "0123456789,")
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Return the text in characters of the encoding.
+
+    Our own signs become signs of ASCII ("name⁵·¹²" is "name(5,12)"), other characters visible
+    escapes.
+    """
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = _MARKS.sub(lambda marks: f"({marks[0].translate(_DIGITS)})", text).translate(_SIGNS)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def lines(text: str) -> list[str]:
+    """Split into lines without control characters; blanks that align equations stay."""
+    shown: list[str] = []
+    for line in text.splitlines():
+        parts = re.split("( +)", line)
+        words = [visible(part, limit=None) if part.strip(" ") else part for part in parts]
+        shown.append("".join(words))
+    return shown
+
+
+_MARKDOWN = str.maketrans(
+    {c: "\\" + c for c in "\\`*_{}[]#+|~$"}
+    | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;"}
+)
+
+
+def markdown(text: str, limit: int | None = LONGEST) -> str:
+    """Escape ``text`` as words in a Markdown cell.
+
+    It then makes no emphasis, tag, link, mention, image or cell border.
+    """
+    return (
+        visible(text, limit=limit)
+        .translate(_MARKDOWN)
+        .replace("://", "&#58;//")
+        .replace("www.", "www&#46;")
+    )
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "…": r"\dots{}",
+    "▲": r"$\blacktriangle$",
+    "▼": r"$\blacktriangledown$",
+    "◆": r"$\blacklozenge$",
+    "≈": r"$\approx$",
+}
+_ACCENTS = {
+    "\u0300",
+    "\u0301",
+    "\u0302",
+    "\u0303",
+    "\u0308",
+    "\u030a",
+    "\u030c",
+    "\u0327",
+}
+"""Accents that every TeX font can set."""
+
+
+def latex(text: str) -> str:
+    """Escape ``text`` as words in LaTeX; characters that pdflatex cannot set become their codes."""
+    written: list[str] = []
+    for c in visible(text):
+        if c in _LATEX:
+            written.append(_LATEX[c])
+        elif c.isascii() or _accented(c):
+            written.append(c)
+        else:
+            written.append(f"U+{ord(c):04X}")
+    return "".join(written)
+
+
+def _accented(c: str) -> bool:
+    """Tell whether a character is an ASCII letter with an accent of every TeX font."""
+    parts = unicodedata.normalize("NFD", c)
+    return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+
+
+_FORMULA = "=+-@|%\u2212"
+"""Characters that begin a formula or a command in some spreadsheet, once full-width and small forms
+are made plain.
+"""
+_SEPARATORS = ";,|\t\r\n\"' "
+_BEHIND_SEPARATOR = re.compile(
+    r"([;|]\s*)(?=[=@\uff1d\uff20\ufe66\ufe6b]"
+    r"|[+\-\u2212\uff0b\uff0d\ufe62\ufe63](?!\d[\d.]*(?:[\s,)\]%]|$)))"
+)
+"""Places where a program that separates cells at ``;`` or ``|`` would see a formula. A plain number
+is none.
+"""
+
+
+def csv_text(text: str, limit: int | None = LONGEST) -> str:
+    """Write a text cell that no spreadsheet takes for a formula, whatever its separator."""
+    shown = visible(text, limit=limit)
+    begin = unicodedata.normalize("NFKC", shown.lstrip(_SEPARATORS)[:1])
+    shown = _BEHIND_SEPARATOR.sub(r"\1'", shown)
+    begins_formula = bool(begin) and begin[0] in _FORMULA
+    if begins_formula or shown.startswith(("|", "%")):
+        return f"'{shown}"
+    return shown
+
+
+def csv_value(value: object, limit: int | None = LONGEST) -> str:
+    """Write a cell of any kind: nothing for None, "yes" and "no", numbers with all digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return csv_text(value, limit)
+    return repr(value)

@@ -1,0 +1,39 @@
+"""Locks between processes, held on an open file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes then do the work twice, and the last result stays
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextlib.contextmanager
+def lock(path: Path) -> Iterator[bool]:
+    """Hold ``path`` as a lock between processes, after waiting for the current holder.
+
+    Yields False if the file system has no locks.
+    """
+    with path.open("a") as file:
+        held = False
+        if fcntl is not None:
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+                held = True
+        yield held  # closing the file releases the lock, also when the process is killed
+
+
+def is_free(handle: int) -> bool:
+    """Tell whether no process holds the open file as a lock; True also if there are no locks."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks
+            pass
+    return True

@@ -1,0 +1,19 @@
+"""The facts about a finished export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A written model, compared with the method that it comes from."""
+
+    # "sentence-transformers", "mteb" or "transformers"
+    form: str
+    run_id: str
+    # the largest difference from the method's own vectors, relative to their size
+    difference: float
+    dimensions: int
+    # source files in the folder, which the user has to allow when loading it
+    module_files: tuple[str, ...] = ()

@@ -1,0 +1,101 @@
+"""Export the model of a run as a folder that other people's tools load.
+
+The folder is written in a temporary place, loaded again by the tool that it is for, and moved to
+its place only if that tool gives the method's own vectors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.base.errors import NotAModel
+from bench.base.reading import SETTINGS_BYTES, read_plain_file
+from bench.export.aside import is_empty, there_already, write_aside
+from bench.export.card import write_card
+from bench.export.code import check_code, remove_code_names
+from bench.export.exported import Exported
+from bench.export.mteb_folder import MTEB_FILE, write_mteb_model, write_mteb_results
+from bench.export.st_folder import write_st
+from bench.export.transformers_folder import write_transformers
+from bench.export.vectors import compare_vectors
+from bench.method import Method
+from bench.records.damage import AGAIN
+from bench.records.names import RECORD
+from bench.records.paths import refuse_paths
+from bench.records.record import RunRecord
+from bench.run.finished import TrainedRun
+
+
+def check_export(record: RunRecord, to: Path) -> None:
+    """Raise BenchError if a run cannot be exported to ``to``.
+
+    ``to`` may be an empty folder or an earlier export of this run. The run has to be finished,
+    because its scores belong in the model card (NotAModel), and its record must hold no absolute
+    path.
+    """
+    if to.is_symlink():
+        raise there_already(to)
+    if to.exists() and not is_empty(to) and not is_export_of(record, to):
+        raise there_already(to)
+    if record.status != "finished":
+        raise NotAModel(f"{record.run_id} is not finished (status {record.status})", AGAIN)
+    refuse_paths(record.to_json(), RECORD)
+
+
+def is_export_of(record: RunRecord, to: Path) -> bool:
+    """Tell whether the folder has a model card of this run.
+
+    An earlier export may have been killed after it had moved the folder to its place.
+    """
+    try:
+        text = read_plain_file(to / "README.md", SETTINGS_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return record.fingerprint in text
+
+
+def write_export(run: TrainedRun, method: Method, to: Path, form: str, place: str = "") -> Exported:
+    """Write a finished run with a loaded method into a new folder, and return the facts about it.
+
+    ``form`` is "sentence-transformers", "mteb" or "transformers". ``place``: the name that the
+    README loads the model by, if that is not this folder. The same export, if it is there already,
+    stays as it is. Raises BenchError if the format cannot represent the method, if a file cannot be
+    written, or if the folder does not give the method's vectors; then nothing is left behind.
+    """
+    check_export(run.record, to)
+    with write_aside(to) as aside:
+        parts = method.portable()
+        own: list[Path] = []
+        if form == "transformers":
+            write_transformers(parts, aside, method.name)
+        else:
+            own = write_st(parts, aside)
+        remove_code_names(aside)
+        check_code(aside, own)
+        difference, dimensions = compare_vectors(method, aside, form)
+        exported = Exported(
+            form=form,
+            run_id=run.record.run_id,
+            difference=difference,
+            dimensions=dimensions,
+            module_files=tuple(file.name for file in own),
+        )
+        if form == "mteb":
+            write_mteb_model(run, exported, aside)
+            write_mteb_results(run.record, run.folder, aside)
+        readme = write_card(run, exported, aside, place or to.name)
+        (aside / "README.md").write_text(readme, encoding="utf-8")
+        refuse_written_paths(aside)
+    return exported
+
+
+def refuse_written_paths(folder: Path) -> None:
+    """Raise DataDamaged for an absolute path in the card and the result files of an export."""
+    written = [folder / "README.md", folder / MTEB_FILE]
+    written += sorted(folder.glob("results/**/*.json*"))
+    for file in written:
+        if not file.is_file():
+            continue
+        name = file.relative_to(folder).as_posix()
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            refuse_paths(line, f"{name}, line {number}")

@@ -1,0 +1,204 @@
+"""A sentence-transformers folder for mteb: ``mteb_model.py``, and result files as mteb keeps them.
+
+``mteb.ResultCache(DIR).load_results(include_remote=False)`` reads the results.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bench.base.errors import DataMissing
+from bench.export.exported import Exported
+from bench.method import read_json
+from bench.records.damage import AGAIN, foreign_files
+from bench.records.names import data_key
+from bench.records.record import AVERAGE, RunRecord, Score
+from bench.run.finished import TrainedRun
+
+MTEB_FILE = "mteb_model.py"
+COMMIT_LENGTH = 40
+SOURCE = '''"""The model of this folder for mteb.
+
+    python {file} STS12 STSBenchmark
+
+evaluates it on tasks, and so does
+
+    import mteb, mteb_model
+    mteb.evaluate(mteb_model.load(), mteb.get_tasks(tasks=["STS12"]))
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import mteb
+from mteb.models import ModelMeta
+from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def loader(
+    model_name: str, revision: str | None = None, device: str | None = None, **kwargs: Any
+) -> Any:
+    kwargs.pop("embed_dim", None)
+    return SentenceTransformerEncoderWrapper(
+        str(FOLDER), device=device, trust_remote_code={trust}, **kwargs
+    )
+
+
+meta = ModelMeta(
+    loader=loader,
+{facts}
+)
+
+
+def load(device: str | None = None) -> Any:
+    model = meta.load_model(device=device)
+    model.mteb_model_meta = meta
+    return model
+
+
+if __name__ == "__main__":
+    print(mteb.evaluate(load(), mteb.get_tasks(tasks=sys.argv[1:] or ["STS12"])))
+'''
+
+
+def write_mteb_model(run: TrainedRun, exported: Exported, folder: Path) -> None:
+    """Write ``mteb_model.py``, which loads the folder's model for mteb."""
+    lines = [f"    {key}={value}," for key, value in mteb_facts(run, exported, folder).items()]
+    text = SOURCE.format(file=MTEB_FILE, trust=bool(exported.module_files), facts="\n".join(lines))
+    (folder / MTEB_FILE).write_text(text, encoding="utf-8")
+
+
+def mteb_facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
+    """Return ModelMeta's fields as Python source; unknown ones are None, never a guess."""
+    record = run.record
+    settings = folder / "sentence_bert_config.json"
+    max_tokens = read_json(settings).get("max_seq_length") if settings.is_file() else None
+    weight_bytes = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
+    values: dict[str, Any] = {
+        "name": f"bench/{record.run_id}",
+        "revision": record.fingerprint[:16],
+        "languages": None,
+        "n_parameters": record.cost.total_parameters,
+        "n_embedding_parameters": None,
+        "memory_usage_mb": round(weight_bytes / 2**20, 1),
+        "max_tokens": max_tokens,
+        "embed_dim": exported.dimensions,
+        "license": None,
+        "open_weights": True,
+        "public_training_code": None,
+        "public_training_data": None,
+        "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
+        "reference": None,
+        "similarity_fn_name": "cosine",
+        "use_instructions": False,
+        "training_datasets": None,
+        "adapted_from": hub_backbone(record),
+        "superseded_by": None,
+        "citation": run.plugin.cls.paper or None,
+        "contacts": None,
+        "modalities": ["text"],
+    }
+    source = {key: repr(value) for key, value in values.items()}
+    year, month, day = map(int, record.provenance.created[:10].split("-"))
+    source["release_date"] = f"date({year}, {month}, {day}).isoformat()"
+    return source
+
+
+def hub_backbone(record: RunRecord) -> str | None:
+    """Return the backbone's name if it is a model of the hub, else None."""
+    revision = record.provenance.backbone.revision or ""
+    if len(revision) != COMMIT_LENGTH or Path(record.backbone).exists():
+        return None
+    return record.backbone
+
+
+def write_mteb_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
+    """Write ``to/results/<model>/<revision>/<task>.json``, and return these files in score order.
+
+    Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own
+    suites have the names and metrics that they have as mteb tasks
+    (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), because mteb's own STS12
+    is another protocol. Averages are no tasks and are left out. Raises DataMissing if a file that
+    mteb wrote is gone.
+    """
+    import mteb
+
+    from bench.score.suites.mteb import MtebEncoder, quiet
+
+    def no_vectors(sentences: Any) -> Any:
+        raise NotImplementedError
+
+    with quiet():
+        encoder = MtebEncoder(f"bench/{record.run_id}", record.fingerprint[:16], vectors=no_vectors)
+        meta = encoder.mteb_model_meta
+        cache = mteb.ResultCache(to)
+        written: list[Path] = []
+        for score in record.scores:
+            if score.task == AVERAGE:
+                continue
+            if score.suite == "mteb":
+                written.append(_copy_result(record, score, run_folder, to))
+                continue
+            result = _make_result(record, score)
+            if result is not None:
+                cache.save_to_cache(result, meta)
+                written.append(cache.get_task_result_path(result.task_name, meta))
+    return written
+
+
+def _copy_result(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
+    """Copy the file that mteb wrote, and its neighbours about the model and the call."""
+    paths = foreign_files(score, run_folder)
+    file = next((p for p in paths if p.name == f"{score.task}.json" and p.is_file()), None)
+    if file is None:
+        raise DataMissing(
+            f"{record.run_id}: the result file that mteb wrote for {score.task} is missing from "
+            f"{run_folder}",
+            AGAIN,
+        )
+    target = to / file.relative_to(run_folder / "mteb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for name in (file.name, "model_meta.json", "run_settings.jsonl"):
+        if file.with_name(name).is_file():
+            shutil.copyfile(file.with_name(name), target.with_name(name))
+    return target
+
+
+def _make_result(record: RunRecord, score: Score) -> Any:
+    """Return mteb's result for a score of ours; None if its task or protocol no longer exists."""
+    import mteb
+    from mteb.results import TaskResult
+
+    from bench.score.suites import find_task
+    from bench.score.suites.mteb_tasks import metadata_of, scores_of
+
+    task = find_task(score.key)
+    if task is None:
+        return None
+    revision = record.provenance.data.get(data_key(score.task, score.text, score.suite), "unknown")
+    data: Any = SimpleNamespace(form=score.text, sha256=revision)
+    metadata = metadata_of(task, data)
+    scores: Any = {
+        **scores_of(score),  # type: ignore[arg-type]
+        "hf_subset": "default",
+        "languages": list(metadata.eval_langs),
+    }
+    scores["main_score"] = scores[metadata.main_score]
+    return TaskResult(
+        dataset_revision=str(revision),
+        task_name=metadata.name,
+        mteb_version=mteb.__version__,
+        scores={"test": [scores]},
+        evaluation_time=None,
+        date=datetime.fromisoformat(record.provenance.created),
+    )
