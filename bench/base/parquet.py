@@ -46,13 +46,13 @@ def read_batches(table: ParquetFile, columns: Sequence[str], limit: int) -> Iter
         rows = _rows_at_once(table, group, columns, limit)
         for batch in table.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns)):
             for column in batch.columns:
-                total += _unpacked_bytes(column)
+                total += unpacked_column_bytes(column)
             if total > limit:
                 raise TooLarge(f"it unpacks to more than {limit:,} bytes")
             yield batch
 
 
-def _unpacked_bytes(column: Any) -> int:
+def unpacked_column_bytes(column: Any) -> int:
     """Return the bytes of an Arrow array if each row had its own copy of its value.
 
     A dictionary holds each value once.
@@ -61,7 +61,7 @@ def _unpacked_bytes(column: Any) -> int:
 
     kind = column.type
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _unpacked_bytes(column.flatten()) + 8 * len(column)
+        return unpacked_column_bytes(column.flatten()) + 8 * len(column)
     if not types.is_dictionary(kind):
         return int(column.nbytes)
     values = column.dictionary

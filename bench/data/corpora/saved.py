@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import CorpusError
-from bench.base.parquet import TooLarge, limit_of
+from bench.base.parquet import TooLarge, limit_of, unpacked_column_bytes
 from bench.data.corpora.records import MOST_TIMES, Record, is_text
-from bench.publish.submissions import unpacked_bytes
 
 SAVED = "saved"
 """The format of such a folder, as ".csv" is that of a file."""
@@ -61,7 +60,7 @@ def read_saved(
                 wanted = list(choose(table.schema.names))
                 for batch in table:
                     chosen = batch.select(wanted)
-                    unpacked += sum(unpacked_bytes(column) for column in chosen.columns)
+                    unpacked += sum(unpacked_column_bytes(column) for column in chosen.columns)
                     if unpacked > limit:
                         raise TooLarge(f"it unpacks to more than {limit:,} bytes")
                     for record in chosen.to_pylist():
