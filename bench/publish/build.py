@@ -41,6 +41,7 @@ from bench.data.sets import DataFolder
 from bench.publish.asides import alone_in, folder_beside
 from bench.publish.gather import Gathered, Report, describe, gather, searches
 from bench.publish.spoilers import find_spoilers
+from bench.publish.suites import own_data_lines
 from bench.publish.versions import (
     PLAN,
     PLANS,
@@ -78,6 +79,7 @@ class Outcome:
     name: str  # of the new version, or of the last one
     board: Board
     refused: Sequence[str]  # submissions that did not pass the checks
+    own_data: Sequence[str] = ()  # lines on own files and suites, if their gold values are in it
 
 
 def publish(
@@ -91,12 +93,14 @@ def publish(
     data: DataFolder | None = None,
     preview: bool = False,
     predictions_url: str | None = None,
+    leave_out: Sequence[str] = (),
     report: Report = lambda activity, done, of: None,
 ) -> Outcome:
     """Publish a version in ``out``, or a preview of one. Raises BenchError where nothing can be published; then nothing is written.
 
     ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``: None takes those of the last version, ""
-    the default or none. ``predictions_url``: where the predictions will be, if not in the version.
+    the default or none. ``predictions_url``: where the predictions will be, if not in the version. ``leave_out``: suites of which
+    neither scores nor predictions are published.
     """
     if error := missing_library("bench publish"):
         raise error
@@ -111,7 +115,7 @@ def publish(
         name = f"v{int(last.name[1:]) + 1 if last else 1}"
         url = None if preview else predictions_url
         known = last.senders if last else {}
-        gathered = gather(runs, submissions, data, report, known)
+        gathered = gather(runs, submissions, data, report, known, leave_out=leave_out)
         report("comparing", 0, 1)
         texts = _Texts(
             version=PREVIEW if preview else name,
@@ -129,7 +133,7 @@ def publish(
             spoilers = _find_spoilers(gathered, replace(texts, baseline=None))
             if not spoilers or _is_ours(spoilers, gathered):
                 raise
-            gathered = gather(runs, submissions, data, report, known, spoilers)
+            gathered = gather(runs, submissions, data, report, known, spoilers, leave_out)
             made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
         old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
@@ -149,7 +153,14 @@ def publish(
         if not preview:
             _write_index(out)
     name = made.version if folder is not None or last is None else last.name
-    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
+    own = [record for run_id, record in made.records.items() if run_id not in made.senders]
+    return Outcome(
+        folder=folder,
+        name=name,
+        board=made,
+        refused=gathered.refused,
+        own_data=own_data_lines(own) if folder is not None else (),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
