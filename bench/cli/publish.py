@@ -19,10 +19,10 @@ from bench.cli.options import (
     data_option,
     json_option,
     no_collection,
+    plugin_option,
     print_grid,
     print_json,
     runs_option,
-    suite_file_option,
     warn,
 )
 from bench.data.sets import DataFolder
@@ -91,7 +91,7 @@ leave_out_option = click.option(
 )
 @leave_out_option
 @data_option
-@suite_file_option
+@plugin_option
 @json_option
 @click.pass_context
 def publish(

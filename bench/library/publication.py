@@ -36,13 +36,14 @@ def publish_runs(
     folder, each checked. ``baseline``: the row that the others are compared with; None: simcse. ``title``, ``note``: None takes those of the
     last version. ``predictions_url``: where the predictions will be, if not in the version. ``preview`` writes ``out``/preview, which the
     next preview replaces, and no version. ``leave_out``: suites of which neither scores nor predictions are published. ``data``: the folder
-    with evaluation data. ``plugins``: Python files with suites.
+    with evaluation data. ``plugins``: Python files with suites, or with methods that pages are to
+    describe.
 
     Returns what was made: ``folder`` is None if nothing is new since the last version, ``name`` is the version's, ``refused`` are
     submissions that did not pass. Warnings name the runs that are left out, and own data whose gold values are published. Raises BenchError;
     then nothing is written.
     """
-    use_plugins(plugins)
+    files = use_plugins(plugins)
     with no_collection():
         outcome = publish(
             runs=as_path(runs),
@@ -53,6 +54,7 @@ def publish_runs(
             note=note,
             predictions_url=predictions_url,
             preview=preview,
+            plugins=[Path(file) for file in files],
             leave_out=comma_list(",".join(listed(leave_out))),
             data=None if data is None else DataFolder(as_path(data, "data"), offline=True),
         )

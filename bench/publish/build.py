@@ -94,13 +94,14 @@ def publish(
     preview: bool = False,
     predictions_url: str | None = None,
     leave_out: Sequence[str] = (),
+    plugins: Sequence[Path] = (),
     report: Report = lambda activity, done, of: None,
 ) -> Outcome:
     """Publish a version in ``out``, or a preview of one. Raises BenchError where nothing can be published; then nothing is written.
 
     ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``: None takes those of the last version, ""
     the default or none. ``predictions_url``: where the predictions will be, if not in the version. ``leave_out``: suites of which
-    neither scores nor predictions are published.
+    neither scores nor predictions are published. ``plugins``: files of methods, which say on the pages what they are.
     """
     if error := missing_library("bench publish"):
         raise error
@@ -124,6 +125,7 @@ def publish(
             baseline=baseline,
             predictions=url or NAME,
             plan=_read_plan(out / PLANS / f"{name}.md"),
+            plugins=plugins,
         )
         try:
             made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
@@ -173,6 +175,7 @@ class _Texts:
     baseline: str | None
     predictions: str
     plan: bytes | None
+    plugins: Sequence[Path]
 
 
 def _draw(
@@ -191,7 +194,7 @@ def _draw(
     published, missing = searches(made, store, last)
     lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]
     made = replace(
-        describe(made),
+        describe(made, texts.plugins),
         changes=None if last is None else _changes(made, last),
         predictions=texts.predictions,
         plan=texts.plan,
@@ -230,7 +233,7 @@ def _find_spoilers(gathered: Gathered, texts: _Texts) -> dict[str, str]:
             note=texts.note,
             senders=gathered.senders,
         )
-        return version_files(describe(made), draw_figures(made))
+        return version_files(describe(made, texts.plugins), draw_figures(made))
 
     submitted = [run for run in gathered.runs if run.record.run_id in gathered.submitted]
     return find_spoilers(gathered.runs, submitted, draw)

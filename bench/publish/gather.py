@@ -343,9 +343,10 @@ def searches(
 # --- what the installed methods say of themselves ---
 
 
-def describe(board: Board) -> Board:
-    """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
-    plugins = discover().plugins
+def describe(board: Board, files: Sequence[Path] = ()) -> Board:
+    """The board with what its methods say of themselves: of those that are installed, or in one of the ``files``, from where its runs had
+    them, as far as the records say."""
+    plugins = discover(files).plugins
     own = [run.record for run in board.runs if run.record.run_id not in board.senders]
     made_by = {(record.method, record.provenance.plugin.package) for record in own}
     names = {name for name, _ in made_by}
@@ -357,9 +358,16 @@ def describe(board: Board) -> Board:
         described={
             name: _described(plugins[name])
             for name, package in made_by
-            if name in plugins and package in (None, plugins[name].package)
+            if name in plugins and _is_origin(package, plugins[name].package)
         },
     )
+
+
+def _is_origin(recorded: str | None, here: str) -> bool:
+    """Say if the package or file that a record names is the one that is here; a record may name a file relative to another folder."""
+    if recorded in (None, here):
+        return True
+    return here.endswith(".py") and Path(str(recorded)).name == Path(here).name
 
 
 def _described(plugin: Plugin) -> MethodDescription:

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from bench.board.board import Board, board
 from bench.board.repeat import NOT_REPEATABLE
+from bench.publish.gather import describe
 from bench.records import Run, RunsFolder
 from bench.show.pages import board as pages
 from bench.show.pages import method_page, run_page
@@ -130,3 +131,40 @@ def test_the_time_of_tuning_is_a_column_of_its_own_and_a_commit_stands_for_no_ve
     html = pages.render(board(runs, version="v1", title="T"))
     assert 'data-sort="tuning"' in html and ">4m00s/6<" in html
     assert "commit cccccccccccc" in html and "0+source" not in html
+
+
+OWN_METHOD = '''
+from bench.methods.simcse import SimCSE
+
+class Mine(SimCSE):
+    """A loss of ours."""
+
+    name = "my-loss"
+    summary = "contrastive, with a loss of ours"
+    paper = "Ours, 2026"
+'''
+
+
+def test_methods_of_plugin_files_are_among_the_methods(tmp_path: Path) -> None:
+    file = tmp_path / "elsewhere" / "mine.py"
+    file.parent.mkdir()
+    file.write_text(OWN_METHOD)
+    recorded = {"plugin": {"package": "work/mine.py", "sha256": "0" * 64}}
+    records = [
+        made_run(tmp_path / "runs", "simcse", 1),
+        made_run(tmp_path / "runs", "my-loss", 1, provenance=recorded),
+        made_run(tmp_path / "runs", "of-nobody", 1, provenance={"plugin": {"package": None}}),
+        made_run(tmp_path / "runs", "object", None, provenance={"plugin": {"package": "bench"}}),
+    ]
+    found = [Run(one, tmp_path / "runs" / one.run_id) for one in records]
+    plain = describe(board(found, version="v1", title="Made"))
+    rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(plain).rows}
+    assert rows["my-loss"] == ["a method of mine.py", ""] and rows["of-nobody"] == ["", ""]
+    assert set(rows) == {"simcse", "my-loss", "of-nobody"} and rows["simcse"][1]
+    assert ">my-loss</a>" in pages.render(plain).split('id="methods"')[1]
+    asked = describe(plain, [file])
+    rows = {row[0].main: [cell.main for cell in row[1:]] for row in pages.methods_grid(asked).rows}
+    assert rows["my-loss"] == ["contrastive, with a loss of ours", "Ours, 2026"]
+    other = tmp_path / "other.py"
+    other.write_text(OWN_METHOD)
+    assert "my-loss" not in describe(plain, [other]).described, "it is another file"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from markupsafe import Markup
 
-from bench.base.text import seed_ranges, value_text, visible
+from bench.base.paths import path_name
+from bench.base.text import list_names, value_text, visible
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
-from bench.board.repeat import NOT_REPEATABLE, repeat
+from bench.board.repeat import NOT_REPEATABLE, new_row, repeat
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import LOWER_IS_BETTER, Row, Table
-from bench.records.record import public_name
+from bench.records.record import RunRecord
 from bench.records.store import Run
 from bench.show.figures import Figure
 from bench.show.grid import Cell, Column, Grid, grid
@@ -58,13 +58,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,
-        methods=grid(
-            ("method", "what it is", "paper"),
-            [
-                (Cell(text=name, link=method_link(board, name)), one.cls.summary, one.cls.paper)
-                for name, one in sorted(board.described.items())
-            ],
-        ),
+        methods=methods_grid(board),
         papers=printed_papers(board),
         changes=changes_grid(board),
         about=partial(about, board),
@@ -94,21 +88,31 @@ def comparison(
 
 
 def add_row(board: Board) -> str:
-    """The command that makes a row of the first table with another method."""
-    first = board.tables[0].table
-    options = {
-        "--method": "NAME",
-        "--backbone": public_name(first.backbone or "BACKBONE"),
-        "--suite": first.suite,
-        "--seeds": seed_ranges(seed for row in first.rows for seed in row.seeds),
-    }
-    return shlex.join(
-        [
-            "bench",
-            "run",
-            *(word for name, value in options.items() if value for word in (name, value)),
-        ]
-    )
+    """The command that adds a row of another method to the largest table of trained rows; NOT_REPEATABLE if there is none."""
+    table = main_table(board)
+    rows = [[board.records[run] for run in row.runs] for row in table.rows]
+    return new_row(rows, rows[table.rows.index(row_to_copy(board, table))])
+
+
+def main_table(board: Board) -> Table:
+    """The publisher's table with the most rows, the first of equals; one in which something is trained if there is any."""
+    tables = [shown.table for shown in board.tables if not shown.table.sender]
+    trained = [table for table in tables if any(is_trained(board, row) for row in table.rows)]
+    candidates = trained or tables or [shown.table for shown in board.tables]
+    return max(candidates, key=lambda table: len(table.rows))
+
+
+def row_to_copy(board: Board, table: Table) -> Row:
+    """The row whose seeds and training another method is to have: the baseline if it is trained, else the trained row of most seeds."""
+    trained = [row for row in table.rows if is_trained(board, row)]
+    for row in trained:
+        if row.is_baseline:
+            return row
+    return max(trained or table.rows, key=lambda row: len(row.runs))
+
+
+def is_trained(board: Board, row: Row) -> bool:
+    return board.records[row.runs[0]].training is not None
 
 
 # --- the tables of scores ---
@@ -150,6 +154,28 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
 
 
 # --- small tables ---
+
+
+def methods_grid(board: Board) -> Grid:
+    """Every method of the board's rows, with what it is and its paper; of one that is not described here only where its code is from."""
+    rows = []
+    for method in board.methods:
+        name = Cell(text=method, link=method_link(board, method))
+        described = board.described.get(method)
+        if described is not None:
+            rows.append((name, described.cls.summary, described.cls.paper))
+            continue
+        records = [run.record for run in board.runs if run.record.method == method]
+        if not any(record.evaluated_as for record in records):
+            rows.append((name, code_origin(records), ""))
+    return grid(("method", "what it is", "paper"), rows)
+
+
+def code_origin(records: Sequence[RunRecord]) -> str:
+    """ "a method of mine.py"; "" if no record says where the code is from."""
+    packages = {record.provenance.plugin.package for record in records}
+    names = sorted({path_name(package) for package in packages if package})
+    return f"a method of {list_names(names)}" if names else ""
 
 
 def data_grid(figure: Figure) -> Grid:
