@@ -32,7 +32,7 @@ from bench.compare.statistics.table import (
 from bench.compare.tables import UNNAMED, TableOptions, compare_runs, table_answer
 from bench.records.arrays import NAME
 from bench.records.record import AVERAGE, RunRecord, ScoreKey
-from bench.records.searches import Search
+from bench.records.searches import Search, kind_of_values, search_of
 from bench.records.store import Run, data_key
 from bench.references import ReferenceResult, results, rows, tables
 
@@ -494,6 +494,15 @@ def facts(
             ),
             "run",
         ),
+        "Length of training": _counted(
+            (
+                plural(record.training.steps, "step")
+                for record in records
+                if record.training and record.training.steps
+            ),
+            "run",
+        ),
+        "Values": _counted(map(values_from, records), "run"),
         "Intervals and tests": TESTED
         if any(table.tested for table in tables)
         else "Differences were not tested.",
@@ -513,6 +522,12 @@ def facts(
         "Check": f"bench verify leaderboards/{version} computes every score again from the stored predictions.",
     }
     return {topic: text for topic, text in made.items() if text}
+
+
+def values_from(record: RunRecord) -> str:
+    """ "tuned: 6 trials in v3-unsupervised", "paper", "recipe"; "" if nothing is trained."""
+    kind, search = kind_of_values(record), search_of(record).get("name")
+    return f"{kind} in {search}" if kind and search else kind
 
 
 def _counted(values: Iterable[str | None], noun: str) -> str:

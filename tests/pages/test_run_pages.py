@@ -120,3 +120,27 @@ def test_markup_in_a_record_stays_text(make, tmp_path: Path) -> None:
 )
 def test_a_name_becomes_a_file_inside_its_folder(method: str, expected: str) -> None:
     assert re.fullmatch(expected, method_page(method))
+
+
+def test_the_interval_of_a_row_stands_with_its_mean_not_with_the_score_of_one_seed(
+    made: tuple[Board, Path],
+) -> None:
+    """64.09 of one seed stood beside "62.96 to 65.81", the interval of the mean of six, 64.39."""
+    several, alone = 0, 0
+    for run in made[0].runs:
+        for head in run_page.heads(made[0], run.record):
+            (shown,) = (one for one in made[0].tables if one.anchor == head["anchor"])
+            (row,) = (one for one in shown.table.rows if run.record.run_id in one.runs)
+            cell = row.cells[-1]
+            assert cell is not None and cell.spread is not None
+            ends = f"95 % interval {cell.spread.low:.2f} to {cell.spread.high:.2f}"
+            own = run.record.score(shown.table.suite, shown.table.head or "")
+            assert own is not None and head["value"] == f"{own.value:.2f}"
+            if len(row.runs) == 1:
+                assert head["around"] == ends and cell.mean == own.value
+                alone += 1
+            else:
+                assert head["around"] == f"its row, 2 seeds: {cell.mean:.2f}, {ends}"
+                assert head["value"] != f"{cell.mean:.2f}"
+                several += 1
+    assert several > 3 and alone

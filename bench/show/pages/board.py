@@ -26,6 +26,8 @@ from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid, tabl
 
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
+ONE_FORM = "only one form"
+"""What the choice of a text form calls tables of tasks that have no others."""
 MOST_DATA = 60
 """Rows of a figure's data on the page; all of them are in its CSV file."""
 
@@ -146,7 +148,7 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
             "setting": (table.setting or "", setting_words(table.setting)),
             "backbone": (table.backbone or SEVERAL, table.backbone or SEVERAL),
             "suite": (table.suite, table.suite),
-            "text": (table.text or "", table.text or "any"),
+            "text": (table.text or "", table.text or ONE_FORM),
         }
         for key, (value, text) in values.items():
             values_of.setdefault(key, {}).setdefault(visible(value), (text, shown.anchor))

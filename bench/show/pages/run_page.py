@@ -82,23 +82,33 @@ def remarks(board: Board, method: str) -> list[str]:
 
 
 def heads(board: Board, record: RunRecord) -> Iterator[dict[str, str]]:
-    """Of each table that it is in: its number in the column that ranks, the interval of its row, and the row's verdict."""
+    """For each table that it is in: its number in the column that ranks; the mean and the interval of its row; and the row's verdict."""
     for shown, row in board.rows_of(record.run_id):
         table, cell = shown.table, row.cells[-1]
         head = record.score(table.suite, table.head or "", table.protocol, table.text)
         if head is None or cell is None:
             continue
-        spread = cell.spread
         yield {
             "name": table.suite,
             "task": f"{head.task}, {form_text(table)}",
             "value": score(head.value, cell.decimals),
-            "around": f"{' to '.join(score(end, cell.decimals) for end in (spread.low, spread.high))} ({100 * spread.level:g} %) over {plural(len(cell.values), 'seed')}"
-            if spread
-            else "",
+            "around": around(cell),
             "verdict": _verdict(table, row),
             "anchor": shown.anchor,
         }
+
+
+def around(cell: ScoreCell) -> str:
+    """The interval of a row's mean, with the mean if the row has other runs, too: "its row, 3 seeds: 64.39, 95 % interval 62.96 to 65.81"."""
+    spread = cell.spread
+    if spread is None:
+        return ""
+    ends = " to ".join(score(end, cell.decimals) for end in (spread.low, spread.high))
+    interval = f"{100 * spread.level:g} % interval {ends}"
+    if len(cell.values) == 1:
+        return interval
+    seeds = plural(len(cell.values), "seed")
+    return f"its row, {seeds}: {score(cell.mean, cell.decimals)}, {interval}"
 
 
 def _verdict(table: Table, row: Row) -> str:
