@@ -23,7 +23,10 @@ from msgspec import structs
 from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Table
 from bench.references import printed_gains
-from bench.show.figures import ACCENT, BAR, FAR, Figure, figures, front, noise_line
+from bench.show.figures import Figure, figures
+from bench.show.figures.points import front
+from bench.show.figures.rows import FAR, noise_line
+from bench.show.figures.sheet import ACCENT, BAR
 
 NS = "{http://www.w3.org/2000/svg}"
 LENGTHS = (1, 4, 16)
