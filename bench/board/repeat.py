@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from bench.base.text import one_value, seed_ranges
 from bench.data.corpora.naming import BY_HASH, HUB, parse_corpus
@@ -22,13 +25,18 @@ from bench.records.record import (
     CORPUS_PARTS,
     SET,
     SETTINGS,
+    RecipeValue,
     RunRecord,
     is_given_by_user,
     public_name,
 )
 from bench.records.searches import Search, Searched
+from bench.records.value_sources import is_tuned
+from bench.run.recipe_defaults import ON_REQUEST, TRAINING
 
 NOT_REPEATABLE = "not repeatable from here"
+ANOTHER = "NAME"
+"""Stands for another method in the command that makes a row of it."""
 RUN = re.compile(
     r"([A-Za-z0-9][\w.+@=-]*-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$", re.ASCII
 )
@@ -66,6 +74,18 @@ def repeat(records: Sequence[RunRecord]) -> str:
         return NOT_REPEATABLE
     try:
         return _composed(["bench", "run", *_run_words(records)])
+    except _NotRepeatable:
+        return NOT_REPEATABLE
+
+
+def new_row(rows: Sequence[Sequence[RunRecord]], like: Sequence[RunRecord]) -> str:
+    """The command that makes a row of another method, NAME, for the table of these rows; NOT_REPEATABLE if there is none.
+
+    It has the seeds, the backbone, the training text and the precision of the row ``like``, and of the recipe what does not belong to a
+    method: the budget and other values of the training that most rows were given alike. ``rows``: the runs of each, by seed.
+    """
+    try:
+        return _composed(["bench", *_new_row_words(rows, like)])
     except _NotRepeatable:
         return NOT_REPEATABLE
 
@@ -112,6 +132,49 @@ def _run_words(records: Sequence[RunRecord]) -> list[str]:
     for file in _plugins(first):
         words += ["--plugin", _checked(file, _FILE)]
     return words
+
+
+def _new_row_words(rows: Sequence[Sequence[RunRecord]], like: Sequence[RunRecord]) -> list[str]:
+    first = like[0]
+    shared = _suites_of_most(rows)
+    scored = [
+        replace(run, scores=tuple(score for score in run.scores if score.suite in shared))
+        for run in like
+    ]
+    suites = _suites(scored)
+    for file in _suite_files(scored[0]):
+        suites += ["--plugin", _checked(file, _FILE)]
+    if first.evaluated_as:
+        return ["evaluate", "MODEL", *suites]
+    words = ["run", "--method", ANOTHER, "--setting", first.setting]
+    words += ["--backbone", _checked(_backbone(first), _NAME)]
+    if seeds := seed_ranges(record.seed for record in like):
+        words += ["--seeds", seeds]
+    corpus = _corpus(first)
+    if first.training is None or not corpus:
+        return [*words, *suites]
+    precision = _precision(_mapping(first.provenance.determines).get("precision"))
+    words += ["--corpus", corpus, "--precision", precision]
+    for key, text in _values_of_most(rows).items():
+        words += ["--budget", text] if key == "budget" else [SET, f"{key}={text}"]
+    return [*words, *suites]
+
+
+def _suites_of_most(rows: Sequence[Sequence[RunRecord]]) -> set[str]:
+    """The suites on which more than half of the rows are scored."""
+    counts = Counter(suite for runs in rows for suite in {score.suite for score in runs[0].scores})
+    return {suite for suite, count in counts.items() if 2 * count > len(rows)}
+
+
+def _values_of_most(rows: Sequence[Sequence[RunRecord]]) -> dict[str, str]:
+    """The values of the training that more than half of the trained rows were given alike, no search having chosen them: key -> text."""
+    trained = [runs[0] for runs in rows if runs[0].training is not None]
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in trained:
+        for key, entry in _given_values(record):
+            if key in (*TRAINING, *ON_REQUEST) and not is_tuned(entry):
+                counts[key, _value(entry.value)] += 1
+    return {key: text for (key, text), count in counts.items() if 2 * count > len(trained)}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -198,18 +261,23 @@ def _part_of_corpus(argument: object) -> str:
 
 def _values(record: RunRecord, contents: Mapping[str, Any]) -> list[str]:
     """Recipe values that a command set, or a recipe file: "learning_rate=3e-5". ``contents``: key -> hash or commit of what a value names."""
-    of_file = record.provenance.execution.recipe_file
-    checked = {score.suite for score in record.scores} == {"check"}
     values = []
-    for key, entry in record.recipe.items():
-        decided_by_suite = checked and key == "select_on"  # which the suite check decides otherwise
-        if not (is_given_by_user(entry.source) or key in of_file or decided_by_suite):
-            continue
+    for key, entry in _given_values(record):
         value = entry.value
         if isinstance(value, str) and isinstance(contents.get(key), str):
             value = _place(value, contents[key])
         values.append(f"{_checked(key, _KEY)}={_value(value)}")
     return values
+
+
+def _given_values(record: RunRecord) -> Iterator[tuple[str, RecipeValue]]:
+    """The recipe values that a command, a recipe file or the suite gave, by key."""
+    of_file = record.provenance.execution.recipe_file
+    checked = {score.suite for score in record.scores} == {"check"}
+    for key, entry in record.recipe.items():
+        decided_by_suite = checked and key == "select_on"  # which the suite check decides otherwise
+        if is_given_by_user(entry.source) or key in of_file or decided_by_suite:
+            yield key, entry
 
 
 def _value(value: object) -> str:
@@ -245,10 +313,20 @@ def _backbone(record: RunRecord) -> str:
 
 def _plugins(record: RunRecord) -> list[str]:
     """The file names for --plugin: of the method and of suites that are not part of bench."""
-    execution, suites = record.provenance.execution, {score.suite for score in record.scores}
-    sources = [code for name, code in execution.suites.items() if name.partition(" ")[0] in suites]
-    names = [Path(code.package or "").name for code in (record.provenance.plugin, *sources)]
-    return list(dict.fromkeys(name for name in names if name.endswith(".py")))
+    of_method = Path(record.provenance.plugin.package or "").name
+    names = [of_method] if of_method.endswith(".py") else []
+    return list(dict.fromkeys([*names, *_suite_files(record)]))
+
+
+def _suite_files(record: RunRecord) -> list[str]:
+    """The names of the files that define suites of the record's scores."""
+    scored = {score.suite for score in record.scores}
+    names = []
+    for suite, code in record.provenance.execution.suites.items():
+        name = Path(code.package or "").name
+        if suite.partition(" ")[0] in scored and name.endswith(".py"):
+            names.append(name)
+    return list(dict.fromkeys(names))
 
 
 # --- searches ---

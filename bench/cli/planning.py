@@ -56,7 +56,8 @@ from bench.run.planned import PlannedRun, learns
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
 from bench.run.settle import check_chunks, settled
-from bench.show.grid import Cell, Column, Grid, grid, terminal
+from bench.show.grid import Cell, Column, Grid, grid
+from bench.show.terminal import terminal_lines
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -147,7 +148,7 @@ def announce(pending: Sequence[Pending], into: Path) -> None:
             f"run the same command on a machine with a network, then copy {into} and {HF_HUB_CACHE} here",
         ) from None
     warn(f"fetched now, data into {into}:")
-    for line in terminal(pending_grid(pending), width(), indent=2):
+    for line in terminal_lines(pending_grid(pending), width(), indent=2):
         warn(line.plain)
 
 

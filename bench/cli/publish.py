@@ -20,19 +20,38 @@ from bench.cli.options import (
     data_option,
     json_option,
     no_collection,
+    plugin_option,
     print_grid,
     print_json,
     runs_option,
-    suite_file_option,
     warn,
 )
 from bench.data.sets import DataFolder
 from bench.publish import build
 from bench.publish.submit import submit_runs
+from bench.publish.suites import own_data_lines
+from bench.records.names import RECORD
+from bench.records.record import read_record
 from bench.records.store import RunsFolder
-from bench.show.tables.report import report_grids
+from bench.show.tables.verified import report_grids
 
 SHOWN = 20  # lines about runs that are left out
+
+
+def _split_names(
+    context: click.Context, option: click.Parameter, texts: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the names in all of the texts, each of which may hold several with commas between."""
+    return comma_list(",".join(texts))
+
+
+leave_out_option = click.option(
+    "--leave-out",
+    metavar="SUITE",
+    multiple=True,
+    callback=_split_names,
+    help="Hand over no score and no prediction of this suite (a,b); may be repeated.",
+)
 
 
 @click.command()
@@ -73,8 +92,9 @@ SHOWN = 20  # lines about runs that are left out
     help="Leave the predictions out of the version: OUT/vN.predictions.parquet is what you put at this address. The manifest "
     "names it by sha256 and size.",
 )
+@leave_out_option
 @data_option
-@suite_file_option
+@plugin_option
 @json_option
 @click.pass_context
 def publish(
@@ -107,7 +127,7 @@ def publish(
     board = outcome.board
     lines = [*outcome.refused, *(f"left out: {line}" for line in board.left_out)]
     more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-    for line in lines[:SHOWN] + more:
+    for line in (*outcome.own_data, *lines[:SHOWN], *more):
         warn(line)
     if not as_json:
         _show(outcome)
@@ -181,9 +201,15 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
     help="Where to write the folders.",
 )
 @click.option("--suite", help="Scores of these suites only (a,b).")
+@leave_out_option
 @runs_option
 def submit(
-    references: tuple[str, ...], by: str, to: Path, suite: str | None, runs: Path | None
+    references: tuple[str, ...],
+    by: str,
+    to: Path,
+    suite: str | None,
+    leave_out: tuple[str, ...],
+    runs: Path | None,
 ) -> None:
     """Write finished runs, with their predictions, to folders for a pull request; each is checked as the board checks it.
 
@@ -197,5 +223,10 @@ def submit(
     store = RunsFolder(runs)
     files = dict.fromkeys(file for name in references for file in store.record_files(name))
     sources = [file.parent.absolute() for file in files]
-    for folder in submit_runs(sources, to, by, comma_list(suite)):
+    folders = submit_runs(sources, to, by, comma_list(suite), leave_out)
+    for line in own_data_lines(read_record(folder / RECORD) for folder in folders):
+        warn(line)
+    if leave_out:
+        warn(f"left out: scores and predictions of {', '.join(dict.fromkeys(leave_out))}")
+    for folder in folders:
         click.echo(folder)

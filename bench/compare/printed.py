@@ -305,7 +305,8 @@ def with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
         )
         rows.append(replace(row, cells=cells))
     missing = [row.name for row in rows if not any(cell and cell.printed for cell in row.cells)]
-    notes = [f"no paper printed: {list_names(dict.fromkeys(missing), most=10)}"] if missing else []
+    names = list_names(dict.fromkeys(missing), most=10)
+    notes = [f"without a printed number for this backbone and protocol: {names}"] if missing else []
     return replace(table, rows=tuple(rows), notes=(*table.notes, *notes))
 
 

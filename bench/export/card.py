@@ -16,7 +16,7 @@ from bench.export.transformers_folder import transformers_example
 from bench.records import Run, RunRecord
 from bench.records.record import AVERAGE, Score
 from bench.run.finished import TrainedRun
-from bench.show.tables.report import what
+from bench.show.tables.run_report import run_in_words
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 LOAD = """from sentence_transformers import SentenceTransformer
@@ -47,7 +47,7 @@ def write_card(run: TrainedRun, exported: Exported, folder: Path, place: str) ->
     return template.render(
         front=front_matter(run.record, exported),
         title=markdown(run.record.run_id),
-        what=markdown(what(run.record)),
+        what=markdown(run_in_words(run.record)),
         summary=markdown(run.plugin.cls.summary.strip()),
         form=exported.form,
         dimensions=f"{exported.dimensions:,}",

@@ -10,7 +10,8 @@ from bench.data.sets import data_sets
 from bench.export.cells import scored_cells
 from bench.records import Run, RunRecord
 from bench.run.finished import TrainedRun
-from bench.show.grid import Cell, Column, as_markdown, grid
+from bench.show.grid import Cell, Column, grid
+from bench.show.markup import as_markdown
 
 BUILTIN = "CC BY-SA. Sentences of English Wikipedia, by Wikipedia contributors"
 

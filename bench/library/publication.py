@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
-from bench.cli.options import no_collection
+from bench.cli.options import comma_list, no_collection
 from bench.data.sets import DataFolder
-from bench.library.arguments import PathLike, Plugins, as_path, path_text, use_plugins
+from bench.library.arguments import PathLike, Plugins, as_path, listed, path_text, use_plugins
 from bench.publish.build import Outcome, publish
 
 SHOWN = 20  # runs that are left out, of which a warning tells
@@ -23,6 +24,7 @@ def publish_runs(
     note: str | None = None,
     predictions_url: str | None = None,
     preview: bool = False,
+    leave_out: str | Sequence[str] = (),
     data: PathLike | None = None,
     plugins: Plugins = (),
 ) -> Outcome:
@@ -33,12 +35,15 @@ def publish_runs(
     ``runs``: the folder of the runs, which may be that of a version; None: $BENCH_RUNS, or ./runs. ``submissions``: also the runs in this
     folder, each checked. ``baseline``: the row that the others are compared with; None: simcse. ``title``, ``note``: None takes those of the
     last version. ``predictions_url``: where the predictions will be, if not in the version. ``preview`` writes ``out``/preview, which the
-    next preview replaces, and no version. ``data``: the folder with evaluation data. ``plugins``: Python files with suites.
+    next preview replaces, and no version. ``leave_out``: suites of which neither scores nor predictions are published. ``data``: the folder
+    with evaluation data. ``plugins``: Python files with suites, or with methods that pages are to
+    describe.
 
     Returns what was made: ``folder`` is None if nothing is new since the last version, ``name`` is the version's, ``refused`` are
-    submissions that did not pass. Runs that are left out are warnings. Raises BenchError; then nothing is written.
+    submissions that did not pass. Warnings name the runs that are left out, and own data whose gold values are published. Raises BenchError;
+    then nothing is written.
     """
-    use_plugins(plugins)
+    files = use_plugins(plugins)
     with no_collection():
         outcome = publish(
             runs=as_path(runs),
@@ -49,9 +54,15 @@ def publish_runs(
             note=note,
             predictions_url=predictions_url,
             preview=preview,
+            plugins=[Path(file) for file in files],
+            leave_out=comma_list(",".join(listed(leave_out))),
             data=None if data is None else DataFolder(as_path(data, "data"), offline=True),
         )
-    lines = [*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out)]
+    lines = [
+        *outcome.own_data,
+        *outcome.refused,
+        *(f"left out: {line}" for line in outcome.board.left_out),
+    ]
     for line in lines[:SHOWN]:
         warnings.warn(line, stacklevel=2)
     if len(lines) > SHOWN:

@@ -20,8 +20,10 @@ from bench.records.record import AVERAGE, RunRecord, Score
 from bench.records.run import Run
 from bench.records.tidy import COLUMNS, tidy_rows
 from bench.run.recipe_checks import plain_key
-from bench.show.grid import as_html
-from bench.show.tables.scores import HEADING, cell_rows, drawn, render, score_grid
+from bench.show.markup import as_html
+from bench.show.tables.data import HEADING, cell_rows
+from bench.show.tables.forms import draw_tables, format_tables
+from bench.show.tables.scores import score_grid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +42,9 @@ class Tables:
     tables: tuple[Table, ...]
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        yield drawn(self.tables, options.max_width, console.encoding, styled=console.is_terminal)
+        yield draw_tables(
+            self.tables, options.max_width, console.encoding, styled=console.is_terminal
+        )
 
     def __repr__(self) -> str:
         text = io.StringIO()
@@ -52,7 +56,7 @@ class Tables:
 
     def markdown(self) -> str:
         """The tables as Markdown."""
-        return render(self.tables, "md")
+        return format_tables(self.tables, "md")
 
     def frame(self) -> pd.DataFrame:
         """One row for each cell, with interval, difference, p and verdict: the columns of ``bench compare --format csv``. Needs pandas."""

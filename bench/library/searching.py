@@ -38,7 +38,9 @@ from bench.records.searches import RECIPE, Search, best_trial
 from bench.run.config import Plan, with_recipes
 from bench.run.search.prepare import TrialSettings, check_optuna, plan_search, search_options
 from bench.run.search.trials import do_trials, values_of, write_found
-from bench.show.grid import Column, Grid, as_html, grid, terminal
+from bench.show.grid import Column, Grid, grid
+from bench.show.markup import as_html
+from bench.show.terminal import terminal_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +100,7 @@ class SearchResult:
         )
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Text]:
-        yield from terminal(self._grid(), options.max_width, console.encoding)
+        yield from terminal_lines(self._grid(), options.max_width, console.encoding)
 
     def __repr__(self) -> str:
         text = io.StringIO()

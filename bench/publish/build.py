@@ -24,17 +24,9 @@ from bench.base.files import write_or_fail, writing
 from bench.base.foreign_text import markdown
 from bench.base.reading import read_plain_file
 from bench.base.text import plural, slug
-from bench.board.board import (
-    PREVIEW,
-    Board,
-    Changes,
-    board,
-    changes_since,
-    link,
-    method_page,
-    run_file,
-    search_file,
-)
+from bench.board.addresses import link, method_page, run_file, search_file
+from bench.board.board import PREVIEW, Board, build_board
+from bench.board.changes import Changes, changes_since
 from bench.board.repeat import repeat
 from bench.compare.formatting import SEVERAL, setting_words
 from bench.compare.statistics.table import Table
@@ -42,6 +34,7 @@ from bench.data.sets import DataFolder
 from bench.publish.asides import alone_in, folder_beside
 from bench.publish.gather import Gathered, Report, describe, gather, searches
 from bench.publish.spoilers import find_spoilers
+from bench.publish.suites import own_data_lines
 from bench.publish.versions import (
     PLAN,
     PLANS,
@@ -56,16 +49,16 @@ from bench.records.run import Run
 from bench.records.store import RunsFolder
 from bench.references import PAPERS, results, tables
 from bench.references.audit import remarks
-from bench.show.figures import Figure, missing_library
-from bench.show.figures import figures as draw_figures
-from bench.show.grid import TINT, Cell, Column, Grid, as_csv, as_markdown, grid
-from bench.show.pages.board import changes_grid
-from bench.show.pages.board import render as render_board
+from bench.show.figures import Figure, board_figures, missing_library
+from bench.show.grid import MAY_BE_BEST, Cell, Column, Grid, csv_lines, grid
+from bench.show.markup import as_markdown
+from bench.show.pages.board import changes_grid, render_board
 from bench.show.pages.engine import ASSETS, TEMPLATES, render_template
-from bench.show.pages.method_page import render as render_method
-from bench.show.pages.run_page import render as render_run
-from bench.show.tables.scores import as_csv as table_csv
-from bench.show.tables.scores import score_grid, table_data
+from bench.show.pages.method_page import render_method
+from bench.show.pages.run_page import render_run
+from bench.show.tables.data import table_data
+from bench.show.tables.data import tables_csv as table_csv
+from bench.show.tables.scores import score_grid
 
 TITLE = "Sentence embeddings, compared"
 PLAN_BYTES = 1 << 20
@@ -80,6 +73,7 @@ class Outcome:
     name: str  # of the new version, or of the last one
     board: Board
     refused: Sequence[str]  # submissions that did not pass the checks
+    own_data: Sequence[str] = ()  # lines on own files and suites, if their gold values are in it
 
 
 def publish(
@@ -93,12 +87,15 @@ def publish(
     data: DataFolder | None = None,
     preview: bool = False,
     predictions_url: str | None = None,
+    leave_out: Sequence[str] = (),
+    plugins: Sequence[Path] = (),
     report: Report = lambda activity, done, of: None,
 ) -> Outcome:
     """Publish a version in ``out``, or a preview of one. Raises BenchError where nothing can be published; then nothing is written.
 
     ``runs``: a runs folder, also that of a version (leaderboards/v4/runs). ``title``, ``note``: None takes those of the last version, ""
-    the default or none. ``predictions_url``: where the predictions will be, if not in the version.
+    the default or none. ``predictions_url``: where the predictions will be, if not in the version. ``leave_out``: suites of which
+    neither scores nor predictions are published. ``plugins``: files of methods, which say on the pages what they are.
     """
     if error := missing_library("bench publish"):
         raise error
@@ -113,7 +110,7 @@ def publish(
         name = f"v{int(last.name[1:]) + 1 if last else 1}"
         url = None if preview else predictions_url
         known = last.senders if last else {}
-        gathered = gather(runs, submissions, data, report, known)
+        gathered = gather(runs, submissions, data, report, known, leave_out=leave_out)
         report("comparing", 0, 1)
         texts = _Texts(
             version=PREVIEW if preview else name,
@@ -122,6 +119,7 @@ def publish(
             baseline=baseline,
             predictions=url or NAME,
             plan=_read_plan(out / PLANS / f"{name}.md"),
+            plugins=plugins,
         )
         try:
             made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
@@ -131,7 +129,7 @@ def publish(
             spoilers = _find_spoilers(gathered, replace(texts, baseline=None))
             if not spoilers or _is_ours(spoilers, gathered):
                 raise
-            gathered = gather(runs, submissions, data, report, known, spoilers)
+            gathered = gather(runs, submissions, data, report, known, spoilers, leave_out)
             made, files = _draw(gathered, texts, RunsFolder(runs), last, report)
         old = [] if last is None else last.records()
         records = [run.record for run in made.runs]
@@ -151,7 +149,14 @@ def publish(
         if not preview:
             _write_index(out)
     name = made.version if folder is not None or last is None else last.name
-    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused)
+    own = [record for run_id, record in made.records.items() if run_id not in made.senders]
+    return Outcome(
+        folder=folder,
+        name=name,
+        board=made,
+        refused=gathered.refused,
+        own_data=own_data_lines(own) if folder is not None else (),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,13 +169,14 @@ class _Texts:
     baseline: str | None
     predictions: str
     plan: bytes | None
+    plugins: Sequence[Path]
 
 
 def _draw(
     gathered: Gathered, texts: _Texts, store: RunsFolder, last: Version | None, report: Report
 ) -> tuple[Board, dict[str, bytes]]:
     """The board of the gathered runs, and every file of its version but those of the runs."""
-    made = board(
+    made = build_board(
         gathered.runs,
         version=texts.version,
         title=texts.title,
@@ -182,7 +188,7 @@ def _draw(
     published, missing = searches(made, store, last)
     lines = [f"{name}: this search is not published, {why}" for name, why in missing.items()]
     made = replace(
-        describe(made),
+        describe(made, texts.plugins),
         changes=None if last is None else _changes(made, last),
         predictions=texts.predictions,
         plan=texts.plan,
@@ -190,7 +196,7 @@ def _draw(
         left_out=(*made.left_out, *lines),
     )
     report("drawing figures and pages", 0, 1)
-    return made, version_files(made, draw_figures(made))
+    return made, version_files(made, board_figures(made))
 
 
 def _changes(made: Board, last: Version) -> Changes:
@@ -214,14 +220,14 @@ def _find_spoilers(gathered: Gathered, texts: _Texts) -> dict[str, str]:
     """Run id -> why it cannot be drawn, of the runs that keep the version from being drawn."""
 
     def draw(runs: Sequence[Run]) -> object:
-        made = board(
+        made = build_board(
             runs,
             version=texts.version,
             title=texts.title,
             note=texts.note,
             senders=gathered.senders,
         )
-        return version_files(describe(made), draw_figures(made))
+        return version_files(describe(made, texts.plugins), board_figures(made))
 
     submitted = [run for run in gathered.runs if run.record.run_id in gathered.submitted]
     return find_spoilers(gathered.runs, submitted, draw)
@@ -361,7 +367,7 @@ def _printed_csv(paper: str, table: str) -> str:
         {**asdict(cell), "remarks": "; ".join(remark.why for remark in remarks(cell))}
         for cell in results(paper=paper, table=table)
     ]
-    return as_csv(list(printed[0]), (line.values() for line in printed))
+    return csv_lines(list(printed[0]), (line.values() for line in printed))
 
 
 # --- Markdown, for code hosts: templates in which every text is escaped ---
@@ -469,7 +475,7 @@ def _name(row: Mapping[str, Any], version: Version) -> Cell:
     return Cell(
         text=" ".join(str(part) for part in (row["method"], row["variant"], *differs) if part),
         link=f"{version.name}/{method_page(row['method'])}",
-        sign=TINT if row.get("may_be_best") else "",
+        sign=MAY_BE_BEST if row.get("may_be_best") else "",
     )
 
 

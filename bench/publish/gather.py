@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,12 +25,14 @@ from bench.base.errors import (
 from bench.base.hashes import values_sha256
 from bench.base.paths import hide_paths
 from bench.base.reading import CURVE_BYTES, RECORD_BYTES, read_plain_file
+from bench.base.text import plural
 from bench.board.board import Board, MethodDescription
 from bench.compare.sender_rows import row_labels
 from bench.compare.together import read_together
 from bench.data.sets import DataFolder
 from bench.publish.senders import look_alikes_last, refuse_look_alike, sender_of
 from bench.publish.submissions import check_files, check_submission, refuse, refuse_published_paths
+from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
 from bench.publish.versions import RUNS, Version, read_version
 from bench.records.names import CURVE, RECORD, predictions_name
 from bench.records.packed import Packed
@@ -48,6 +51,7 @@ from bench.verify.scores import check_average, check_hash, check_score
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""
 LONGEST = 200  # characters of an error that are shown
+NOTHING_LEFT = "all of its scores are of suites that are left out"
 
 
 @dataclass
@@ -64,6 +68,10 @@ class Gathered:
     submitted: set[str] = field(default_factory=set)  # the ids of these submissions
     published: Mapping[str, str | None] = field(default_factory=dict)
     """Run id -> who submitted it, of the last version; None: a run of the publisher."""
+    without: Collection[str] = ()
+    """The suites of which neither scores nor predictions are published."""
+    whole: list[RunRecord] = field(default_factory=list)
+    """The records of all runs, as they are in their folders."""
 
     def leave_out(self, run: Run, why: str) -> None:
         """Note why a run is not in the version: a submission for the publisher, an own run for the page."""
@@ -71,6 +79,14 @@ class Gathered:
             self.refused.append(left_out(run.folder, f"refused: {why}"))
         else:
             self.left_out.append(left_out(run.folder, f"cannot be published: {why}"))
+
+    def add_suites_left_out(self) -> None:
+        """Note of each suite that is left out how many runs had scores of it. Raises BenchError for a name that is no suite."""
+        check_suite_names("--leave-out", self.without, self.whole)
+        for suite in self.without:
+            count = sum(any(score.suite == suite for score in run.scores) for run in self.whole)
+            runs = plural(count, "run") if count else "no run has any"
+            self.left_out.append(f"suite {suite}: scores and predictions, by --leave-out: {runs}")
 
 
 def gather(
@@ -80,25 +96,27 @@ def gather(
     report: Report = lambda activity, done, of: None,
     published: Mapping[str, str | None] = {},
     spoilers: Mapping[str, str] = {},
+    leave_out: Collection[str] = (),
 ) -> Gathered:
     """All finished runs in the folder ``runs``, which may be that of a version (leaderboards/v4/runs), and those in ``submissions``, whose
     scores follow from their predictions. ``published``: run id -> who submitted it, of the last version. ``spoilers``: run id -> why
-    a run is left out although its scores are right.
+    a run is left out although its scores are right. ``leave_out``: suites of which no score is published.
 
     Raises BenchError where there are none at all, or where a folder cannot be read.
     """
-    gathered = Gathered()
+    gathered = Gathered(without=tuple(dict.fromkeys(leave_out)))
     finished = _finished(RunsFolder(runs), gathered)
     if submissions is not None:
         gathered.published = published
         finished += _submitted(submissions, data, finished, gathered)
+    gathered.add_suites_left_out()
     for i, run in enumerate(finished):
         report("scoring again and copying predictions", i, len(finished))
         if run.record.run_id in spoilers:
             gathered.leave_out(run, f"it cannot be drawn: {spoilers[run.record.run_id]}")
             continue
         try:
-            gathered.files[run.record.run_id] = _read_verified(run, gathered.predictions)
+            gathered.files[run.record.run_id] = _read_verified(run, gathered)
             gathered.runs.append(run)
         except BenchError as error:
             gathered.leave_out(run, error.message)
@@ -132,13 +150,17 @@ def _finished(store: RunsFolder, gathered: Gathered) -> list[Run]:
             gathered.left_out.append(left_out(folder, f"damaged: {error.message}"))
             continue
         ids.add(folder.name.casefold())
-        if record.status == "finished" and record.scores:
-            runs.append(Run(record, folder))
+        gathered.whole.append(record)
+        shown = leave_out_suites(record, gathered.without)
+        if record.status == "finished" and shown.scores:
+            runs.append(Run(shown, folder))
             gathered.senders |= {record.run_id: by} if (by := senders.get(record.run_id)) else {}
         else:
             why = f"{record.status}: {record.error or 'it has no scores'}"
             if store.worked_on_by(record.run_id):
                 why = "in work: a process trains or scores it now"
+            elif record.scores and not shown.scores:
+                why = NOTHING_LEFT
             gathered.left_out.append(left_out(folder, why))
     return runs
 
@@ -166,9 +188,13 @@ def _submitted(
         folder, sender = submissions / name, names[name]
         try:
             record = check_submission(folder, data)
+            gathered.whole.append(record)
+            shown = leave_out_suites(record, gathered.without)
+            if not shown.scores:
+                raise BenchError(NOTHING_LEFT)
             keys = (record.run_id.casefold(), record.fingerprint)
             same = [known[key] for key in keys if key in known]
-            if same and same[0] == record:
+            if same and same[0] == _published_part(record, same[0]):
                 continue
             if same:
                 raise BenchError(f"{same[0].run_id} has the same id or fingerprint")
@@ -178,10 +204,15 @@ def _submitted(
         except BenchError as error:
             gathered.refused.append(left_out(folder, f"refused: {error.message}"))
             continue
-        runs.append(Run(record, folder))
+        runs.append(Run(shown, folder))
         on_board.append(sender)
     _label(runs, names, gathered)
     return runs
+
+
+def _published_part(record: RunRecord, published: RunRecord) -> RunRecord:
+    """Return the record with the suites that a published one has: others may have been left out when it was published."""
+    return keep_suites(record, {score.suite for score in published.scores})
 
 
 def _names_of(submissions: Path, gathered: Gathered) -> dict[str, str]:
@@ -222,9 +253,9 @@ def left_out(folder: Path, why: str) -> str:
 # --- what is published of a run: its record, its curve, its predictions; no checkpoint and no vectors ---
 
 
-def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
+def _read_verified(run: Run, gathered: Gathered) -> dict[str, bytes]:
     """Path below the version -> content of the run's record and curve, after every score was computed again. What the scores need of its
-    predictions is added to ``predictions``.
+    predictions is added to ``gathered.predictions``.
 
     Raises DataMissing where a score has no predictions; DataDamaged where they are not those that were recorded, where a score does
     not follow from them, and where the record in the folder is another one by now.
@@ -240,10 +271,11 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
         refuse([check_hash(score, arrays), *check_score(score, arrays)])
         path = f"{folder}/{predictions_name(score.task, score.text, score.suite)}"
         stored[path] = _reduced(score, arrays)
-    if read_record(run.folder / RECORD) != run.record:
+    there = read_record(run.folder / RECORD)
+    if leave_out_suites(there, gathered.without) != run.record:
         raise DataDamaged(f"{run.folder / RECORD}: it changed while the version was made")
     for path, values in stored.items():
-        predictions.add(path, values)
+        gathered.predictions.add(path, values)
     files: dict[str, bytes] = {}
     for name, limit in ((RECORD, RECORD_BYTES), (CURVE, CURVE_BYTES)):
         try:
@@ -252,7 +284,13 @@ def _read_verified(run: Run, predictions: Packed) -> dict[str, bytes]:
             continue
         except OSError as error:
             raise DataDamaged(f"{run.folder / name}: {error.strerror or error}") from None
+    if there != run.record:
+        files[f"{folder}/{RECORD}"] = _encode(run.record)
     return files
+
+
+def _encode(record: RunRecord) -> bytes:
+    return json.dumps(record.to_json(), indent=1, allow_nan=False).encode() + b"\n"
 
 
 def _reduced(score: Score, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
@@ -308,9 +346,10 @@ def searches(
 # --- what the installed methods say of themselves ---
 
 
-def describe(board: Board) -> Board:
-    """The board with what its methods say of themselves: of those that are installed from where its runs had them, as far as the records say."""
-    plugins = discover().plugins
+def describe(board: Board, files: Sequence[Path] = ()) -> Board:
+    """The board with what its methods say of themselves: of those that are installed, or in one of the ``files``, from where its runs had
+    them, as far as the records say."""
+    plugins = discover(files).plugins
     own = [run.record for run in board.runs if run.record.run_id not in board.senders]
     made_by = {(record.method, record.provenance.plugin.package) for record in own}
     names = {name for name, _ in made_by}
@@ -322,9 +361,16 @@ def describe(board: Board) -> Board:
         described={
             name: _described(plugins[name])
             for name, package in made_by
-            if name in plugins and package in (None, plugins[name].package)
+            if name in plugins and _is_origin(package, plugins[name].package)
         },
     )
+
+
+def _is_origin(recorded: str | None, here: str) -> bool:
+    """Say if the package or file that a record names is the one that is here; a record may name a file relative to another folder."""
+    if recorded in (None, here):
+        return True
+    return here.endswith(".py") and Path(str(recorded)).name == Path(here).name
 
 
 def _described(plugin: Plugin) -> MethodDescription:

@@ -41,7 +41,7 @@ NAMES = {  # name below the submission's folder -> bytes at most
     re.compile(r"curve\.jsonl"): 4 * MiB,
     re.compile(r"submitted_by\.txt"): 1024,
     re.compile(r"submitted_with\.txt"): TOGETHER_BYTES,
-    re.compile(r"predictions/(mteb/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
+    re.compile(r"predictions/((mteb|own)/)?[A-Za-z0-9_%~][A-Za-z0-9_.~ @%-]{0,199}\.npz"): 16 * MiB,
 }
 ARRAY_BYTES, ALL_ARRAY_BYTES = 64 * MiB, 256 * MiB
 """Of the arrays of one predictions file and of all, unpacked; a run of every suite has some 20 MB. This limits the work, too."""

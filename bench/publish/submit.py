@@ -7,8 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.files import writing
 from bench.base.hashes import has_same_files
@@ -17,6 +15,7 @@ from bench.compare.together import write_together
 from bench.publish.asides import alone_in, folder_beside, move_to_place
 from bench.publish.senders import check_name
 from bench.publish.submissions import check_submission, read_for_submission
+from bench.publish.suites import check_suite_names, keep_suites, leave_out_suites
 from bench.records.names import CURVE, RECORD, predictions_name
 from bench.records.record import RunRecord, read_record
 from bench.records.store import RunsFolder
@@ -27,22 +26,37 @@ ANOTHER = "remove it, or choose another folder: --to DIR"
 
 
 def submit_runs(
-    sources: Sequence[Path], to: Path, by: str, suites: Sequence[str] = ()
+    sources: Sequence[Path],
+    to: Path,
+    by: str,
+    suites: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
 ) -> list[Path]:
-    """Write the runs in the folders ``sources`` as folders in ``to``; returns these. ``by``: who ran them; ``suites``: scores of these alone.
+    """Write the runs in the folders ``sources`` as folders in ``to``; returns these.
+
+    ``by``: who ran them; ``suites``: scores of these alone; ``leave_out``: scores of all but these.
 
     They are written aside, checked as a board checks them, and then renamed to their places. The very same submission, if it is there
     already, stays as it is. Raises BenchError, and leaves nothing, if one would be refused, or if something else is in its place.
     """
     name = check_name(by)
+    records = []
+    for source in sources:
+        with _naming(source):
+            records.append(_read(source))
+    check_suite_names("--suite", suites, records)
+    check_suite_names("--leave-out", leave_out, records)
     with (
         alone_in(to, TEMPORARY),
         folder_beside(to, TEMPORARY, "another folder: --to DIR") as aside,
     ):
         made = [aside / source.name for source in sources]
-        for source in sources:
+        for source, record in zip(sources, records, strict=True):
+            handed_over = leave_out_suites(record, leave_out)
+            if suites:
+                handed_over = keep_suites(handed_over, suites)
             with _naming(source):
-                _write_run(source, aside / source.name, name, suites)
+                _write_run(source, handed_over, aside / source.name, name)
         with writing(to, "another folder: --to DIR"):
             write_together(made)
         for folder in made:
@@ -72,25 +86,34 @@ def _check(made: Path, place: Path) -> None:
     check_submission(made)
 
 
-def _write_run(source: Path, made: Path, name: str, suites: Sequence[str]) -> None:
-    """Write what is handed over of a run. Raises BenchError."""
+def _read(source: Path) -> RunRecord:
+    """Return the record of a run that is to be submitted. Raises BenchError."""
     if source.is_symlink():
         raise DataDamaged("it is a link, not a folder", "give the path that it leads to")
-    record = read_record(source / RECORD)
+    return read_record(source / RECORD)
+
+
+def _write_run(source: Path, record: RunRecord, made: Path, name: str) -> None:
+    """Write what is handed over of a run: ``record``, which may lack suites of the record in ``source``. Raises BenchError."""
+    there = read_record(source / RECORD)
+    if there.scores and not record.scores:
+        raise BenchError(
+            "none of its scores is left",
+            f"its suites: {', '.join(dict.fromkeys(score.suite for score in there.scores))}",
+        )
     with writing(made, "another folder: --to DIR"):
-        _write_files(record, source, made, suites)
+        _write_files(source, record, made)
+        if record != there:
+            RunsFolder(made.parent).write(record)
         (made / SENDER_FILE).write_text(f"{name}\n", encoding="utf-8")
 
 
-def _write_files(record: RunRecord, source: Path, made: Path, suites: Sequence[str]) -> None:
-    """Copy the record, the curve and the predictions of the scores that are handed over."""
-    scores = tuple(score for score in record.scores if not suites or score.suite in suites)
-    names = {predictions_name(score.task, score.text, score.suite) for score in scores}
+def _write_files(source: Path, record: RunRecord, made: Path) -> None:
+    """Copy the record's file, the curve and the predictions of the scores in ``record``."""
+    names = {predictions_name(score.task, score.text, score.suite) for score in record.scores}
     for name in sorted({*names, CURVE, RECORD}):
         if not os.path.lexists(source / name):
             continue
         content = read_for_submission(source, name)
         (made / name).parent.mkdir(parents=True, exist_ok=True)
         (made / name).write_bytes(content)
-    if len(scores) < len(record.scores):
-        RunsFolder(made.parent).write(replace(record, scores=scores))

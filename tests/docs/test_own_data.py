@@ -25,7 +25,7 @@ def test_the_page_works_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.M
     Path("tickets.tsv").write_text(BLOCKS["tsv"], encoding="utf-8")
     rows = [f"{text} {number},{team}" for number in range(12) for text, team in MAILS]
     Path("mails.csv").write_text("text,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    assert len(COMMANDS) == 4
+    assert len(COMMANDS) == 5
     for command in COMMANDS:
         done = bench(*shlex.split(command)[1:])
         assert done.exit_code == 0, f"{command}: {done.stderr}"

@@ -12,7 +12,7 @@ import torch
 
 from bench.methods.losses import focal_logits
 from bench.records.searches import RECIPE, expected_best
-from bench.show.figures import (
+from bench.show.figures.lines import (
     ADDED,
     expected_best_figure,
     rescaled,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.base.text import slug
-from bench.board.board import unused_name
+from bench.board.addresses import unused_name
 from bench.records.record import public_name
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,27 +10,32 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.base.foreign_text import visible
-from bench.base.text import seed_ranges, value_text
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, BoardTable, answer, board_tables
-from bench.board.repeat import NOT_REPEATABLE, repeat
+from bench.base.paths import path_name
+from bench.base.text import list_names, value_text
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, headline
+from bench.board.repeat import NOT_REPEATABLE, new_row, repeat
+from bench.board.tables import BoardTable, board_tables
 from bench.compare.formatting import SEVERAL, setting_words, variant_words
 from bench.compare.statistics.table import Row, Table
-from bench.records.record import public_name
+from bench.records.record import RunRecord
 from bench.records.run import Run
 from bench.show.figures import Figure
 from bench.show.grid import Cell, Column, Grid, grid
 from bench.show.pages.engine import method_link, render_template, run_link
 from bench.show.pages.printed import printed_papers
-from bench.show.pages.run_page import about, files, remarks, sentences
-from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid, table_data
+from bench.show.pages.run_page import downloads, remarks_on, run_facts, sentences
+from bench.show.tables.data import table_data
+from bench.show.tables.scores import COSTS, cost_texts, legend, score_grid
 
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
+ONE_FORM = "only one form"
+"""What the choice of a text form calls tables of tasks that have no others."""
 MOST_DATA = 60
 """Rows of a figure's data on the page; all of them are in its CSV file."""
 
 
-def render(board: Board, figures: Sequence[Figure] = ()) -> str:
+def render_board(board: Board, figures: Sequence[Figure] = ()) -> str:
     """The page as HTML; it links to board.css and board.js in ``assets/``."""
     note = sentences(board.note or "")
     return render_template(
@@ -54,20 +58,14 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         cost_texts=cost_texts,
         legend=legend,
         score_grid=score_grid,
-        remarks=partial(remarks, board),
+        remarks=partial(remarks_on, board),
         figures=figures,
         seen=SEEN,
         data_grid=data_grid,
-        methods=grid(
-            ("method", "what it is", "paper"),
-            [
-                (Cell(text=name, link=method_link(board, name)), one.cls.summary, one.cls.paper)
-                for name, one in sorted(board.described.items())
-            ],
-        ),
+        methods=methods_grid(board),
         papers=printed_papers(board),
         changes=changes_grid(board),
-        about=partial(about, board),
+        about=partial(run_facts, board),
         data=as_script(panel_data(board)),
     )
 
@@ -78,13 +76,13 @@ def comparison(
     """The main page of any runs and their tables as one file, with all about each run; no network. The same runs make the same bytes."""
     in_rows = {run for table in tables for row in table.rows for run in row.runs}
     shown = [run for run in runs if run.record.run_id in in_rows]
-    return render(
+    return render_board(
         Board(
             version=PREVIEW,
             date=max((run.record.provenance.created for run in shown), default="")[:10],
             title=title,
             note=note,
-            answer=answer(tables),
+            answer=headline(tables),
             runs=tuple(shown),
             left_out=(),
             tables=board_tables(tables, {run.record.run_id: run.record for run in shown}),
@@ -94,21 +92,31 @@ def comparison(
 
 
 def add_row(board: Board) -> str:
-    """The command that makes a row of the first table with another method."""
-    first = board.tables[0].table
-    options = {
-        "--method": "NAME",
-        "--backbone": public_name(first.backbone or "BACKBONE"),
-        "--suite": first.suite,
-        "--seeds": seed_ranges(seed for row in first.rows for seed in row.seeds),
-    }
-    return shlex.join(
-        [
-            "bench",
-            "run",
-            *(word for name, value in options.items() if value for word in (name, value)),
-        ]
-    )
+    """The command that adds a row of another method to the largest table of trained rows; NOT_REPEATABLE if there is none."""
+    table = main_table(board)
+    rows = [[board.records[run] for run in row.runs] for row in table.rows]
+    return new_row(rows, rows[table.rows.index(row_to_copy(board, table))])
+
+
+def main_table(board: Board) -> Table:
+    """The publisher's table with the most rows, the first of equals; one in which something is trained if there is any."""
+    tables = [shown.table for shown in board.tables if not shown.table.sender]
+    trained = [table for table in tables if any(is_trained(board, row) for row in table.rows)]
+    candidates = trained or tables or [shown.table for shown in board.tables]
+    return max(candidates, key=lambda table: len(table.rows))
+
+
+def row_to_copy(board: Board, table: Table) -> Row:
+    """The row whose seeds and training another method is to have: the baseline if it is trained, else the trained row of most seeds."""
+    trained = [row for row in table.rows if is_trained(board, row)]
+    for row in trained:
+        if row.is_baseline:
+            return row
+    return max(trained or table.rows, key=lambda row: len(row.runs))
+
+
+def is_trained(board: Board, row: Row) -> bool:
+    return board.records[row.runs[0]].training is not None
 
 
 # --- the tables of scores ---
@@ -142,7 +150,7 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
             "setting": (table.setting or "", setting_words(table.setting)),
             "backbone": (table.backbone or SEVERAL, table.backbone or SEVERAL),
             "suite": (table.suite, table.suite),
-            "text": (table.text or "", table.text or "any"),
+            "text": (table.text or "", table.text or ONE_FORM),
         }
         for key, (value, text) in values.items():
             values_of.setdefault(key, {}).setdefault(visible(value), (text, shown.anchor))
@@ -150,6 +158,28 @@ def switches(tables: Sequence[BoardTable]) -> dict[str, dict[str, tuple[str, str
 
 
 # --- small tables ---
+
+
+def methods_grid(board: Board) -> Grid:
+    """Every method of the board's rows, with what it is and its paper; of one that is not described here only where its code is from."""
+    rows = []
+    for method in board.methods:
+        name = Cell(text=method, link=method_link(board, method))
+        described = board.described.get(method)
+        if described is not None:
+            rows.append((name, described.cls.summary, described.cls.paper))
+            continue
+        records = [run.record for run in board.runs if run.record.method == method]
+        if not any(record.evaluated_as for record in records):
+            rows.append((name, code_origin(records), ""))
+    return grid(("method", "what it is", "paper"), rows)
+
+
+def code_origin(records: Sequence[RunRecord]) -> str:
+    """ "a method of mine.py"; "" if no record says where the code is from."""
+    packages = {record.provenance.plugin.package for record in records}
+    names = sorted({path_name(package) for package in packages if package})
+    return f"a method of {list_names(names)}" if names else ""
 
 
 def data_grid(figure: Figure) -> Grid:
@@ -216,7 +246,7 @@ def _run(board: Board, run: Run) -> dict[str, Any]:
         "by": sender and visible(sender),
         "links": {
             "page": run_link(board, record.run_id),
-            **{name: link for name, link, _ in files(board, run)},
+            **{name: link for name, link, _ in downloads(board, run)},
         },
     }
 

@@ -129,7 +129,7 @@
     if (ROW.includes(key)) {
       const values = [...new Set(tables.filter((table) => fits(table, state)).flatMap((table) => table.rows.map((one) => one[key])))].sort();
       list.parentElement.hidden = values.length < 2 && !state[key];
-      list.replaceChildren(...["", ...values.filter(Boolean)].map((value) => make("li", {}, make("a", { "data-value": value }, value || "any", " ", make("small")))));
+      list.replaceChildren(...["", ...values.filter(Boolean)].map((value) => make("li", {}, make("a", { "data-value": value }, value || "all", " ", make("small")))));
     }
     for (const link of list.querySelectorAll("a")) {
       const value = link.dataset.value, rows = matchingAll({ ...state, [key]: value });
@@ -240,8 +240,8 @@
     if (cell.values.length > 1) fact("seeds", cell.values.map((value) => fixed(value, d)).join(", "));
     if (cell.spread) fact("interval", `${fixed(cell.spread.low, d)} to ${fixed(cell.spread.high, d)}; ${100 * cell.spread.level} % interval over ${cell.spread.covers}`);
     if (base === one) fact("baseline", "this row: the others are compared with it");
-    if (other) fact(`less ${base.name}`, difference(cell, other, true));
-    if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours less that ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
+    if (other) fact(`minus ${base.name}`, difference(cell, other, true));
+    if (cell.printed) fact("printed", `${fixed(cell.printed.value, d)}${cell.printed.std ? ` \u00b1${cell.printed.std}` : ""}: ${cell.printed.source.replace(":", ", table ")}${cell.printed.own ? "" : ", copied"}; ours minus it ${signed(numberIn(cell.text) - cell.printed.value, d)}`);
     fact("items", cell.n.toLocaleString("en"));
     fact("protocol", cell.of.form);
     const from = cellAt(table, one, cell.task).querySelector("a"), what = one.row.querySelector("a").title;
@@ -312,7 +312,7 @@
       make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, lines)));
     place.replaceChildren(make("h2", {}, rows.map(title).join(" and ")),
       make("p", { class: "legend" }, isBaseline ? `Differences from ${title(base)} are tested on the column that ranks.` : `Differences from ${title(base)} were not tested: it is not the baseline of this table.`),
-      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} less ${title(base)}`), "seeds and intervals"], tasks),
+      grid("scores side by side", ["task", ...rows.map(title), ...others.map((one) => `${title(one)} minus ${title(base)}`), "seeds and intervals"], tasks),
       make("h3", {}, "Cost and recipe, where they differ"), grid("cost and recipe side by side", ["", ...rows.map(title)], [...costs, ...differing]),
       make("h3", {}, "Repeat"), ...rows.flatMap(again));
   }

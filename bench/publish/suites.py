@@ -1,0 +1,98 @@
+"""Chooses the suites of a run that are handed over, and says which of them are scored on somebody's own data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from bench.base.errors import BenchError, UnknownName
+from bench.base.text import list_names
+from bench.records.names import data_key
+from bench.records.record import AVERAGE, RunRecord
+from bench.score.suites import suite_names
+
+OWN = "own"
+"""The suite of a user's own files."""
+NAMED = 6
+"""Own files that a line names."""
+
+
+def check_suite_names(option: str, names: Iterable[str], records: Sequence[RunRecord]) -> None:
+    """Raise BenchError, with a hint, for a name that is no suite of bench and none of these runs."""
+    scored = {score.suite for record in records for score in record.scores}
+    known = {*scored, *suite_names()}
+    for name in names:
+        if name in known:
+            continue
+        suite, colon, _ = name.partition(":")
+        if colon and suite in known:
+            raise BenchError(f"{option} {name}: expected a whole suite", f"{option} {suite}")
+        owner = _suite_with_task(name, records)
+        if owner is not None:
+            raise BenchError(f"{option} {name}: a task of the suite {owner}", f"{option} {owner}")
+        raise UnknownName("suite", name, known, hint=f"{option} SUITE: {', '.join(sorted(scored))}")
+
+
+def _suite_with_task(name: str, records: Sequence[RunRecord]) -> str | None:
+    """Return the suite that has a task of this name, or that scored a file of this name."""
+    wanted = {name.lower(), Path(name).stem.lower()}
+    for record in records:
+        for score in record.scores:
+            if score.task.lower() in wanted:
+                return score.suite
+    return None
+
+
+def keep_suites(record: RunRecord, kept: Collection[str]) -> RunRecord:
+    """Return the record with the scores of these suites only, and what it says of their data and code."""
+    scored = {score.suite for score in record.scores}
+    return leave_out_suites(record, scored.difference(kept))
+
+
+def leave_out_suites(record: RunRecord, left_out: Collection[str]) -> RunRecord:
+    """Return the record without the scores of these suites, the hashes of their data and of their code.
+
+    Everything else stays as it was: the command, the costs, the fingerprint.
+    """
+    scores = tuple(score for score in record.scores if score.suite not in left_out)
+    if len(scores) == len(record.scores):
+        return record
+    stay = {data_key(score.task, score.text, score.suite) for score in scores}
+    gone = {data_key(score.task, score.text, score.suite) for score in record.scores} - stay
+    known = record.provenance
+    data = {name: sha256 for name, sha256 in known.data.items() if name not in gone}
+    codes = {
+        name: code
+        for name, code in known.execution.suites.items()
+        if name.partition(" ")[0] not in left_out
+    }
+    execution = replace(known.execution, suites=codes)
+    return replace(record, scores=scores, provenance=replace(known, data=data, execution=execution))
+
+
+def own_data_lines(records: Iterable[RunRecord]) -> list[str]:
+    """Say, a line for each, which suites of these runs make somebody's own gold values public."""
+    files: dict[str, None] = {}
+    coded: dict[str, str] = {}
+    for record in records:
+        codes = record.provenance.execution.suites
+        for score in record.scores:
+            if score.suite == OWN and score.task != AVERAGE:
+                files[score.task] = None
+            package = codes[score.suite].package if score.suite in codes else None
+            if package is not None and package.endswith(".py"):
+                coded[score.suite] = Path(package).name
+    lines = []
+    if files:
+        lines.append(
+            f"own files ({list_names(files, NAMED)}): their gold values and predictions are "
+            f"published, their texts never; --leave-out {OWN} leaves them out"
+        )
+    for suite, file in coded.items():
+        lines.append(
+            f"suite {suite} ({file}): its gold values and predictions are published; "
+            f"--leave-out {suite} leaves them out"
+        )
+    return lines

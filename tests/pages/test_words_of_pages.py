@@ -1,0 +1,55 @@
+"""One thing has one name on all pages, and no sentence says more than its numbers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from factories import record
+
+from bench.compare.printed import with_paper
+from bench.compare.statistics.table import summarise
+from bench.show.pages import board as board_page
+from bench.show.pages.engine import TEMPLATES
+
+TEXTS = {path.name: path.read_text(encoding="utf-8") for path in TEMPLATES.iterdir()}
+
+
+def test_a_difference_is_called_minus_and_the_mark_of_candidates_shaded() -> None:
+    words = {name: re.sub(r"//.*|\{#.*?#\}", "", text) for name, text in TEXTS.items()}
+    for name, text in words.items():
+        assert not re.search(r"\bless (\$|that\b|simcse)", text), name
+        assert not re.search(r">\s*[Tt]inted|◆", text), name
+    assert "minus ${base.name}" in words["board.js"] and ">Shaded<" in words["versions.html"]
+
+
+def test_no_choice_of_a_page_is_called_any() -> None:
+    """It stood for "no choice made" beside choices that call this "all", and for "the task has only one text form"."""
+    assert '"any"' not in TEXTS["board.js"] and ">any" not in TEXTS["board.html"]
+    assert board_page.ONE_FORM != "any"
+
+
+def test_a_method_that_papers_printed_elsewhere_is_not_said_to_have_no_print() -> None:
+    """SimCSE is printed in many papers; with this backbone in none."""
+    runs = [record("simcse", 1, backbone="builtin"), record("promcse", 1, backbone="builtin")]
+    (table,) = summarise(runs)
+    (note,) = with_paper(table, {run.run_id: run for run in runs}).notes
+    assert note == "without a printed number for this backbone and protocol: promcse and simcse"
+    assert "no paper" not in note
+    known = [record("simcse", 1, backbone="bert-base-uncased")]
+    (table,) = summarise(known)
+    assert with_paper(table, {run.run_id: run for run in known}).notes == ()
+
+
+def test_text_forms_of_the_choice_are_the_tables_own(tmp_path: Path) -> None:
+    from made_runs import made_run
+
+    from bench.board.board import build_board
+    from bench.records import Run
+
+    runs = [made_run(tmp_path, "simcse", 1, suites=("sts", "transfer"))]
+    made = build_board(
+        [Run(one, tmp_path / one.run_id) for one in runs], version="v1", title="Made"
+    )
+    texts = board_page.switches(made.tables)["text"]
+    assert {text for text, _ in texts.values()} == {"tokenised", "only one form"}
