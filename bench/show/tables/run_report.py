@@ -15,6 +15,7 @@ from bench.data.overlap import overlaps_of
 from bench.records.curve import read_curve, series
 from bench.records.record import RunRecord, Score, is_given_by_user
 from bench.records.selection import dev_words
+from bench.score.suites import find_metric
 from bench.show.grid import Column, Grid, GridRow, grid, indented
 
 NARROWEST = 24
