@@ -57,8 +57,9 @@ class AnglE(CoSENT):
     Take it if pairs have graded scores and cosines near 1 or -1 saturate, or for NLI pairs scored 0
     or 1.
 
-    Example: bench run --method angle --setting supervised --corpus pairs.csv --backbone
-    bert-base-uncased
+    Example:
+        bench run --method angle --setting supervised --corpus pairs.csv --backbone \\
+          bert-base-uncased
 
     Relations: adds a contrast and the complex similarity to :class:`CoSENT`, which is one of its
     three terms; CLAIF regresses the scores themselves.

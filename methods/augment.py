@@ -52,9 +52,10 @@ def inside_words(tokenizer: Any) -> frozenset[int]:
     pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     if any(piece.startswith("##") for piece in pieces):
         return frozenset(i for i, piece in enumerate(pieces) if piece.startswith("##"))
+    # of BPE; of SentencePiece
     return frozenset(
         i for i, piece in enumerate(pieces) if not piece.startswith(("\u0120", "\u2581"))
-    )  # of BPE; of SentencePiece
+    )
 
 
 def cropped(words: Sequence[Ids], share: float, rng: np.random.Generator) -> list[int]:

@@ -38,8 +38,8 @@ class CLAIF(CoSENT):
     name = "claif"
     summary = "regression of the cosine on ratings by a language model"
     paper = (
-        "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings "
-        "from AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
+        "Cheng, Yang, Sun, Li, Qiu: Improving Contrastive Learning of Sentence Embeddings from "
+        "AI Feedback, Findings of ACL 2023, arXiv 2305.01918"
     )
     defaults = {
         "pooler": Value(

@@ -157,8 +157,7 @@ class ConPVP(TorchMethod):
     summary = "prompt state against prototypes of meaning and negation"
     paper = (
         "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for "
-        "Unsupervised Sentence "
-        "Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
+        "Unsupervised Sentence Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
     )
     trains = "the whole backbone, P prompt vectors (P x H) and the head"
     process_switches = ("faithful",)
@@ -248,9 +247,8 @@ class ConPVP(TorchMethod):
         if self.anchor.filling is not None:
             self.trains_on = "text"
         if self.anchor.slots:
-            self.prompt = nn.Parameter(
-                torch.rand(self.anchor.slots, backbone.embedding_size)
-            )  # t (P, H), uniform in [0, 1)
+            # t (P, H), uniform in [0, 1)
+            self.prompt = nn.Parameter(torch.rand(self.anchor.slots, backbone.embedding_size))
         self.head = Head(backbone.hidden_size)
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:

@@ -74,8 +74,9 @@ class ConSERT(TorchMethod):
     Take it unsupervised with the very texts that are scored (``--corpus target``), as its paper
     does, or supervised with NLI labels.
 
-    Example: bench run --method consert --setting unsupervised --corpus target --backbone
-    bert-base-uncased
+    Example:
+        bench run --method consert --setting unsupervised --corpus target --backbone \\
+          bert-base-uncased
 
     Relations: SimCSE's views differ by dropout alone; the classification of the supervised setting
     is SBERT's.
@@ -87,8 +88,7 @@ class ConSERT(TorchMethod):
     summary = "views by cut-off, shuffling or dropout of the embeddings"
     paper = (
         "Yan, Li, Wang, Zhang, Wu, Xu: ConSERT: A Contrastive Framework for Self-Supervised "
-        "Sentence Representation Transfer, "
-        "ACL 2021, arXiv 2105.11741"
+        "Sentence Representation Transfer, ACL 2021, arXiv 2105.11741"
     )
     trains = "the whole encoder, and supervised while training the classifier Linear(4H, 3)"
     training_only = ("classifier",)
@@ -226,9 +226,8 @@ class ConSERT(TorchMethod):
         )
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
-        return 2 * nt_xent(
-            first, second, temperature=self.recipe.temperature
-        )  # the two directions added
+        # the two directions added
+        return 2 * nt_xent(first, second, temperature=self.recipe.temperature)
 
     def embed(self, features: Features) -> Tensor:
         return self.pooled(features, "avg_top2")
@@ -238,9 +237,8 @@ class ConSERT(TorchMethod):
 
     def pooled(self, features: Features, pooler: str) -> Tensor:
         inputs = {key: tensor for key, tensor in features.items() if key != "kept"}
-        states = self.encoder(
-            **inputs, output_hidden_states=True
-        ).hidden_states  # L + 1 of (n, T, H)
+        # L + 1 of (n, T, H)
+        states = self.encoder(**inputs, output_hidden_states=True).hidden_states
         return POOLERS[pooler](states, features["attention_mask"])
 
 

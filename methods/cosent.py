@@ -44,8 +44,9 @@ class CoSENT(TorchMethod):
 
     Take it for pairs with graded scores, such as STS-B's training set.
 
-    Example: bench run --method cosent --setting supervised --corpus stsb-train.csv --backbone
-    bert-base-uncased
+    Example:
+        bench run --method cosent --setting supervised --corpus stsb-train.csv --backbone \\
+          bert-base-uncased
 
     Relations: AnglE adds an in-batch contrast and a complex similarity; CLAIF regresses the scores
     themselves.
@@ -55,8 +56,8 @@ class CoSENT(TorchMethod):
     settings = ("supervised",)
     summary = "a pair with a higher score gets the higher cosine"
     paper = (
-        "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, "
-        "doi 10.1109/TASLP.2024.3402087"
+        "Huang, Peng, Zou, Liu, Su, Shen, Lin: CoSENT, IEEE/ACM TASLP 2024, doi "
+        "10.1109/TASLP.2024.3402087"
     )
     trains = "the whole encoder"
     variants = {"matryoshka": {"matryoshka": "512 256 128 64"}}
@@ -93,9 +94,8 @@ class CoSENT(TorchMethod):
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the views that the loss compares: x and y, (n, H) each, and the scores (n,)."""
         first, second, scores_n = *batch.columns[:2], batch.columns[2]["scores"]
-        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(
-            2
-        )  # in one encoder pass
+        # in one encoder pass
+        x, y = pooled(self, join([first, second], self.pad_id), self.recipe.pooler).chunk(2)
         return x, y, scores_n
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:

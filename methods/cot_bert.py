@@ -86,8 +86,7 @@ class CoTBERT(TorchMethod):
     summary = "second [MASK] of a two-stage template, negation as negative"
     paper = (
         "Zhang et al.: CoT-BERT: Enhancing Unsupervised Sentence Representation through "
-        "Chain-of-Thought, ICANN 2024, "
-        "arXiv 2309.11143"
+        "Chain-of-Thought, ICANN 2024, arXiv 2309.11143"
     )
     trains = "the whole encoder and the head"
     training_only = ("head",)
@@ -235,8 +234,7 @@ def two_stage(text: str, backbone: Backbone) -> Template:
 
 
 def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
-    """Raise BenchError for a template that leaves the sentence no room, or has no mask behind it.
-    """
+    """Raise BenchError for a template that leaves the sentence no room, or has no mask behind it."""
     if len(template) >= backbone.max_tokens or backbone.mask_id not in template.after:
         raise BenchError(
             f"the template {text} has {len(template)} tokens, "

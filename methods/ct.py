@@ -62,8 +62,8 @@ class CT(TorchMethod):
     settings = ("unsupervised",)
     summary = "two encoders agree on a sentence, disagree on two of them"
     paper = (
-        "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: "
-        "Semantic Re-tuning with Contrastive Tension, ICLR 2021"
+        "Carlsson, Gyllensten, Gogoulou, Hellqvist, Sahlgren: Semantic Re-tuning with "
+        "Contrastive Tension, ICLR 2021"
     )
     trains = "two whole copies of the encoder; the better one on dev is kept"
     training_only = ("second",)
@@ -120,9 +120,8 @@ class CT(TorchMethod):
         others, labels = [], []
         for i, row in enumerate(rows.tolist()):
             foreign = [j for j in range(len(ids)) if ids[j] != ids[i]]
-            alike = (
-                i % self.recipe.group == 0 or not foreign
-            )  # a batch of one sentence has no negatives
+            # a batch of one sentence has no negatives
+            alike = i % self.recipe.group == 0 or not foreign
             others.append(
                 ids[i]
                 if alike

@@ -133,9 +133,8 @@ class DCLR(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.padding_counts = bool(
-            recipe.faithful
-        )  # no attention mask then: padding is attended to
+        # no attention mask then: padding is attended to
+        self.padding_counts = bool(recipe.faithful)
         with_head = not recipe.faithful or backbone.hidden_size <= BASE
         self.head = Head(backbone.hidden_size) if with_head else nn.Identity()
         teacher = load_backbone(recipe.teacher, offline=self.context.offline)
@@ -150,9 +149,8 @@ class DCLR(TorchMethod):
                 "sees none of the others",
                 "take a teacher that reads both ways",
             )
-        self.teacher = FrozenCopy(
-            teacher.encoder, dropout=True
-        )  # in training mode, as the authors have it: two views of it too
+        # in training mode, as the authors have it: two views of it too
+        self.teacher = FrozenCopy(teacher.encoder, dropout=True)
         if not recipe.faithful:
             self.pooling: nn.Module = nn.Identity()
             self.judge: nn.Module = nn.Identity()
@@ -249,9 +247,8 @@ def debiased(
         return cross_entropy(logits.masked_fill(weights == 0, float("-inf")), own)
     log_p = (logits * weights).log_softmax(1)
     is_own = nn.functional.one_hot(own, C).bool()
-    log_not_p = (
-        -log_p.masked_fill(is_own, -1.0).clamp_max(-1e-7).expm1()
-    ).log()  # below 0 by float32's step: p = 1 has none
+    # below 0 by float32's step: p = 1 has none
+    log_not_p = (-log_p.masked_fill(is_own, -1.0).clamp_max(-1e-7).expm1()).log()
     return -torch.where(is_own, log_p, log_not_p).mean()
 
 

@@ -53,10 +53,8 @@ from bench.methods.pooling import Head
 from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
 from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
 
-TEMPLATE = (
-    'This sentence : "{s}" '
-    "means{m}."
-)  # no blank before the mask: a byte-level vocabulary could make it a token
+# no blank before the mask: a byte-level vocabulary could make it a token
+TEMPLATE = 'This sentence : "{s}" means{m}.'
 SHALLOW = {
     "shallow": True,
     "learning_rate": Value(1e-3, "DCPCSE appendix A"),
@@ -76,9 +74,10 @@ class TemplatePrompt(nn.Module):
         self.template = Template.of(TEMPLATE, backbone)
         opening, _ = self.template.specials
         words = (self.template.before + self.template.after)[opening : self.template.mask]
+        # (6, H)
         self.table = nn.Parameter(
             backbone.encoder.get_input_embeddings()(torch.tensor(words)).detach().clone()
-        )  # (6, H)
+        )
 
     def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
         """Return the features of sentences in the template.
@@ -91,9 +90,8 @@ class TemplatePrompt(nn.Module):
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
         inside = features["prompt_mask"]
-        number = (
-            inside.cumsum(1) * inside
-        )  # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
+        # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
+        number = inside.cumsum(1) * inside
         trained = (number > 0) & (number <= len(self.table))
         vectors = self.table.to(words.dtype)[(number - 1).clamp(0, len(self.table) - 1)]
         named = {key: features[key] for key in ("attention_mask", "position_ids")}
@@ -131,12 +129,12 @@ class DCPCSE(TorchMethod):
     by_dropout = ("unsupervised",)
     summary = "deep prompt of a frozen encoder; mlm adds word guessing"
     paper = (
-        "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence "
-        "Embeddings, arXiv 2203.06875v1, 2022"
+        "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, "
+        "arXiv 2203.06875v1, 2022"
     )
     trains = (
-        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
-        "the encoder is frozen"
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the "
+        "encoder is frozen"
     )
     encoder_is_frozen = True
     training_only = ("lm_head",)

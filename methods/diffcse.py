@@ -59,8 +59,9 @@ class DiffCSE(TorchMethod):
     Take it if vectors should notice small edits; it costs about three times SimCSE and needs a
     generator.
 
-    Example: bench run --method diffcse --set generator=distilbert-base-uncased --backbone
-    bert-base-uncased
+    Example:
+        bench run --method diffcse --set generator=distilbert-base-uncased --backbone \\
+          bert-base-uncased
 
     Relations: InfoCSE guesses masked words from the vector in the place of finding edited ones.
     """
@@ -71,12 +72,12 @@ class DiffCSE(TorchMethod):
     summary = "SimCSE, and a discriminator that finds edited tokens"
     by_dropout = ("unsupervised",)
     paper = (
-        "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence "
-        "Embeddings, NAACL 2022, arXiv 2204.10298"
+        "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, "
+        "NAACL 2022, arXiv 2204.10298"
     )
     trains = (
-        "the whole encoder; while training also the head, and the discriminator: "
-        "a second whole encoder and Linear(H, 2)"
+        "the whole encoder; while training also the head, and the discriminator: a second whole "
+        "encoder and Linear(H, 2)"
     )
     training_only = ("head", "discriminator", "classifier")
     padding_counts = True  # a position of padding is one to detect, with label 0
@@ -147,9 +148,8 @@ class DiffCSE(TorchMethod):
 
         The latter are (n, T).
         """
-        texts = join(
-            batch.columns * 2, self.pad_id
-        )  # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under dropout masks of its own, one encoder pass
+        texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         edited, replaced = self.edit(texts)
         return (

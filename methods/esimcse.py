@@ -62,8 +62,7 @@ class ESimCSE(TorchMethod):
     summary = "SimCSE with repeated tokens and a queue of negatives"
     paper = (
         "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive "
-        "Learning of Unsupervised "
-        "Sentence Embedding, COLING 2022, arXiv 2109.04380"
+        "Learning of Unsupervised Sentence Embedding, COLING 2022, arXiv 2109.04380"
     )
     trains = (
         "the whole encoder and the head; the momentum copy follows the encoder without a gradient"
@@ -109,8 +108,7 @@ class ESimCSE(TorchMethod):
         return self.assemble(cut), self.assemble(repeated)
 
     def prepare(self, batch: Batch) -> None:
-        """Move the copy before it encodes sentences for the queue: the order of the authors' code.
-        """
+        """Move the copy before it encodes sentences for the queue: the order of the authors' code."""
         if self.remembers():
             self.momentum.follow(self.encoder, self.recipe.momentum)
 

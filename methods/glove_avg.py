@@ -115,9 +115,8 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                     and len(numbers) > len(rows[0])
                     and not _is_number(numbers[-len(rows[0]) - 1])
                 ):
-                    cut = len(numbers) - len(
-                        rows[0]
-                    )  # a word with blanks in it: the public 840B file has a few
+                    # a word with blanks in it: the public 840B file has a few
+                    cut = len(numbers) - len(rows[0])
                     word, numbers = " ".join([word, *numbers[:cut]]), numbers[cut:]
                 with contextlib.suppress(ValueError):
                     row = np.array(numbers, dtype=np.float32)

@@ -63,8 +63,8 @@ class GuidedSimCSE(TorchMethod):
     first_token = True
     summary = "supervised SimCSE; a model removes false negatives"
     paper = (
-        "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, "
-        "arXiv 2402.16829"
+        "Wang et al.: MultiCSR, NAACL 2024, arXiv 2310.10962; Solatorio: GISTEmbed, 2024, arXiv "
+        "2402.16829"
     )
     trains = "the whole encoder and the head; the guide is frozen"
     places = ("guide",)
@@ -124,10 +124,11 @@ class GuidedSimCSE(TorchMethod):
         """Return anchor, positive[, hard negatives] of the method, (n, H) each, then of the guide,
         (n, its H) each.
         """
+        # in one pass of each encoder
         texts, many = (
             join(batch.columns, self.pad_id),
             len(batch.columns),
-        )  # in one pass of each encoder
+        )
         return *self.head(self.hidden(texts)[:, 0]).chunk(many), *self.guide(texts).chunk(many)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:

@@ -68,8 +68,9 @@ class InferSent(TorchMethod):
 
     Take it as the supervised baseline before transformers.
 
-    Example: bench run --method infersent --setting supervised --set vectors=glove.840B.300d.zip
-    --corpus nli.csv
+    Example:
+        bench run --method infersent --setting supervised --set vectors=glove.840B.300d.zip \\
+          --corpus nli.csv
 
     Relations: SBERT is the same objective with BERT and mean pooling.
     """
@@ -79,8 +80,7 @@ class InferSent(TorchMethod):
     summary = "BiLSTM over word vectors, trained on NLI labels"
     paper = (
         "Conneau, Kiela, Schwenk, Barrault, Bordes: Supervised Learning of Universal Sentence "
-        "Representations from Natural Language "
-        "Inference Data, EMNLP 2017, arXiv 1705.02364"
+        "Representations from Natural Language Inference Data, EMNLP 2017, arXiv 1705.02364"
     )
     trains = (
         "the LSTM, and while training the classifier of three linear layers; the word vectors stay"
@@ -175,8 +175,7 @@ class InferSent(TorchMethod):
         return PADDING
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the table's rows for the known words of each sentence, separated by white space.
-        """
+        """Return the table's rows for the known words of each sentence, separated by white space."""
         return [
             [self.words[word] + 1 for word in sentence.split() if word in self.words]
             for sentence in sentences

@@ -71,8 +71,7 @@ class InfoCSE(TorchMethod):
     summary = "SimCSE, and masked words guessed from the vector"
     paper = (
         "Wu, Gao, Lin, Han, Wang, Hu: InfoCSE: Information-aggregated Contrastive Learning of "
-        "Sentence Embeddings, Findings of "
-        "EMNLP 2022, arXiv 2210.06432"
+        "Sentence Embeddings, Findings of EMNLP 2022, arXiv 2210.06432"
     )
     trains = "the whole encoder; while training also the head, two new layers and the LM head"
     training_only = ("head", "shallow", "extra", "lm_head")
@@ -125,9 +124,8 @@ class InfoCSE(TorchMethod):
         """Return CLS of both views, (n, H) each, the (n,) sums of the masked tokens' surprise, and
         their (n,) counts.
         """
-        texts = join(
-            batch.columns * 2, self.pad_id
-        )  # (2n, T): each row under dropout masks of its own, one encoder pass
+        # (2n, T): each row under dropout masks of its own, one encoder pass
+        texts = join(batch.columns * 2, self.pad_id)
         cls = self.embed(texts)
         return *cls.chunk(2), *self.guess(texts, cls)
 

@@ -87,8 +87,7 @@ class ISBert(TorchMethod):
     summary = "mutual information of a sentence's vector and its tokens"
     paper = (
         "Zhang, He, Liu, Lim, Bing: An Unsupervised Sentence Embedding Method by Mutual "
-        "Information Maximization, EMNLP 2020, "
-        "arXiv 2009.12061"
+        "Information Maximization, EMNLP 2020, arXiv 2009.12061"
     )
     trains = "the whole encoder and the three convolutions"
     defaults = {
@@ -125,8 +124,7 @@ class ISBert(TorchMethod):
         )
 
     def local_features(self, features: Features) -> Tensor:
-        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing.
-        """
+        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing."""
         mask_nT1 = features["attention_mask"].unsqueeze(-1)
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
         return torch.cat(

@@ -62,9 +62,9 @@ class MirrorBert(TorchMethod):
     settings = ("unsupervised",)
     summary = "two views of a text, one with five characters masked"
     paper = (
-        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: "
-        "Transforming Masked Language Models into "
-        "Universal Lexical and Sentence Encoders, EMNLP 2021, arXiv 2104.08027"
+        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming "
+        "Masked Language Models into Universal Lexical and Sentence Encoders, EMNLP 2021, arXiv "
+        "2104.08027"
     )
     trains = "the whole encoder; there is nothing else"
     trains_on = "text"

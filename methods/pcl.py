@@ -71,8 +71,7 @@ class PCL(TorchMethod):
     summary = "two networks teach each other with ten texts a sentence"
     paper = (
         "Wu et al.: PCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised "
-        "Sentence Embeddings, EMNLP 2022, "
-        "arXiv 2201.12093"
+        "Sentence Embeddings, EMNLP 2022, arXiv 2201.12093"
     )
     trains = "the whole encoder; while training also the head and the peer, a second whole encoder"
     training_only = ("head", "peer", "peer_pooler")

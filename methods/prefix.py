@@ -103,9 +103,8 @@ def behind_one_draw(
 
 def with_prompt(mask_nT: Tensor, P: int) -> Tensor:
     """Put P ones before a mask, (n, P + T): the prompt is always attended to."""
-    return torch.cat(
-        [mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1
-    )  # not len(): a traced graph would keep the number
+    # not len(): a traced graph would keep the number
+    return torch.cat([mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1)
 
 
 class Prompt(nn.Module):
@@ -179,12 +178,12 @@ class DeepPrefix(Prompt):
         Two passes that need the same dropout mask take the same draw.
         """
         kinds = 2 if self.shared else 2 * self.layers  # key and value of layer 0, of layer 1, ...
+        # (P, 2L, A, d)
         cut = self.table.view(
             self.length, kinds, self.heads, self.table.shape[1] // (kinds * self.heads)
-        )  # (P, 2L, A, d)
-        drawn = (
-            self.dropout(cut.expand(n, -1, -1, -1, -1)).permute(2, 0, 3, 1, 4).unbind()
-        )  # 2L times (n, A, P, d)
+        )
+        # 2L times (n, A, P, d)
+        drawn = self.dropout(cut.expand(n, -1, -1, -1, -1)).permute(2, 0, 3, 1, 4).unbind()
         pairs = list(zip(drawn[0::2], drawn[1::2], strict=True))
         return pairs * self.layers if self.shared else pairs
 

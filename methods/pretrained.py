@@ -466,9 +466,8 @@ class Pretrained(TorchMethod):
         vectors = self._pooled(features)
         if self.pooling is None:
             return vectors
-        is_text = features["attention_mask"].any(
-            1, keepdim=True
-        )  # a text without a token has the zero vector
+        # a text without a token has the zero vector
+        is_text = features["attention_mask"].any(1, keepdim=True)
         return torch.where(is_text, vectors, torch.zeros_like(vectors))
 
     def _pooled(self, features: Features) -> Tensor:
@@ -544,8 +543,7 @@ class Pretrained(TorchMethod):
         )
 
     def write(self, folder: Path) -> None:
-        """Write the sentence-transformers model as it is, in float32 and with this maximum length.
-        """
+        """Write the sentence-transformers model as it is, in float32 and with this maximum length."""
         self.whole.save(str(folder), create_model_card=False)
 
 
@@ -573,9 +571,8 @@ def _with_pooling_layer(backbone: Backbone) -> Any:
     """
     from transformers import AutoModel
 
-    folder = (
-        backbone.encoder.name_or_path
-    )  # in a sentence-transformers folder the transformer may lie deeper
+    # in a sentence-transformers folder the transformer may lie deeper
+    folder = backbone.encoder.name_or_path
     encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     if getattr(encoder, "pooler", None) is None or any(
         "pooler" in name for name in info["missing_keys"]

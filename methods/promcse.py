@@ -92,12 +92,12 @@ class PromCSE(TorchMethod):
     summary = "deep prompt of a frozen encoder; eh adds an energy hinge"
     paper = (
         "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based "
-        "Contrastive Learning and Energy-based "
-        "Learning, Findings of EMNLP 2022, arXiv 2203.06875"
+        "Contrastive Learning and Energy-based Learning, Findings of EMNLP 2022, arXiv "
+        "2203.06875"
     )
     trains = (
-        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; "
-        "the encoder is frozen, its dropout stays on"
+        "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the "
+        "encoder is frozen, its dropout stays on"
     )
     encoder_is_frozen = True
     training_only = ("lm_head",)

@@ -84,8 +84,8 @@ class PromptBERT(TorchMethod):
     several_negatives = True
     summary = "[MASK] state of a template; two templates are two views"
     paper = (
-        "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, "
-        "EMNLP 2022, arXiv 2201.04337"
+        "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, EMNLP 2022, "
+        "arXiv 2201.04337"
     )
     trains = "the whole backbone and the head"
     deterministic = ("none",)
@@ -194,9 +194,8 @@ class PromptBERT(TorchMethod):
         self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
         texts = list(columns.values())
-        texts = (
-            texts * 2 if len(texts) == 1 else texts
-        )  # (x, x), or (premise, entailment[, contradiction])
+        # (x, x), or (premise, entailment[, contradiction])
+        texts = texts * 2 if len(texts) == 1 else texts
         return tuple(
             self.assemble(ids, self.recipe.max_seq_length, self.template_of(i))
             for i, ids in enumerate(texts)
@@ -300,6 +299,5 @@ def mlm_transform(backbone: Backbone) -> Any:
     head: Any = backbone.mlm_head()
     if hasattr(head, "transform"):
         return head.transform
-    return nn.Sequential(
-        head.dense, nn.GELU(), head.layer_norm
-    )  # RoBERTa's head, and those of its kind
+    # RoBERTa's head, and those of its kind
+    return nn.Sequential(head.dense, nn.GELU(), head.layer_norm)

@@ -54,8 +54,7 @@ def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Te
 
 
 def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
-    """Return the squared change since ``start``, summed over all parameters, in at least float32.
-    """
+    """Return the squared change since ``start``, summed over all parameters, in at least float32."""
     pairs = zip(module.parameters(), start.parameters(), strict=True)
     return torch.stack(
         [(now - then).square().sum() for now, then in pairs if now.requires_grad]
@@ -79,13 +78,12 @@ class SGOpt(TorchMethod):
     first_token = True
     summary = "CLS is pulled towards the layers of a frozen copy"
     paper = (
-        "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, "
-        "ACL 2021, arXiv 2106.07345"
+        "Kim, Yoo, Lee: Self-Guided Contrastive Learning for BERT Sentence Representations, ACL "
+        "2021, arXiv 2106.07345"
     )
     trains = "the encoder's layers and the head; the embedding layer and the copy are frozen"
-    training_only = (
-        "head",
-    )  # the copy is in neither state: it is the backbone, which build() has again
+    # the copy is in neither state: it is the backbone, which build() has again
+    training_only = ("head",)
     process_switches = ("faithful",)
     defaults = {
         "temperature": Value(0.01, "SG-BERT training.py (--T)"),
@@ -130,9 +128,8 @@ class SGOpt(TorchMethod):
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
         (sentences,) = batch.columns
-        layers = self.start(
-            **sentences, output_hidden_states=True
-        ).hidden_states  # L + 1 of (n, T, H)
+        # L + 1 of (n, T, H)
+        layers = self.start(**sentences, output_hidden_states=True).hidden_states
         positives_nKH = torch.stack(
             [masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1
         )

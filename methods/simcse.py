@@ -73,8 +73,8 @@ class SimCSE(TorchMethod):
     by_dropout = ("unsupervised",)
     summary = "two dropout views, or NLI pairs with hard negatives"
     paper = (
-        "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, "
-        "EMNLP 2021, arXiv 2104.08821"
+        "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP "
+        "2021, arXiv 2104.08821"
     )
     trains = "the whole encoder and the head; with mlm the LM head too"
     training_only = ("lm_head",)
@@ -247,9 +247,8 @@ class SimCSE(TorchMethod):
         """Return the vectors that the loss compares, (n, H) for each text."""
         if self.recipe.fixed_dropout:  # the same sentence under the same masks is the same vector
             return (self.vectors(texts[0], with_head=True),) * 2
-        return self.vectors(join(texts, self.pad_id), with_head=True).chunk(
-            len(texts)
-        )  # in one encoder pass
+        # in one encoder pass
+        return self.vectors(join(texts, self.pad_id), with_head=True).chunk(len(texts))
 
     def guess(self, texts: tuple[Features, ...]) -> tuple[Tensor, Tensor]:
         """Return the MLM surprise of masked copies and the number of guessed tokens, both (n,)."""

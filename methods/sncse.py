@@ -85,8 +85,7 @@ class SNCSE(TorchMethod):
     summary = "two templates as views, and the negation as soft negative"
     paper = (
         "Wang et al.: SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft "
-        "Negative Samples, 2022, "
-        "arXiv 2201.05979"
+        "Negative Samples, 2022, arXiv 2201.05979"
     )
     trains = "the whole backbone and the head"
     trains_on = "text"  # negation is made of words
@@ -192,6 +191,7 @@ class SNCSE(TorchMethod):
 
     def portable(self) -> Portable:
         head = self.head if self.recipe.head_at_test else None
+        # as in `ended`
         return portable_template(
             self,
             self.scored,
@@ -200,7 +200,7 @@ class SNCSE(TorchMethod):
             endings=punctuation,
             trimmed=True,
             head=head,
-        )  # as in `ended`
+        )
 
 
 def ended(sentence: str) -> str:

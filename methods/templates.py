@@ -322,9 +322,8 @@ def only(features: Features, kept_nT: Tensor, width: int) -> Features:
 
     The mask must be kept. ``width``: how many a row has at most.
     """
-    order = kept_nT.argsort(dim=1, descending=True, stable=True)[
-        :, :width
-    ]  # (n, width): the kept ones first, in their order
+    # (n, width): the kept ones first, in their order
+    order = kept_nT.argsort(dim=1, descending=True, stable=True)[:, :width]
     moved = {
         key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()
     }

@@ -68,12 +68,12 @@ class TSDAE(TorchMethod):
     summary = "a decoder writes the sentence from a damaged one's vector"
     paper = (
         "Wang, Reimers, Gurevych: TSDAE: Using Transformer-based Sequential Denoising "
-        "Auto-Encoder for Unsupervised Sentence "
-        "Embedding Learning, Findings of EMNLP 2021, arXiv 2104.06979"
+        "Auto-Encoder for Unsupervised Sentence Embedding Learning, Findings of EMNLP 2021, "
+        "arXiv 2104.06979"
     )
     trains = (
-        "the whole encoder, which is the decoder too; while training also cross-attentions "
-        "and the LM head"
+        "the whole encoder, which is the decoder too; while training also cross-attentions and "
+        "the LM head"
     )
     trains_on = "text"
     training_only = ("cross", "lm_head", "lm_bias")
@@ -132,8 +132,7 @@ class TSDAE(TorchMethod):
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts.
-        """
+        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts."""
         damaged, whole = batch.columns
         ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
         next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)

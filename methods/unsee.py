@@ -62,12 +62,12 @@ class UNSEE(TorchMethod):
     least_rows = 2  # for the statistics of a batch
     summary = "alike views, unlike features, and no negatives"
     paper = (
-        "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, "
-        "arXiv 2401.15316"
+        "Cagatan: UNSEE: Unsupervised Non-contrastive Sentence Embeddings, EACL 2024, arXiv "
+        "2401.15316"
     )
     trains = (
-        "the whole encoder; while training also the predictor; "
-        "the target follows without a gradient"
+        "the whole encoder; while training also the predictor; the target follows without a "
+        "gradient"
     )
     training_only = ("target", "predictor", "scale")
     variants = {"barlow": {"loss": "barlow"}}
@@ -108,9 +108,8 @@ class UNSEE(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return x1, x2, t1, t2, (n, H) each."""
-        texts = join(
-            batch.columns * 2, self.pad_id
-        )  # each row under dropout masks of its own, one pass of either encoder
+        # each row under dropout masks of its own, one pass of either encoder
+        texts = join(batch.columns * 2, self.pad_id)
         target = self.target(
             input_ids=texts["input_ids"], attention_mask=texts["attention_mask"]
         ).last_hidden_state

@@ -22,9 +22,8 @@ class Untrained(TorchMethod):
     pooler: str
 
     def embed(self, features: Features) -> Tensor:
-        states = self.encoder(
-            **features, output_hidden_states=True
-        ).hidden_states  # L + 1 of (n, T, H)
+        # L + 1 of (n, T, H)
+        states = self.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[self.pooler](states, features["attention_mask"])
 
     def portable(self) -> Portable:

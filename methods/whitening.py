@@ -40,10 +40,11 @@ from bench.method import (
 )
 from bench.methods.pooling import POOLERS, pooled, portable_of
 
+# rows that are sorted by length together; rows of one pass through the encoder
 CHUNK, BATCH = (
     4096,
     64,
-)  # rows that are sorted by length together; rows of one pass through the encoder
+)
 
 
 class Whitening(TorchMethod):
@@ -66,12 +67,12 @@ class Whitening(TorchMethod):
     deterministic = ("none",)
     summary = "pooled vectors made uncorrelated and of one scale"
     paper = (
-        "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and "
-        "Faster Retrieval, arXiv 2103.15316"
+        "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and Faster "
+        "Retrieval, arXiv 2103.15316"
     )
     trains = (
-        "nothing by gradient; the mean (H) and the kernel (H, components) are computed, "
-        "the encoder is frozen"
+        "nothing by gradient; the mean (H) and the kernel (H, components) are computed, the "
+        "encoder is frozen"
     )
     encoder_is_frozen = True
     defaults = {
@@ -118,9 +119,8 @@ class Whitening(TorchMethod):
             )
         self.encoder.requires_grad_(False)
         self.register_buffer("mu", torch.zeros(H))
-        self.register_buffer(
-            "W", torch.eye(H)[:, :k].contiguous()
-        )  # until it is fitted: the pooled vector itself
+        # until it is fitted: the pooled vector itself
+        self.register_buffer("W", torch.eye(H)[:, :k].contiguous())
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return super().assemble(ids, max_length or self.recipe.max_seq_length)

@@ -27,9 +27,8 @@ PAGES = (
     "bench/builtin/README.md",
 )
 EXPECTED = ("scale.md", "search.md")  # pages whose place in the navigation waits for them
-NAMED = re.compile(
-    r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)"
-)  # a link whose text is the file's name
+# a link whose text is the file's name
+NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
 
 

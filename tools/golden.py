@@ -36,11 +36,12 @@ NEEDS = {
     "rankcse": {"teacher_1": "builtin"},
     "truncated": {"pooling": "cls"},
 }
+# labelled NLI, or word vectors
 NOT_HERE = {
     ("consert", "supervised"),
     ("infersent", "supervised"),
     ("sbert", "supervised"),
-}  # labelled NLI, or word vectors
+}
 
 
 def compare(form: str, *options: str) -> str:
@@ -91,9 +92,8 @@ def _plan(registry: Any, name: str, setting: str | None, variant: str, backbone:
     from bench.run.config import RunConfig
     from bench.run.plan import make
 
-    suite = (
-        "check" if backbone == "builtin" else "sts"
-    )  # with what the package carries alone, fingerprints are known
+    # with what the package carries alone, fingerprints are known
+    suite = "check" if backbone == "builtin" else "sts"
     request = RunConfig(
         methods=(name,),
         setting=setting,

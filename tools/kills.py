@@ -208,9 +208,8 @@ def records(folder: Path, last: str) -> None:
     store, made = RunsFolder(folder / "runs"), record()
     known = store.read(made.run_id).seed if store.ids() else None
     with store.lock(made.run_id), (folder / "written.txt").open("a", buffering=1) as noted:
-        noted.write(
-            f"{known}\n" if known else ""
-        )  # its process may have been killed before it said so
+        # its process may have been killed before it said so
+        noted.write(f"{known}\n" if known else "")
         for i in range((known or 0) + 1, int(last) + 1):
             store.write(structs.replace(made, seed=i))
             noted.write(f"{i}\n")
@@ -229,11 +228,12 @@ def fetch(folder: Path) -> None:
 
 # --- what is compared ---
 
+# git: of the checkout, which others may change meanwhile; a busy machine may not tell it in time
 TIMES = (
     "created",
     "execution",
     "git",
-)  # git: of the checkout, which others may change meanwhile; a busy machine may not tell it in time
+)
 
 
 def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
@@ -737,9 +737,8 @@ def data_world() -> Iterator[list[Any]]:
 def _start(
     do: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
 ) -> multiprocessing.process.BaseProcess:
-    context = multiprocessing.get_context(
-        "forkserver"
-    )  # its processes have imported what takes long: a kill hits the work
+    # its processes have imported what takes long: a kill hits the work
+    context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     import kills  # by this name, whoever was started
 

@@ -68,9 +68,8 @@ def board(to: Path) -> None:
         page.goto((ROOT / VERSION / "index.html").as_uri())
         page.screenshot(path=to)
         browser.close()
-    Image.open(to).convert("RGB").quantize(64).save(
-        to, optimize=True
-    )  # a third of the bytes; nobody sees the difference
+    # a third of the bytes; nobody sees the difference
+    Image.open(to).convert("RGB").quantize(64).save(to, optimize=True)
 
 
 def judged(runs: str) -> list[dict[str, Any]]:

@@ -103,8 +103,7 @@ class Prompted(Transformer):
         layers, heads = self.model.config.num_hidden_layers, self.model.config.num_attention_heads
         kinds = 2 if self.kind == "layer-shared" else 2 * layers
         cut = self.table.view(len(self.table), kinds, heads, -1)
-        parts = (
-            cut.expand(n, -1, -1, -1, -1).permute(2, 0, 3, 1, 4).unbind()
-        )  # key and value of layer 0, of layer 1, ...
+        # key and value of layer 0, of layer 1, ...
+        parts = cut.expand(n, -1, -1, -1, -1).permute(2, 0, 3, 1, 4).unbind()
         pairs = list(zip(parts[0::2], parts[1::2], strict=True))
         return pairs * layers if self.kind == "layer-shared" else pairs
