@@ -149,12 +149,10 @@ class AnglE(CoSENT):
         recipe, (texts_n2,) = self.recipe, others
         if recipe.identical == "drop":
             first = first_of_batch(texts_n2)
-            x_nH, y_nH, scores_n, texts_n2 = (
-                x_nH[first],
-                y_nH[first],
-                scores_n[first],
-                texts_n2[first],
-            )
+            x_nH = x_nH[first]
+            y_nH = y_nH[first]
+            scores_n = scores_n[first]
+            texts_n2 = texts_n2[first]
         parts = {
             "cosine": in_order(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
             "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),

@@ -126,11 +126,9 @@ def anchor(length: int, layout: str) -> str:
     "repo" has the code's blanks, which become tokens in RoBERTa's vocabulary; "clean" has none, and
     gives with every vocabulary the tokens that BERT's gives for both.
     """
-    return (
-        "{s}" + "{p}" * length + "{m} ."
-        if layout == "clean"
-        else "{s}  " + "{p} " * length + "{m} ."
-    )
+    if layout == "clean":
+        return "{s}" + "{p}" * length + "{m} ."
+    return "{s}  " + "{p} " * length + "{m} ."
 
 
 def chosen(value: object) -> str:
@@ -217,9 +215,8 @@ class ConPVP(TorchMethod):
                 )
         if recipe.anchor not in ("continuous", "manual"):
             check_text(recipe.anchor)
-        if (
-            chosen(recipe.debias) != "none"
-        ):  # the template without its sentence keeps the positions that it had
+        if chosen(recipe.debias) != "none":
+            # the template without its sentence keeps the positions that it had
             check_placed(backbone, f"debias={recipe.debias}", "--set debias=none")
         if recipe.anchor == "continuous" and recipe.prompt_length < 1:
             raise BenchError(
@@ -229,21 +226,14 @@ class ConPVP(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        manual = (
-            MANUAL.get(backbone.family, MANUAL["bert"])
-            if recipe.anchor == "manual"
-            else recipe.anchor
-        )
-        text = (
-            anchor(recipe.prompt_length, recipe.anchor_layout)
-            if recipe.anchor == "continuous"
-            else manual
-        )
+        text = recipe.anchor
+        if recipe.anchor == "continuous":
+            text = anchor(recipe.prompt_length, recipe.anchor_layout)
+        elif recipe.anchor == "manual":
+            text = MANUAL.get(backbone.family, MANUAL["bert"])
         self.anchor = Template.of(text, backbone)
-        self.positive, self.negative = (
-            [Template.of(text, backbone) for text in of_kind[recipe.templates]]
-            for of_kind in (POSITIVE, NEGATIVE)
-        )
+        self.positive = [Template.of(text, backbone) for text in POSITIVE[recipe.templates]]
+        self.negative = [Template.of(text, backbone) for text in NEGATIVE[recipe.templates]]
         if self.anchor.filling is not None:
             self.trains_on = "text"
         if self.anchor.slots:
@@ -260,32 +250,32 @@ class ConPVP(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        (ids,), length = columns.values(), self.recipe.max_seq_length
+        (ids,) = columns.values()
+        length = self.recipe.max_seq_length
         anchors = self.assemble(ids, length)
         if chosen(self.recipe.prototypes) == "none":
             return anchors, anchors
         draws = [rng_for(self.context.seed, "prototypes", epoch, int(row)) for row in rows]
         positives = [self.positive[rng.integers(len(self.positive))] for rng in draws]
         negatives = [self.negative[rng.integers(len(self.negative))] for rng in draws]
-        views = (
-            anchors,
-            *(wrap(ids, drawn, self.backbone, length) for drawn in (positives, negatives)),
-        )
-        return views if self.recipe.prototypes == "both" else views[:2]
+        kept = wrap(ids, positives, self.backbone, length)
+        if self.recipe.prototypes != "both":
+            return anchors, kept
+        turned = wrap(ids, negatives, self.backbone, length)
+        return anchors, kept, turned
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the views that the loss compares: v, c+[, c-], (n, H) each."""
         texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
         h = at_mask(self.hidden(texts), texts)
-        z: Tensor = self.head(h - self.bias(texts) if chosen(self.recipe.debias) != "none" else h)
+        if chosen(self.recipe.debias) != "none":
+            h = h - self.bias(texts)
+        z: Tensor = self.head(h)
         return z.chunk(len(batch.columns))
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(
-            info_nce(
-                *across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature
-            )
-        )
+        z = across_ranks(views, self.recipe.faithful)
+        return Loss(info_nce(*z, temperature=self.recipe.temperature))
 
     def bias(self, features: Features) -> Tensor:
         """Return the mask's state without sight of the sentence, (n, H), under a dropout mask of
@@ -295,9 +285,11 @@ class ConPVP(TorchMethod):
         masked pass.
         """
         if self.recipe.debias == "prompt-mask":
-            seen, unseen = features["prompt_mask"], sum(self.anchor.specials)
+            seen = features["prompt_mask"]
+            unseen = sum(self.anchor.specials)
         else:  # the empty template between [CLS] and [SEP]
-            seen, unseen = features["attention_mask"] - features["sentence_mask"], 0
+            seen = features["attention_mask"] - features["sentence_mask"]
+            unseen = 0
         bare = only(features, seen, int(features["template_tokens"]) - unseen)
         return at_mask(self.hidden(bare), bare)
 

@@ -135,8 +135,8 @@ class ConSERT(TorchMethod):
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         if recipe.classifier is not (setting == "supervised"):
             raise BenchError(
-                f"classifier={recipe.classifier}: true in the supervised setting, "
-                "false in the other",
+                "classifier must be true in the supervised setting and false otherwise, "
+                f"not {recipe.classifier}",
                 f"--setting {setting}",
             )
         return ("labelled",) if setting == "supervised" else ("sentences",)
@@ -150,13 +150,13 @@ class ConSERT(TorchMethod):
     ) -> tuple[Features, ...]:
         """Return view1 and view2 of each text, and the labels (n,) if there are any."""
         given = super().collate(columns, rows, epoch)
-        texts = [one for one in given if "labels" not in one]
-        views = [
-            self.view(text, which, epoch, rows, i)
-            for i, text in enumerate(texts)
-            for which in ("1", "2")
-        ]
-        return (*views, *given[len(texts) :])
+        texts = [column for column in given if "labels" not in column]
+        labels = [column for column in given if "labels" in column]
+        views = []
+        for i, text in enumerate(texts):
+            views.append(self.view(text, "1", epoch, rows, i))
+            views.append(self.view(text, "2", epoch, rows, i))
+        return (*views, *labels)
 
     def view(
         self, features: Features, which: str, epoch: int, rows: np.ndarray, text: int = 0
@@ -166,24 +166,17 @@ class ConSERT(TorchMethod):
 
         The second ``text`` of a row has draws of its own.
         """
-        kind, rate = self.recipe["view" + which], self.recipe["rate" + which]
-        (n, T), H, first = (
-            features["input_ids"].shape,
-            self.backbone.embedding_size,
-            self.backbone.first_position,
-        )
+        kind = self.recipe["view" + which]
+        rate = self.recipe["rate" + which]
+        n, T = features["input_ids"].shape
+        H = self.backbone.embedding_size
+        first = self.backbone.first_position
         keep_nTH = np.ones((n, T, H), dtype=bool)
         positions_nT = np.tile(np.arange(first, first + T), (n, 1))
-        for i, (row, tokens) in enumerate(
-            zip(rows, features["attention_mask"].sum(1).tolist(), strict=True)
-        ):
-            rng = rng_for(
-                self.context.seed,
-                "view",
-                which if text == 0 else f"{which} of {text}",
-                epoch,
-                int(row),
-            )
+        lengths = features["attention_mask"].sum(1).tolist()
+        name = which if text == 0 else f"{which} of {text}"
+        for i, (row, tokens) in enumerate(zip(rows, lengths, strict=True)):
+            rng = rng_for(self.context.seed, "view", name, epoch, int(row))
             if kind == "feature-cutoff":
                 keep_nTH[i] = kept(H, rate, rng)
             elif kind == "token-cutoff":
@@ -202,8 +195,8 @@ class ConSERT(TorchMethod):
         """Return the vectors of view1 and view2 of each text, (n, H) each, and the labels (n,) if
         there are any.
         """
-        texts = [one for one in batch.columns if "labels" not in one]
-        labels = [one["labels"] for one in batch.columns if "labels" in one]
+        texts = [column for column in batch.columns if "labels" not in column]
+        labels = [column["labels"] for column in batch.columns if "labels" in column]
         joined = join(texts, self.pad_id)  # (2n, T), of two texts (4n, T), in one encoder pass
         embeddings = self.encoder.embeddings.register_forward_hook(
             lambda _module, _inputs, output: output * joined["kept"]

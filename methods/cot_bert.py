@@ -136,20 +136,23 @@ class CoTBERT(TorchMethod):
         # RoBERTa: a blank at a template's end is a token of the training's templates, and not of
         # the test's; where a blank stands before the sentence, its first word has one at test alone
         self.scored = two_stage(recipe.anchor.rstrip(" "), backbone)
-        self.blank = " " if recipe.anchor.partition("{s}")[0].endswith(" ") else ""
+        before, _ = recipe.anchor.split("{s}")
+        self.blank = " " if before.endswith(" ") else ""
         if self.scored.filling is not None:  # the text itself is filled in
-            self.trains_on, self.blank = "text", ""
+            self.trains_on = "text"
+            self.blank = ""
         self.stop = "." if recipe.append_full_stop_at_test else ""
         self.head = Head(backbone.hidden_size)
         self.at_dev = False
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the ids that a sentence has inside the filled template."""
-        stop = "" if self.at_dev else self.stop
-        texts = [
-            self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else stop)
-            for s in sentences
-        ]
+        texts = []
+        for sentence in sentences:
+            text = self.blank + sentence
+            if sentence and not sentence.endswith(tuple(ENDINGS)) and not self.at_dev:
+                text += self.stop
+            texts.append(text)
         return template_ids(self.scored, texts, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
@@ -160,27 +163,25 @@ class CoTBERT(TorchMethod):
     ) -> tuple[Features, ...]:
         """Put the sentence into each of the three templates."""
         (ids,) = columns.values()
+        length = self.recipe.max_seq_length
         return tuple(
-            wrap(ids, [one] * len(ids), self.backbone, self.recipe.max_seq_length)
-            for one in self.templates
+            wrap(ids, [template] * len(ids), self.backbone, length) for template in self.templates
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the views that the loss compares: z1, z2, z3, (n, H) each."""
         h = self.h(join(batch.columns, self.pad_id)).chunk(len(self.templates))  # one encoder pass
         if self.recipe.denoise == "none":
-            return tuple(self.head(one) for one in h)
-        parts = zip(h, batch.columns, self.templates, strict=True)
-        return tuple(
-            self.head(one - self.noise(features, template)) for one, features, template in parts
-        )
+            return tuple(self.head(h_nH) for h_nH in h)
+        z = []
+        for h_nH, features, template in zip(h, batch.columns, self.templates, strict=True):
+            z.append(self.head(h_nH - self.noise(features, template)))
+        return tuple(z)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(
-            two_stage_loss(
-                *views, temperature=self.recipe.temperature, third=self.recipe.positive_to_negative
-            )
-        )
+        recipe = self.recipe
+        third = recipe.positive_to_negative
+        return Loss(two_stage_loss(*views, temperature=recipe.temperature, third=third))
 
     def h(self, features: Features) -> Tensor:
         """Return the last state of the last mask, (n, H)."""
@@ -223,7 +224,7 @@ def two_stage(text: str, backbone: Backbone) -> Template:
         made = Template.filled(text, backbone)
         check_two_stage(text, made, backbone)
         return made
-    first, _, last = text.partition("{s}")
+    first, last = text.split("{s}")
     opening, closing = backbone.special_tokens()
     before = (*opening, *backbone.ids([first.rstrip(" ")])[0])
     after = (*backbone.ids([last.replace("{m}", str(backbone.tokenizer.mask_token))])[0], *closing)
@@ -251,7 +252,8 @@ def padded(template: Template, lengths_K: Tensor, pad_id: int, first_position: i
     further.
     """
     whole = torch.tensor(template.before + template.after, device=lengths_K.device)
-    start, lengths = len(template.before), lengths_K.unsqueeze(1)  # (K, 1)
+    start = len(template.before)
+    lengths = lengths_K.unsqueeze(1)  # (K, 1)
     place = torch.arange(len(template) + int(lengths_K.max()), device=lengths_K.device)  # (T,)
     gap = (place >= start) & (place < start + lengths)  # (K, T)
     token = torch.where(place < start, place, place - lengths).clamp(0, len(template) - 1)
@@ -276,9 +278,8 @@ def two_stage_loss(
 
     Source: CoT-BERT (Zhang et al. 2024), cl_forward of the authors' models.py.
     """
-    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)] + (
-        [cosine_matrix(z2_BH, z3_BH)] if third else []
-    )
-    return cross_entropy(
-        torch.cat(blocks, dim=1) / temperature, torch.arange(len(z1_BH), device=z1_BH.device)
-    )
+    blocks = [cosine_matrix(z1_BH, z2_BH), cosine_matrix(z1_BH, z3_BH)]
+    if third:
+        blocks.append(cosine_matrix(z2_BH, z3_BH))
+    own_B = torch.arange(len(z1_BH), device=z1_BH.device)
+    return cross_entropy(torch.cat(blocks, dim=1) / temperature, own_B)

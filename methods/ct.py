@@ -39,6 +39,7 @@ from bench.method import (
     Value,
     rng_for,
 )
+from bench.methods.losses import float32_at_least
 from bench.methods.pooling import masked_mean, portable_of
 
 CODE = "Contrastive-Tension ContrastiveTension/Training.py"
@@ -105,7 +106,8 @@ class CT(TorchMethod):
         super().build(backbone, recipe)
         self.check(recipe, backbone.path)
         self.second = deepcopy(self.encoder)
-        self.better = "encoder"  # or "second": what is scored and saved
+        # "encoder" or "second": the copy that is scored and saved
+        self.better = "encoder"
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
@@ -117,21 +119,18 @@ class CT(TorchMethod):
         sentence of the batch.
         """
         ids = [tuple(row) for row in columns["sentence"]]
-        others, labels = [], []
+        others = []
+        labels = []
         for i, row in enumerate(rows.tolist()):
             foreign = [j for j in range(len(ids)) if ids[j] != ids[i]]
             # a batch of one sentence has no negatives
-            alike = i % self.recipe.group == 0 or not foreign
-            others.append(
-                ids[i]
-                if alike
-                else ids[
-                    foreign[
-                        rng_for(self.context.seed, "ct pair", epoch, row).integers(len(foreign))
-                    ]
-                ]
-            )
-            labels.append(float(alike))
+            if i % self.recipe.group == 0 or not foreign:
+                others.append(ids[i])
+                labels.append(1.0)
+                continue
+            rng = rng_for(self.context.seed, "ct pair", epoch, row)
+            others.append(ids[foreign[rng.integers(len(foreign))]])
+            labels.append(0.0)
         length = self.recipe.max_seq_length
         return (
             self.assemble(ids, length),
@@ -141,20 +140,23 @@ class CT(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the vector of each copy for its sentence, (n, H) each, and the labels (n,)."""
-        one, other, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
-        return self.mean_of(self.encoder, one), self.mean_of(self.second, other), labels_n
+        first, second, labels = batch.columns
+        u_nH = self.mean_of(self.encoder, first)
+        v_nH = self.mean_of(self.second, second)
+        return u_nH, v_nH, labels["labels"]
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         return Loss(tension(*views))
 
     def embed(self, features: Features) -> Tensor:
-        return self.mean_of(self.encoder if self.better == "encoder" else self.second, features)
+        return self.mean_of(self.better_copy(), features)
 
     def portable(self) -> Portable:
-        return replace(
-            portable_of(self, "avg"),
-            encoder=self.encoder if self.better == "encoder" else self.second,
-        )
+        return replace(portable_of(self, "avg"), encoder=self.better_copy())
+
+    def better_copy(self) -> Any:
+        """Return the copy that is scored and saved."""
+        return self.encoder if self.better == "encoder" else self.second
 
     def mean_of(self, copy: Any, features: Features) -> Tensor:
         return masked_mean(copy(**features).last_hidden_state, features["attention_mask"])  # (n, H)
@@ -186,17 +188,16 @@ class CT(TorchMethod):
 
     def trained_state(self) -> dict[str, Tensor]:
         """Return the better copy, under the name ``encoder``."""
-        copy = self.encoder if self.better == "encoder" else self.second
         return {
-            f"encoder.{name}": t.detach().cpu().contiguous()
-            for name, t in copy.state_dict().items()
+            f"encoder.{name}": tensor.detach().cpu().contiguous()
+            for name, tensor in self.better_copy().state_dict().items()
         }
 
     def training_state(self) -> dict[str, Tensor]:
         return {
-            n: t.detach().cpu().contiguous()
-            for n, t in self.state_dict().items()
-            if n.startswith(("encoder.", "second."))
+            name: tensor.detach().cpu().contiguous()
+            for name, tensor in self.state_dict().items()
+            if name.startswith(("encoder.", "second."))
         }
 
     def load(self, folder: Path) -> None:
@@ -210,7 +211,6 @@ def tension(first_nH: Tensor, second_nH: Tensor, labels_n: Tensor) -> Tensor:
     The label is 1 for one sentence twice and 0 for two sentences.
     """
     with torch.autocast(first_nH.device.type, enabled=False):
-        first, second = (
-            x if x.dtype == torch.float64 else x.float() for x in (first_nH, second_nH)
-        )
+        first = float32_at_least(first_nH)
+        second = float32_at_least(second_nH)
         return binary_cross_entropy_with_logits((first * second).sum(-1), labels_n.to(first.dtype))

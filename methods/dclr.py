@@ -183,27 +183,20 @@ class DCLR(TorchMethod):
         cosines_nn = cosine_matrix(z1, z2)
         loss = partial(debiased, temperature=recipe.temperature, m=recipe.hardness_m)
 
-        def climbed(
-            cosines_nC: Tensor,
-        ) -> Tensor:  # the authors' climbs without weights; what focal does is our reading
+        # the authors' code climbs without weights; focal's climb is our reading
+        def climbed(cosines_nC: Tensor) -> Tensor:
             if recipe.loss == "focal":
                 return loss(cosines_nC, weights_nn, form="focal")
             return loss(cosines_nC, torch.ones_like(weights_nn), form="infonce")
 
-        kind = torch.promote_types(z2.dtype, torch.float32)
-        noise_KH = torch.randn(
-            int(len(z2) * recipe.noise_times), z2.shape[1], device=z2.device, dtype=kind
-        )
+        dtype = torch.promote_types(z2.dtype, torch.float32)
+        K = int(len(z2) * recipe.noise_times)
+        noise_KH = torch.randn(K, z2.shape[1], device=z2.device, dtype=dtype)
         noise_KH = uphill(
             noise_KH, z1, cosines_nn, climbed, recipe.noise_steps, recipe.noise_step_size
         )
-        return Loss(
-            loss(
-                torch.cat([cosines_nn, cosine_matrix(z1, noise_KH)], dim=1),
-                weights_nn,
-                form=recipe.loss,
-            )
-        )
+        cosines_nC = torch.cat([cosines_nn, cosine_matrix(z1, noise_KH)], dim=1)
+        return Loss(loss(cosines_nC, weights_nn, form=recipe.loss))
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

@@ -124,20 +124,21 @@ class GuidedSimCSE(TorchMethod):
         """Return anchor, positive[, hard negatives] of the method, (n, H) each, then of the guide,
         (n, its H) each.
         """
-        # in one pass of each encoder
-        texts, many = (
-            join(batch.columns, self.pad_id),
-            len(batch.columns),
-        )
-        return *self.head(self.hidden(texts)[:, 0]).chunk(many), *self.guide(texts).chunk(many)
+        texts = join(batch.columns, self.pad_id)  # in one pass of each encoder
+        columns = len(batch.columns)
+        z = self.head(self.hidden(texts)[:, 0]).chunk(columns)
+        guides = self.guide(texts).chunk(columns)
+        return *z, *guides
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        recipe, half = self.recipe, len(views) // 2
-        z, guides = views[:half], views[half:]
+        recipe = self.recipe
+        half = len(views) // 2
+        z = views[:half]
+        guides = views[half:]
         if recipe.mask == "gist":
-            more = recipe.contrast_anchors, recipe.contrast_positives
-            kept = kept_by_gist(guides, recipe.margin, *more)
-            logits = candidates(z, *more) / recipe.temperature
+            anchors, positives = recipe.contrast_anchors, recipe.contrast_positives
+            kept = kept_by_gist(guides, recipe.margin, anchors, positives)
+            logits = candidates(z, anchors, positives) / recipe.temperature
             own = torch.arange(len(logits), device=logits.device)
             return Loss(cross_entropy(logits.masked_fill(~kept, float("-inf")), own))
         weights = instance_weights(candidates(guides), recipe.phi)
@@ -160,9 +161,13 @@ def candidates(z: tuple[Tensor, ...], anchors: bool = False, positives: bool = F
     """
     first, positive, *hard = z
     blocks = [cosine_matrix(first, positive)]
-    blocks += [cosine_matrix(first, first)] if anchors else []
-    blocks += [cosine_matrix(positive, positive)] if positives else []
-    return torch.cat(blocks + [cosine_matrix(first, negative) for negative in hard], dim=1)
+    if anchors:
+        blocks.append(cosine_matrix(first, first))
+    if positives:
+        blocks.append(cosine_matrix(positive, positive))
+    for negative in hard:
+        blocks.append(cosine_matrix(first, negative))
+    return torch.cat(blocks, dim=1)
 
 
 def kept_by_gist(
@@ -180,7 +185,8 @@ def kept_by_gist(
     B = len(guide_BC)
     own = torch.arange(B, device=guide_BC.device)
     kept = guide_BC <= guide_BC[own, own][:, None] - margin
-    for block in range(1, 1 + anchors + positives):
+    own_blocks = int(anchors) + int(positives)  # in which a sentence meets itself
+    for block in range(1, 1 + own_blocks):
         kept[own, own + block * B] = False
     kept[own, own] = True
     return kept

@@ -144,18 +144,14 @@ class InferSent(TorchMethod):
         return GloveAvg.own_revision(recipe)
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
-        self.recipe, self.backbone = (
-            recipe,
-            WordVectors(str(self.own_backbone), self.own_revision(recipe)),
-        )  # type: ignore[assignment]
+        self.recipe = recipe
+        vectors_file: Any = WordVectors(str(self.own_backbone), self.own_revision(recipe))
+        self.backbone = vectors_file
         self.words, vectors = read_vectors(Path(recipe.vectors))
-        ends = np.stack(
-            [
-                vectors[self.words[w]] if w in self.words else np.zeros_like(vectors[0])
-                for w in (FIRST, LAST)
-            ]
-        )
-        table = np.concatenate([np.zeros_like(vectors[:1]), vectors, ends])
+        zeros = np.zeros_like(vectors[0])
+        first = vectors[self.words[FIRST]] if FIRST in self.words else zeros
+        last = vectors[self.words[LAST]] if LAST in self.words else zeros
+        table = np.concatenate([zeros[None], vectors, np.stack([first, last])])
         self.register_buffer("table", torch.from_numpy(table), persistent=False)
         self.before, self.after = [len(table) - 2], [len(table) - 1]
         self.encoder = nn.LSTM(
@@ -184,10 +180,9 @@ class InferSent(TorchMethod):
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
     ) -> tuple[Features, ...]:
-        ids = {
-            name: texts if name == "label" else self.token_ids(texts)
-            for name, texts in columns.items()
-        }
+        ids: dict[str, Sequence[Any]] = {}
+        for name, texts in columns.items():
+            ids[name] = texts if name == "label" else self.token_ids(texts)
         return super().collate(ids, rows, epoch)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -206,9 +201,9 @@ class InferSent(TorchMethod):
             packed = pack_padded_sequence(
                 self.table[ids], lengths, batch_first=True, enforce_sorted=False
             )
-            return pad_packed_sequence(
-                self.encoder(packed)[0], batch_first=True, total_length=ids.shape[1]
-            )[0]
+            outputs, _ = self.encoder(packed)
+            states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=ids.shape[1])
+            return states
 
     def embed(self, features: Features) -> Tensor:
         padding = features["attention_mask"][:, :, None] == 0
@@ -221,18 +216,14 @@ class InferSent(TorchMethod):
         return Portable(reader=ModuleFile(FOLDER / "word_lstm.py", "WordLSTM", settings, state))
 
     def optimizer(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD(
-            (p for p in self.parameters() if p.requires_grad), lr=self.recipe.learning_rate
-        )
+        trained = [p for p in self.parameters() if p.requires_grad]
+        return torch.optim.SGD(trained, lr=self.recipe.learning_rate)
 
     def learning_rate(self, step: int, steps: int) -> float:
         epochs = self.recipe.epochs or 1  # a budget has none: then it counts as one
         done = int(step * epochs / max(1, steps))
-        return (
-            self.recipe.learning_rate
-            * self.recipe.rate_decay**done
-            / self.recipe.rate_shrink ** int(self.drops)
-        )
+        decayed = self.recipe.learning_rate * self.recipe.rate_decay**done
+        return decayed / self.recipe.rate_shrink ** int(self.drops)
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
         found = score(self)

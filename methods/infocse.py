@@ -132,9 +132,8 @@ class InfoCSE(TorchMethod):
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         cls1, cls2, *guesses = views
         h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
-        contrast = info_nce(
-            *across_ranks(h.chunk(2), self.recipe.faithful), temperature=self.recipe.temperature
-        )
+        both = across_ranks(h.chunk(2), self.recipe.faithful)
+        contrast = info_nce(*both, temperature=self.recipe.temperature)
         return with_mlm(Loss(contrast), guesses, self.recipe.mlm_weight)
 
     def guess(self, texts: Features, cls_nH: Tensor) -> tuple[Tensor, Tensor]:
@@ -149,9 +148,8 @@ class InfoCSE(TorchMethod):
             shallow_nTH = self.shallow(
                 input_ids=masked["input_ids"], attention_mask=seen
             ).last_hidden_state
-            states_nTH = torch.cat(
-                [cls_nH.unsqueeze(1).to(shallow_nTH.dtype), shallow_nTH[:, 1:]], dim=1
-            )
+            first_n1H = cls_nH.unsqueeze(1).to(shallow_nTH.dtype)
+            states_nTH = torch.cat([first_n1H, shallow_nTH[:, 1:]], dim=1)
             mask = visible(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
             for layer in self.extra:
                 states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))

@@ -38,6 +38,7 @@ from bench.method import (
     Value,
     adamw,
 )
+from bench.methods.losses import float32_at_least
 from bench.methods.pooling import masked_mean, portable_of
 from bench.methods.travels import FOLDER
 
@@ -55,19 +56,19 @@ def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> 
     Source: Zhang et al. 2020, eq. 4, after Nowozin et al. 2016.
     """
     with torch.autocast(local_nTD.device.type, enabled=False):
-        local, sentences = (
-            x if x.dtype == torch.float64 else x.float() for x in (local_nTD, sentences_nD)
-        )
+        local = float32_at_least(local_nTD)
+        sentences = float32_at_least(sentences_nD)
         scores_nTn = local @ sentences.T
-        n, weights_nT = len(sentences), mask_nT.to(local.dtype)
+        n = len(sentences)
+        weights_nT = mask_nT.to(local.dtype)
         # softplus(x) = -logsigmoid(-x); torch's own softplus is cut to x above 20
         own_nT = math.log(2) + logsigmoid(scores_nTn.diagonal(dim1=0, dim2=2).T)
         foreign_nTn = -logsigmoid(-scores_nTn) - math.log(2)
         foreign_nT = foreign_nTn.sum(2) - foreign_nTn.diagonal(dim1=0, dim2=2).T
         tokens = weights_nT.sum()
-        return (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1)) - (
-            own_nT * weights_nT
-        ).sum() / tokens
+        foreign = (foreign_nT * weights_nT).sum() / (tokens * max(1, n - 1))
+        own = (own_nT * weights_nT).sum() / tokens
+        return foreign - own
 
 
 class ISBert(TorchMethod):

@@ -22,11 +22,11 @@ def layers_of(encoder: Any) -> Any:
     Raises BenchError if the model is not laid out like BERT.
     """
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
-    if layers is None or not all(
-        hasattr(layers[0], part) for part in ("attention", "intermediate", "output")
-    ):
+    parts = ("attention", "intermediate", "output")
+    if layers is None or not all(hasattr(layers[0], part) for part in parts):
         raise BenchError(
-            "a method that goes through the layers of BERT finds others", "take BERT or RoBERTa"
+            "this method needs BERT's layer layout, and this backbone has another",
+            "take BERT or RoBERTa",
         )
     return layers
 
@@ -34,7 +34,9 @@ def layers_of(encoder: Any) -> Any:
 def embedded(encoder: Any, ids_nT: Tensor) -> Tensor:
     """Return the input of the first layer, (n, T, H); ELECTRA's narrower embeddings are widened."""
     states: Tensor = encoder.embeddings(input_ids=ids_nT)
-    return encoder.embeddings_project(states) if hasattr(encoder, "embeddings_project") else states
+    if hasattr(encoder, "embeddings_project"):
+        return encoder.embeddings_project(states)
+    return states
 
 
 def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
@@ -44,9 +46,8 @@ def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
     """
     if encoder.config._attn_implementation == "sdpa":
         return seen
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(
-        ~seen, torch.finfo(dtype).min
-    )
+    open_mask = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
+    return open_mask.masked_fill(~seen, torch.finfo(dtype).min)
 
 
 def attended(layer: Any, states_nTH: Tensor, mask: Tensor) -> Tensor:

@@ -165,11 +165,14 @@ class DeepPrefix(Prompt):
         shared: bool = False,
     ) -> None:
         super().__init__()
-        self.layers, self.heads, self.length, self.shared = layers, heads, length, shared
+        self.layers = layers
+        self.heads = heads
+        self.length = length
+        self.shared = shared
         self.kind = "layer-shared" if shared else "deep"
-        self.table = nn.Parameter(
-            torch.empty(length, 2 * (1 if shared else layers) * hidden).normal_(std=INIT_STD)
-        )
+        stored_layers = 1 if shared else layers
+        table = torch.empty(length, 2 * stored_layers * hidden).normal_(std=INIT_STD)
+        self.table = nn.Parameter(table)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, n: int) -> KeysValues:

@@ -52,6 +52,7 @@ from bench.methods.masking import (
     check_guessing,
     cost_with_guessing,
     decayed_weight,
+    split_guesses,
     surprise_of_copies,
     with_mlm,
 )
@@ -209,30 +210,29 @@ class PromCSE(TorchMethod):
         if not self.recipe.mlm:
             z: Tensor = self.head(self.hidden(features)[:, 0])
             return z.chunk(len(texts))
-        assert isinstance(
-            self.prompt, DeepPrefix
-        )  # check: no other kind can be read twice behind one draw
+        # checked before: no other kind can be read twice behind one draw
+        assert isinstance(self.prompt, DeepPrefix)
         behind = behind_one_draw(self.encoder, self.prompt, features)
         z = self.head(behind(features)[:, 0])
         share = self.recipe.mlm_probability
-        return *z.chunk(len(texts)), *surprise_of_copies(
+        guesses = surprise_of_copies(
             features, len(texts), self.backbone, self.lm_head, share, behind
         )
+        return *z.chunk(len(texts)), *guesses
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
-        z = across_ranks(vectors, self.recipe.faithful)
+        recipe = self.recipe
+        vectors, guesses = split_guesses(views, recipe.mlm)
+        z = across_ranks(vectors, recipe.faithful)
         contrast = info_nce(
             *z,
-            temperature=self.recipe.temperature,
-            hard_negative_weight=self.recipe.hard_negative_weight,
+            temperature=recipe.temperature,
+            hard_negative_weight=recipe.hard_negative_weight,
         )
-        loss = with_hinge(contrast, z, self.recipe) if self.recipe.eh else Loss(contrast)
-        return (
-            with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step))
-            if self.recipe.mlm
-            else loss
-        )
+        loss = with_hinge(contrast, z, recipe) if recipe.eh else Loss(contrast)
+        if recipe.mlm:
+            return with_mlm(loss, guesses, decayed_weight(recipe, batch.step))
+        return loss
 
     def embed(self, features: Features) -> Tensor:
         cls = self.hidden(features)[:, 0]  # (n, H)

@@ -153,32 +153,31 @@ class PromptBERT(TorchMethod):
         super().build(backbone, recipe)
         # without the blank at the end of the first piece: a sentence's first word is bare, or
         # brings the blank along
-        texts = (
-            [recipe.template_1]
-            if recipe.template_2 is None
-            else [recipe.template_1, recipe.template_2]
-        )
+        texts = [recipe.template_1]
+        if recipe.template_2 is not None:
+            texts.append(recipe.template_2)
         self.templates = [Template.of(text, backbone, keep_blank=False) for text in texts]
         self.blank = blank_before(recipe.template_1)
         if self.templates[0].filling is not None:  # the text itself is filled in
-            self.trains_on, self.blank = "text", ""
+            self.trains_on = "text"
+            self.blank = ""
         self.stop = "." if recipe.append_full_stop_at_test else ""
         self.transforms = recipe.head == "mlm-transform"
         self.head: Any = mlm_transform(backbone) if self.transforms else Head(backbone.hidden_size)
         self.at_dev = False
 
-    # the texts in their templates
-
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the ids that a sentence has inside the filled template; at dev those of the
         sentence alone.
         """
-        texts = list(sentences)
-        if not self.at_dev:
-            texts = [
-                self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else self.stop)
-                for s in sentences
-            ]
+        texts = []
+        for sentence in sentences:
+            text = sentence
+            if not self.at_dev:
+                text = self.blank + sentence
+                if sentence and not sentence.endswith(tuple(ENDINGS)):
+                    text += self.stop
+            texts.append(text)
         return template_ids(self.templates[0], texts, self.backbone)
 
     def assemble(
@@ -200,8 +199,6 @@ class PromptBERT(TorchMethod):
             self.assemble(ids, self.recipe.max_seq_length, self.template_of(i))
             for i, ids in enumerate(texts)
         )
-
-    # h(x, T), delta_T(l) and z
 
     def h(self, features: Features) -> Tensor:
         """Return the mask's last state, (n, H)."""
@@ -226,33 +223,25 @@ class PromptBERT(TorchMethod):
         """Return head(h - delta), or Tr(h) - Tr(delta), (n, H)."""
         if delta is None:
             return self.head(h)  # type: ignore[no-any-return]
-        z: Tensor = self.head(h) - self.head(delta) if self.transforms else self.head(h - delta)
-        return z
+        if self.transforms:
+            return self.head(h) - self.head(delta)  # type: ignore[no-any-return]
+        return self.head(h - delta)  # type: ignore[no-any-return]
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return z of each text, (n, H)."""
+        # all texts in one pass
+        states = self.h(join(batch.columns, self.pad_id)).chunk(len(batch.columns))
         z = []
-        for i, h in enumerate(
-            self.h(join(batch.columns, self.pad_id)).chunk(len(batch.columns))
-        ):  # of all texts in one pass
-            z.append(
-                self.z(
-                    h,
-                    self.delta(batch.columns[i], self.template_of(i))
-                    if self.recipe.debias_train
-                    else None,
-                )
-            )
+        for text, h in enumerate(states):
+            delta = None
+            if self.recipe.debias_train:
+                delta = self.delta(batch.columns[text], self.template_of(text))
+            z.append(self.z(h, delta))
         return tuple(z)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        return Loss(
-            info_nce(
-                *across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature
-            )
-        )
-
-    # what is scored
+        z = across_ranks(views, self.recipe.faithful)
+        return Loss(info_nce(*z, temperature=self.recipe.temperature))
 
     def embed(self, features: Features) -> Tensor:
         h = self.h(features)
@@ -282,16 +271,10 @@ class PromptBERT(TorchMethod):
 
     def delta_by_length(self) -> Tensor:
         """Return delta_T1 behind a sentence of 0, 1, ... tokens, (longest sentence + 1, H)."""
-        longest, device = (
-            self.backbone.max_tokens - len(self.templates[0]),
-            next(self.encoder.parameters()).device,
-        )
-        return torch.cat(
-            [
-                self.delta_of(lengths, 0)
-                for lengths in torch.arange(longest + 1, device=device).split(64)
-            ]
-        )
+        longest = self.backbone.max_tokens - len(self.templates[0])
+        device = next(self.encoder.parameters()).device
+        lengths = torch.arange(longest + 1, device=device)
+        return torch.cat([self.delta_of(some, 0) for some in lengths.split(64)])
 
 
 def mlm_transform(backbone: Backbone) -> Any:

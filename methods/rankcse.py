@@ -146,22 +146,18 @@ class RankCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *taught = views
-        recipe, cosines_BB, teacher_BB = (
-            self.recipe,
-            cosine_matrix(z1, z2),
-            judged(taught, self.weights),
-        )
-        contrast = cross_entropy(
-            cosines_BB / recipe.temperature, torch.arange(len(z1), device=z1.device)
-        )
+        recipe = self.recipe
+        cosines_BB = cosine_matrix(z1, z2)
+        teacher_BB = judged(taught, self.weights)
+        own = torch.arange(len(z1), device=z1.device)
+        contrast = cross_entropy(cosines_BB / recipe.temperature, own)
         agree = jensen_shannon if recipe.consistency == "js" else minus_entropy
         consistency = agree(cosines_BB / recipe.temperature)
         if recipe.ranking == "listnet":
-            lists = (
+            ranking = list_net(
                 others(cosines_BB) / recipe.list_temperature,
                 others(teacher_BB) / recipe.teacher_temperature,
             )
-            ranking = list_net(*lists)
         else:
             ranking = list_mle(cosines_BB / recipe.list_temperature, teacher_BB, recipe.listmle_eps)
         total = contrast + recipe.beta * consistency + recipe.gamma * ranking
@@ -178,10 +174,12 @@ def jensen_shannon(logits_BB: Tensor) -> Tensor:
     """Return the divergence of each row's softmax and that of the same column: mean over the rows,
     in nats.
     """
-    log_p, log_q = logits_BB.log_softmax(1), logits_BB.T.log_softmax(1)
-    p, q = log_p.exp(), log_q.exp()
+    log_p = logits_BB.log_softmax(1)
+    log_q = logits_BB.T.log_softmax(1)
     log_middle = torch.logaddexp(log_p, log_q) - torch.log(torch.tensor(2.0, dtype=log_p.dtype))
-    return ((p * (log_p - log_middle)).sum(1) + (q * (log_q - log_middle)).sum(1)).mean() / 2
+    from_p = (log_p.exp() * (log_p - log_middle)).sum(1)
+    from_q = (log_q.exp() * (log_q - log_middle)).sum(1)
+    return (from_p + from_q).mean() / 2
 
 
 def minus_entropy(logits_BB: Tensor) -> Tensor:
@@ -215,7 +213,6 @@ def list_mle(logits_BL: Tensor, teacher_BL: Tensor, eps: float = 0.0) -> Tensor:
     logits = logits - logits.max(dim=1, keepdim=True).values
     left_BL = logits.flip(1).logcumsumexp(1).flip(1)  # log of the sum of what is not drawn yet
     if eps:
-        left_BL = torch.logaddexp(
-            left_BL, torch.tensor(eps, dtype=logits.dtype, device=logits.device).log()
-        )
+        log_eps = torch.tensor(eps, dtype=logits.dtype, device=logits.device).log()
+        left_BL = torch.logaddexp(left_BL, log_eps)
     return (left_BL - logits).sum(1).mean()

@@ -90,9 +90,9 @@ class SBERT(TorchMethod):
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return u and v, (n, H) each, and the labels (n,)."""
-        premise, hypothesis, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
+        premise, hypothesis, labels = batch.columns
         u, v = self.embed(join([premise, hypothesis], self.pad_id)).chunk(2)  # in one encoder pass
-        return u, v, labels_n
+        return u, v, labels["labels"]
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         u, v, labels_n = views

@@ -47,18 +47,16 @@ def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Te
         return logits_BBK.sum() * 0.0
     own_BK = logits_BBK.diagonal().T
     same_BB1 = torch.eye(B, dtype=torch.bool, device=logits_BBK.device).unsqueeze(-1)
-    foreign_B1 = (
-        logits_BBK.masked_fill(same_BB1, float("-inf")).flatten(1).logsumexp(1, keepdim=True)
-    )
+    foreign_BBK = logits_BBK.masked_fill(same_BB1, float("-inf"))
+    foreign_B1 = foreign_BBK.flatten(1).logsumexp(1, keepdim=True)
     return (torch.logaddexp(own_BK, foreign_B1) - own_BK).mean()
 
 
 def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
     """Return the squared change since ``start``, summed over all parameters, in at least float32."""
     pairs = zip(module.parameters(), start.parameters(), strict=True)
-    return torch.stack(
-        [(now - then).square().sum() for now, then in pairs if now.requires_grad]
-    ).sum()
+    changes = [(now - then).square().sum() for now, then in pairs if now.requires_grad]
+    return torch.stack(changes).sum()
 
 
 class SGOpt(TorchMethod):
@@ -130,9 +128,8 @@ class SGOpt(TorchMethod):
         (sentences,) = batch.columns
         # L + 1 of (n, T, H)
         layers = self.start(**sentences, output_hidden_states=True).hidden_states
-        positives_nKH = torch.stack(
-            [masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1
-        )
+        means = [masked_mean(layer, sentences["attention_mask"]) for layer in layers]
+        positives_nKH = torch.stack(means, dim=1)
         return self.head(self.embed(sentences)), self.head(positives_nKH)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:

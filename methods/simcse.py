@@ -49,7 +49,13 @@ from bench.methods.augment import cropped, inside_words, without_words, words_of
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import SIMILARITIES, info_nce
-from bench.methods.masking import check_guessing, cost_with_guessing, surprise_of_copies, with_mlm
+from bench.methods.masking import (
+    check_guessing,
+    cost_with_guessing,
+    split_guesses,
+    surprise_of_copies,
+    with_mlm,
+)
 from bench.methods.pooling import POOLERS, Head, pooled, portable_of
 
 EDITS = ("crop", "deletion", "one-word")
@@ -213,7 +219,9 @@ class SimCSE(TorchMethod):
         return self.assemble(cut), self.assemble(edited)
 
     def edited(self, ids: Ids, rng: np.random.Generator) -> Ids:
-        words, share = words_of(ids, self.inside), self.recipe.edit_share
+        """Return a sentence without some of its words, as ``edit`` says."""
+        words = words_of(ids, self.inside)
+        share = self.recipe.edit_share
         if len(words) < 2:
             return ids
         if self.recipe.edit == "crop":
@@ -232,8 +240,9 @@ class SimCSE(TorchMethod):
         return z + self.guess(texts) if self.recipe.mlm else z
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
-        z, recipe = across_ranks(vectors, self.recipe.faithful), self.recipe
+        recipe = self.recipe
+        vectors, guesses = split_guesses(views, recipe.mlm)
+        z = across_ranks(vectors, recipe.faithful)
         contrast = info_nce(
             *z,
             temperature=recipe.temperature,

@@ -151,20 +151,13 @@ class SNCSE(TorchMethod):
         same: Sequence[Ids | str] = [ended(text) for text in texts]
         opposite: Sequence[Ids | str] = [ended(negate(text)) for text in texts]
         if first.filling is None:
-            same, opposite = (
-                self.backbone.ids(list(map(str, same))),
-                self.backbone.ids(list(map(str, opposite))),
-            )
+            same = self.backbone.ids(list(map(str, same)))
+            opposite = self.backbone.ids(list(map(str, opposite)))
 
-        def view(
-            ids: Sequence[Ids | str], template: Template
-        ) -> Features:  # the length counts the template, and cuts the sentence
-            return wrap(
-                ids,
-                [template] * len(ids),
-                self.backbone,
-                self.recipe.max_seq_length - len(template),
-            )
+        # the length counts the template, and cuts the sentence
+        def view(ids: Sequence[Ids | str], template: Template) -> Features:
+            longest = self.recipe.max_seq_length - len(template)
+            return wrap(ids, [template] * len(ids), self.backbone, longest)
 
         return view(same, first), view(same, second), view(opposite, second)
 
@@ -176,9 +169,8 @@ class SNCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, z3 = views
-        contrast = info_nce(
-            *across_ranks([z1, z2], self.recipe.faithful), temperature=self.recipe.temperature
-        )
+        both = across_ranks([z1, z2], self.recipe.faithful)
+        contrast = info_nce(*both, temperature=self.recipe.temperature)
         margin = margin_loss(z1, z2, z3, alpha=self.recipe.alpha, beta=self.recipe.beta)
         return Loss(
             contrast + self.recipe.margin_weight * margin, {"contrast": contrast, "margin": margin}
@@ -205,9 +197,10 @@ class SNCSE(TorchMethod):
 
 def ended(sentence: str) -> str:
     """Add a full stop, as a word of its own, if the sentence does not end in a punctuation mark."""
-    return (
-        sentence if not sentence.strip() or sentence.strip()[-1] in punctuation else sentence + " ."
-    )
+    text = sentence.strip()
+    if not text or text[-1] in punctuation:
+        return sentence
+    return sentence + " ."
 
 
 WORD = r"(?<![\w'’-])(?:{})(?![\w'’-])"  # a word by itself: not "can-do", not the is of "isn't"
@@ -242,4 +235,6 @@ def negate(sentence: str) -> str:
     if dropped:
         return positive
     found = AUXILIARY.search(sentence)
-    return f"{sentence[: found.end()]} not{sentence[found.end() :]}" if found else "Not " + sentence
+    if found is None:
+        return "Not " + sentence
+    return f"{sentence[: found.end()]} not{sentence[found.end() :]}"

@@ -34,7 +34,9 @@ from bench.method import (
 from bench.methods.pooling import Head
 from bench.methods.prefix import check_prompt, prompt_for
 
-PREFIX, TABLE, HEAD = "prefix_encoder.", "embedding.weight", "mlp."
+PREFIX = "prefix_encoder."
+TABLE = "embedding.weight"
+HEAD = "mlp."
 
 
 class StoredPrefix(TorchMethod):
@@ -78,14 +80,11 @@ class StoredPrefix(TorchMethod):
         self.check(recipe, backbone.path)
         stored = backbone.stored(PREFIX)
         if set(stored) != {TABLE}:
-            more = min(set(stored) - {TABLE}, default="")
-            what = (
-                f"passes its prefix through a network ({PREFIX}{more})"
-                if more
-                else f"has no {PREFIX}{TABLE}"
-            )
+            problem = f"has no {PREFIX}{TABLE}"
+            if more := min(set(stored) - {TABLE}, default=""):
+                problem = f"passes its prefix through a network ({PREFIX}{more})"
             raise BenchError(
-                f"{backbone.name} {what}",
+                f"{backbone.name} {problem}",
                 "take a checkpoint of PromCSE: bench references checkpoints",
             )
         self.prompt = prompt_for(backbone, "deep", len(stored[TABLE]))
@@ -105,7 +104,8 @@ class StoredPrefix(TorchMethod):
 
 def stored_head(backbone: Backbone) -> Head:
     """Return the head over CLS that a checkpoint holds. Raises BenchError if it holds none."""
-    stored, head = backbone.stored(HEAD), Head(backbone.hidden_size)
+    stored = backbone.stored(HEAD)
+    head = Head(backbone.hidden_size)
     for name, parameter in head.named_parameters():
         if name not in stored:
             raise BenchError(

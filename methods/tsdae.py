@@ -120,16 +120,14 @@ class TSDAE(TorchMethod):
     ) -> tuple[Features, ...]:
         """Return the damaged sentences, and the whole ones."""
         (texts,) = columns.values()
-        damaged = [
-            without(
-                text, self.recipe.deletion, rng_for(self.context.seed, "deletion", epoch, int(row))
-            )
-            for text, row in zip(texts, rows, strict=True)
-        ]
+        damaged = []
+        for text, row in zip(texts, rows, strict=True):
+            rng = rng_for(self.context.seed, "deletion", epoch, int(row))
+            damaged.append(without(text, self.recipe.deletion, rng))
         length = self.recipe.max_seq_length
-        return self.assemble(self.backbone.ids(damaged), length), self.assemble(
-            self.backbone.ids(texts), length
-        )
+        read = self.assemble(self.backbone.ids(damaged), length)
+        written = self.assemble(self.backbone.ids(texts), length)
+        return read, written
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts."""
@@ -159,9 +157,8 @@ class TSDAE(TorchMethod):
 
     def logits(self, states_KH: Tensor) -> Tensor:
         """Return the logits over the vocabulary, (K, V)."""
-        return linear(
-            self.lm_head(states_KH), self.encoder.get_input_embeddings().weight, self.lm_bias
-        )
+        words_VH = self.encoder.get_input_embeddings().weight
+        return linear(self.lm_head(states_KH), words_VH, self.lm_bias)
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
@@ -195,8 +192,11 @@ class CrossAttention(nn.Module):
                 value.new_ones(*states_nTH.shape[:2], self.heads), self.of_softmax
             )
             value = (value.unflatten(-1, (self.heads, -1)) * softmax_nTA.unsqueeze(-1)).flatten(-2)
-            return self.norm(states_nTH + self.dropout(self.output(value)))  # type: ignore[no-any-return]
-        return self.norm(states_nTH + self.dropout(self.output(value[:, :1]).expand_as(states_nTH)))  # type: ignore[no-any-return]
+            output: Tensor = self.output(value)
+        else:
+            output = self.output(value[:, :1]).expand_as(states_nTH)
+        states: Tensor = self.norm(states_nTH + self.dropout(output))
+        return states
 
 
 def without(text: str, share: float, rng: np.random.Generator) -> str:

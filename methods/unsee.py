@@ -38,6 +38,7 @@ from bench.method import (
     check_choice,
     join,
 )
+from bench.methods.losses import float32_at_least
 from bench.methods.momentum import FrozenCopy
 from bench.methods.pooling import masked_mean, portable_of
 
@@ -166,7 +167,8 @@ def vicreg(
     Source: VICReg (Bardes et al. 2022), vicreg_loss of UNSEE's code.
     """
     with torch.autocast(x_BH.device.type, enabled=False):
-        x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BH, y_BH))
+        x = float32_at_least(x_BH)
+        y = float32_at_least(y_BH)
         deviation = (_hinge(x) + _hinge(y)) / 2
         return (
             mse_weight * mse_loss(x, y)
@@ -193,7 +195,8 @@ def barlow(x_BH: Tensor, y_BH: Tensor, *, off_weight: float) -> Tensor:
     Source: Barlow Twins (Zbontar et al. 2021), barlow_loss of UNSEE's code.
     """
     with torch.autocast(x_BH.device.type, enabled=False):
-        x, y = (z if z.dtype == torch.float64 else z.float() for z in (x_BH, y_BH))
+        x = float32_at_least(x_BH)
+        y = float32_at_least(y_BH)
         c_HH = x.T @ y / len(x)
         own = c_HH.diagonal()
         return (own - 1).square().sum() + off_weight * (c_HH.square().sum() - own.square().sum())

@@ -193,11 +193,9 @@ class Moments:
     """
 
     def __init__(self, dimensions: int) -> None:
-        self.count, self.mean, self.scatter = (
-            0,
-            np.zeros(dimensions),
-            np.zeros((dimensions, dimensions)),
-        )
+        self.count = 0
+        self.mean = np.zeros(dimensions)
+        self.scatter = np.zeros((dimensions, dimensions))
 
     def add(self, rows_nH: np.ndarray) -> None:
         n, total = len(rows_nH), self.count + len(rows_nH)

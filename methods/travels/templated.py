@@ -77,7 +77,9 @@ class Templated(Transformer):
     def preprocess(  # type: ignore[override]
         self, inputs: Any, prompt: str | None = None, **_: Any
     ) -> dict[str, Any]:
-        before, after, mask = self.settings["before"], self.settings["after"], self.settings["mask"]
+        before = self.settings["before"]
+        after = self.settings["after"]
+        mask = self.settings["mask"]
         texts = [self.filled((prompt or "") + text) for text in inputs]
         if self.settings.get("filling"):
             return self.tokenised_once(texts)
@@ -144,11 +146,9 @@ class Templated(Transformer):
                 break
             at = read.offsets[inside[kept - 1]][1] - begin if kept > 0 else 0
             sentence = sentence[: max(0, min(at, len(sentence) - 1))]
-        ids, before, after = (
-            list(read.ids),
-            list(self.settings["before"]),
-            list(self.settings["after"]),
-        )
+        ids = list(read.ids)
+        before = list(self.settings["before"])
+        after = list(self.settings["after"])
 
         def token(place: int) -> int:
             character = place if place < begin else place + len(sentence)
