@@ -40,7 +40,7 @@ from bench.method import (
     check_choice,
     check_positive,
 )
-from bench.methods.cosent import CoSENT, in_order, pair_cosines, unit
+from bench.methods.cosent import CoSENT, normalized, order_loss, pair_cosines
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import POOLERS, first_token, masked_mean, pooled, portable_of
 from bench.methods.prefixes import check_prefixes
@@ -154,9 +154,9 @@ class AnglE(CoSENT):
             scores_n = scores_n[first]
             texts_n2 = texts_n2[first]
         parts = {
-            "cosine": in_order(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
+            "cosine": order_loss(pair_cosines(x_nH, y_nH), scores_n, recipe.cosine_scale),
             "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),
-            "angle": in_order(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
+            "angle": order_loss(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
         }
         return Loss(
             torch.stack([recipe[f"{name}_weight"] * part for name, part in parts.items()]).sum(),
@@ -187,7 +187,7 @@ def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:
 
     Source: AnglE loss.py angle_loss.
     """
-    x, y = (pad(unit(z), (0, z.shape[1] % 2)) for z in (x_nH, y_nH))
+    x, y = (pad(normalized(z), (0, z.shape[1] % 2)) for z in (x_nH, y_nH))
     (a, b), (c, d) = x.chunk(2, dim=1), y.chunk(2, dim=1)
     return ((x * y).sum(1) + (b * c - a * d).sum(1)).abs()
 

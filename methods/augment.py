@@ -32,7 +32,7 @@ def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: in
     return np.repeat(np.asarray(ids, dtype=np.int64), doubled).tolist()
 
 
-def words_of(ids: Ids, inside: Container[int]) -> list[list[int]]:
+def split_words(ids: Ids, inside: Container[int]) -> list[list[int]]:
     """Cut ids into words: a token of ``inside`` belongs to the word before it."""
     words: list[list[int]] = []
     for token in ids:

@@ -48,10 +48,10 @@ from bench.methods.templates import (
     Template,
     at_mask,
     check_text,
-    only,
+    keep_tokens,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "ConPVP's released archive, "
@@ -245,7 +245,7 @@ class ConPVP(TorchMethod):
         return template_ids(self.anchor, sentences, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        return wrap(ids, [self.anchor] * len(ids), self.backbone, max_length)
+        return wrap_sentences(ids, [self.anchor] * len(ids), self.backbone, max_length)
 
     def collate(
         self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int
@@ -258,10 +258,10 @@ class ConPVP(TorchMethod):
         draws = [rng_for(self.context.seed, "prototypes", epoch, int(row)) for row in rows]
         positives = [self.positive[rng.integers(len(self.positive))] for rng in draws]
         negatives = [self.negative[rng.integers(len(self.negative))] for rng in draws]
-        kept = wrap(ids, positives, self.backbone, length)
+        kept = wrap_sentences(ids, positives, self.backbone, length)
         if self.recipe.prototypes != "both":
             return anchors, kept
-        turned = wrap(ids, negatives, self.backbone, length)
+        turned = wrap_sentences(ids, negatives, self.backbone, length)
         return anchors, kept, turned
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -290,7 +290,7 @@ class ConPVP(TorchMethod):
         else:  # the empty template between [CLS] and [SEP]
             seen = features["attention_mask"] - features["sentence_mask"]
             unseen = 0
-        bare = only(features, seen, int(features["template_tokens"]) - unseen)
+        bare = keep_tokens(features, seen, int(features["template_tokens"]) - unseen)
         return at_mask(self.hidden(bare), bare)
 
     def states(self, features: Features) -> Tensor:

@@ -212,7 +212,9 @@ class ConSERT(TorchMethod):
             return Loss(self.recipe.loss_weight * contrast, {"contrast": contrast})
         u, u_cut, v, v_cut, labels_n = views
         contrast = self.contrast(u, u_cut) + self.contrast(v, v_cut)
-        surprise = cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n)
+        surprise = cross_entropy(
+            self.classifier(pair_features_with_maximum(u, v)).float(), labels_n
+        )
         return Loss(
             surprise + self.recipe.loss_weight * contrast,
             {"contrast": contrast, "classification": surprise},
@@ -235,7 +237,7 @@ class ConSERT(TorchMethod):
         return POOLERS[pooler](states, features["attention_mask"])
 
 
-def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:
+def pair_features_with_maximum(u_nH: Tensor, v_nH: Tensor) -> Tensor:
     """Return (n, 4H): (u, v, |u - v|, max(u, v)^2).
 
     Source: the authors' --concatenation_sent_max_square, which the paper does not have.

@@ -105,7 +105,7 @@ class CoSENT(TorchMethod):
         )
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor) -> Loss:
-        return Loss(in_order(pair_cosines(x_nH, y_nH), scores_n, self.recipe.scale))
+        return Loss(order_loss(pair_cosines(x_nH, y_nH), scores_n, self.recipe.scale))
 
     def embed(self, features: Features) -> Tensor:
         return pooled(self, features, self.recipe.pooler)  # (n, H)
@@ -114,17 +114,17 @@ class CoSENT(TorchMethod):
         return portable_of(self, self.recipe.pooler)
 
 
-def unit(x_nH: Tensor) -> Tensor:
+def normalized(x_nH: Tensor) -> Tensor:
     """Scale vectors to length 1, in at least float32."""
     return normalize(x_nH.to(torch.promote_types(x_nH.dtype, torch.float32)), dim=-1)
 
 
 def pair_cosines(x_nH: Tensor, y_nH: Tensor) -> Tensor:
     """Return the cosine of row i of x with row i of y, (n,)."""
-    return (unit(x_nH) * unit(y_nH)).sum(1)
+    return (normalized(x_nH) * normalized(y_nH)).sum(1)
 
 
-def in_order(similarities_n: Tensor, scores_n: Tensor, scale: float) -> Tensor:
+def order_loss(similarities_n: Tensor, scores_n: Tensor, scale: float) -> Tensor:
     """Return how far the similarities of n pairs are from the order of their scores.
 
     Pairs with equal scores are not compared.

@@ -59,7 +59,7 @@ from bench.methods.templates import (
     gaps,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "CoT-BERT code-for-BERT/train.py"
@@ -156,7 +156,7 @@ class CoTBERT(TorchMethod):
         return template_ids(self.scored, texts, self.backbone)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        return wrap(ids, [self.scored] * len(ids), self.backbone, max_length)
+        return wrap_sentences(ids, [self.scored] * len(ids), self.backbone, max_length)
 
     def collate(
         self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int
@@ -165,7 +165,8 @@ class CoTBERT(TorchMethod):
         (ids,) = columns.values()
         length = self.recipe.max_seq_length
         return tuple(
-            wrap(ids, [template] * len(ids), self.backbone, length) for template in self.templates
+            wrap_sentences(ids, [template] * len(ids), self.backbone, length)
+            for template in self.templates
         )
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -235,7 +236,8 @@ def two_stage(text: str, backbone: Backbone) -> Template:
 
 
 def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
-    """Raise BenchError for a template that leaves the sentence no room, or has no mask behind it."""
+    """Raise BenchError for a template that leaves the sentence no room, or has no mask behind it.
+    """
     if len(template) >= backbone.max_tokens or backbone.mask_id not in template.after:
         raise BenchError(
             f"the template {text} has {len(template)} tokens, "

@@ -52,7 +52,13 @@ from bench.methods.masking import (
 )
 from bench.methods.pooling import Head
 from bench.methods.prefix import behind_one_draw, check_prompt, cost_with_prefix, prompt_for
-from bench.methods.templates import Template, at_mask, portable_template, template_ids, wrap
+from bench.methods.templates import (
+    Template,
+    at_mask,
+    portable_template,
+    template_ids,
+    wrap_sentences,
+)
 
 # no blank before the mask: a byte-level vocabulary could make it a token
 TEMPLATE = 'This sentence : "{s}" means{m}.'
@@ -85,7 +91,9 @@ class TemplatePrompt(nn.Module):
         A sentence is cut as it would be without a template, which is added to that: 32 + 8 tokens.
         """
         longest = None if max_length is None else max_length - sum(self.template.specials)
-        return wrap(ids, [self.template] * len(ids), method.backbone, longest, whole_template=True)
+        return wrap_sentences(
+            ids, [self.template] * len(ids), method.backbone, longest, whole_template=True
+        )
 
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)

@@ -171,7 +171,8 @@ class InferSent(TorchMethod):
         return PADDING
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the table's rows for the known words of each sentence, separated by white space."""
+        """Return the table's rows for the known words of each sentence, separated by white space.
+        """
         return [
             [self.words[word] + 1 for word in sentence.split() if word in self.words]
             for sentence in sentences
@@ -192,7 +193,9 @@ class InferSent(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         u, v, labels_n = views
-        return Loss(cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n))
+        return Loss(
+            cross_entropy(self.classifier(pair_features_with_product(u, v)).float(), labels_n)
+        )
 
     def hidden(self, features: Features) -> Tensor:
         """Return the outputs of the LSTM, (n, T, 2 lstm_size), in float32; zeros at padding."""
@@ -234,6 +237,6 @@ class InferSent(TorchMethod):
         return found
 
 
-def pair_features(u_nD: Tensor, v_nD: Tensor) -> Tensor:
+def pair_features_with_product(u_nD: Tensor, v_nD: Tensor) -> Tensor:
     """Return (n, 4D): (u, v, |u - v|, u * v). Source: Conneau et al. 2017, section 3.1."""
     return torch.cat([u_nD, v_nD, (u_nD - v_nD).abs(), u_nD * v_nD], dim=1)

@@ -42,7 +42,7 @@ from bench.method import (
 )
 from bench.methods.diffcse import batch_norm_head
 from bench.methods.gather import across_ranks
-from bench.methods.layers import attended, fed_forward, layers_of, new_layers, visible
+from bench.methods.layers import attended, attention_mask, fed_forward, layers_of, new_layers
 from bench.methods.losses import info_nce
 from bench.methods.masking import surprise_of_copies, with_mlm
 from bench.methods.momentum import FrozenCopy
@@ -150,7 +150,7 @@ class InfoCSE(TorchMethod):
             ).last_hidden_state
             first_n1H = cls_nH.unsqueeze(1).to(shallow_nTH.dtype)
             states_nTH = torch.cat([first_n1H, shallow_nTH[:, 1:]], dim=1)
-            mask = visible(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
+            mask = attention_mask(seen.bool()[:, None, None], self.encoder, states_nTH.dtype)
             for layer in self.extra:
                 states_nTH = fed_forward(layer, attended(layer, states_nTH, mask))
             return states_nTH

@@ -46,7 +46,7 @@ FIT = "IS-BERT sentence_transformers/SentenceTransformer.py, defaults of fit()"
 WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is centred on it
 
 
-def jensen_shannon(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> Tensor:
+def information_loss(local_nTD: Tensor, mask_nT: Tensor, sentences_nD: Tensor) -> Tensor:
     """Return minus the mutual information of token and sentence vectors, estimated on a batch, in
     nats.
 
@@ -125,7 +125,8 @@ class ISBert(TorchMethod):
         )
 
     def local_features(self, features: Features) -> Tensor:
-        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing."""
+        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing.
+        """
         mask_nT1 = features["attention_mask"].unsqueeze(-1)
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
         return torch.cat(
@@ -139,7 +140,7 @@ class ISBert(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         local_nTD, mask_nT = views
-        return Loss(jensen_shannon(local_nTD, mask_nT, masked_mean(local_nTD, mask_nT)))
+        return Loss(information_loss(local_nTD, mask_nT, masked_mean(local_nTD, mask_nT)))
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.local_features(features), features["attention_mask"])

@@ -39,7 +39,7 @@ def embedded(encoder: Any, ids_nT: Tensor) -> Tensor:
     return states
 
 
-def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
+def attention_mask(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
     """Return the mask of a layer's attention, made of ``seen``.
 
     ``seen`` is True if a query (dim -2) may look at a key (dim -1).
@@ -53,7 +53,7 @@ def visible(seen: Tensor, encoder: Any, dtype: torch.dtype) -> Tensor:
 def attended(layer: Any, states_nTH: Tensor, mask: Tensor) -> Tensor:
     """Return a layer's self-attention with its Add + LayerNorm, (n, T, H).
 
-    ``mask``: see :func:`visible`.
+    ``mask``: see :func:`attention_mask`.
     """
     states: Tensor = layer.attention(states_nTH, mask)[0]
     return states

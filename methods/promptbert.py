@@ -58,7 +58,7 @@ from bench.methods.templates import (
     gaps,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "Prompt-BERT repository, "
@@ -183,7 +183,7 @@ class PromptBERT(TorchMethod):
     def assemble(
         self, ids: Sequence[Ids], max_length: int | None = None, template: int = 0
     ) -> Features:
-        return wrap(ids, [self.templates[template]] * len(ids), self.backbone, max_length)
+        return wrap_sentences(ids, [self.templates[template]] * len(ids), self.backbone, max_length)
 
     def template_of(self, text: int) -> int:
         """Return a text's template: T1 for the first, T2 (if there is one) for the others."""

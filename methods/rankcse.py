@@ -44,7 +44,7 @@ from bench.method import (
 )
 from bench.methods.losses import cosine_matrix
 from bench.methods.pooling import Head, portable_of
-from bench.methods.teachers import Teacher, judged
+from bench.methods.teachers import Teacher, teacher_cosines
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
 NO_MIDDLE = (
@@ -148,7 +148,7 @@ class RankCSE(TorchMethod):
         z1, z2, *taught = views
         recipe = self.recipe
         cosines_BB = cosine_matrix(z1, z2)
-        teacher_BB = judged(taught, self.weights)
+        teacher_BB = teacher_cosines(taught, self.weights)
         own = torch.arange(len(z1), device=z1.device)
         contrast = cross_entropy(cosines_BB / recipe.temperature, own)
         agree = jensen_shannon if recipe.consistency == "js" else minus_entropy
@@ -198,7 +198,8 @@ def others(lists_BB: Tensor) -> Tensor:
 
 
 def list_net(logits_BL: Tensor, teacher_BL: Tensor) -> Tensor:
-    """Return the cross-entropy of two softmaxes over the same list: mean over the lists, in nats."""
+    """Return the cross-entropy of two softmaxes over the same list: mean over the lists, in nats.
+    """
     return -(teacher_BL.softmax(1) * logits_BL.log_softmax(1)).sum(1).mean()
 
 

@@ -45,7 +45,7 @@ from bench.method import (
     join,
     rng_for,
 )
-from bench.methods.augment import cropped, inside_words, without_words, words_of
+from bench.methods.augment import cropped, inside_words, split_words, without_words
 from bench.methods.energy import needs_triplets, with_hinge
 from bench.methods.gather import across_ranks
 from bench.methods.losses import SIMILARITIES, info_nce
@@ -220,7 +220,7 @@ class SimCSE(TorchMethod):
 
     def edited(self, ids: Ids, rng: np.random.Generator) -> Ids:
         """Return a sentence without some of its words, as ``edit`` says."""
-        words = words_of(ids, self.inside)
+        words = split_words(ids, self.inside)
         share = self.recipe.edit_share
         if len(words) < 2:
             return ids

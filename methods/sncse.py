@@ -50,7 +50,7 @@ from bench.methods.templates import (
     check_text,
     portable_template,
     template_ids,
-    wrap,
+    wrap_sentences,
 )
 
 CODE = "SNCSE repository, "
@@ -141,7 +141,7 @@ class SNCSE(TorchMethod):
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         longest = None if max_length is None else max_length - len(self.scored)
-        return wrap(ids, [self.scored] * len(ids), self.backbone, longest)
+        return wrap_sentences(ids, [self.scored] * len(ids), self.backbone, longest)
 
     def collate(
         self, columns: Mapping[str, Sequence[str]], rows: np.ndarray, epoch: int
@@ -157,7 +157,7 @@ class SNCSE(TorchMethod):
         # the length counts the template, and cuts the sentence
         def view(ids: Sequence[Ids | str], template: Template) -> Features:
             longest = self.recipe.max_seq_length - len(template)
-            return wrap(ids, [template] * len(ids), self.backbone, longest)
+            return wrap_sentences(ids, [template] * len(ids), self.backbone, longest)
 
         return view(same, first), view(same, second), view(opposite, second)
 

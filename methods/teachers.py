@@ -46,7 +46,7 @@ class Teacher(nn.Module):
         return cls.to(torch.promote_types(cls.dtype, torch.float32))  # (n, H of the teacher)
 
 
-def judged(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+def teacher_cosines(vectors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
     """Return the weighted sum, (B, B), of several teachers' cosines, from (B, H of each) of the
     same sentences.
     """

@@ -164,8 +164,8 @@ def check_template(text: str, template: Template, backbone: Backbone) -> None:
 def template_ids(
     template: Template, texts: Sequence[str], backbone: Backbone, *, whole_template: bool = False
 ) -> list[list[int]]:
-    """Return the input of :func:`wrap` for each text: its ids, or the packed row of the filled
-    template.
+    """Return the input of :func:`wrap_sentences` for each text: its ids, or the packed row of the
+    filled template.
     """
     if template.filling is None:
         return backbone.ids(texts)
@@ -175,7 +175,7 @@ def template_ids(
     return [row.packed() for row in rows]
 
 
-def wrap(
+def wrap_sentences(
     ids: Sequence[Ids | str],
     templates: Sequence[Template],
     backbone: Backbone,
@@ -250,7 +250,8 @@ def wrap_filled(
     *,
     whole_template: bool,
 ) -> Features:
-    """Do as :func:`wrap` for templates that are filled with the text and tokenised once."""
+    """Do as :func:`wrap_sentences` for templates that are filled with the text and tokenised once.
+    """
     rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape
@@ -325,7 +326,7 @@ def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
     return states_nTH[rows, features["mask_position"]]
 
 
-def only(features: Features, kept_nT: Tensor, width: int) -> Features:
+def keep_tokens(features: Features, kept_nT: Tensor, width: int) -> Features:
     """Return the tokens with ``kept_nT`` 1, moved together; each keeps its position id.
 
     The mask must be kept. ``width``: how many a row has at most.

@@ -44,7 +44,7 @@ from bench.method import (
     check_mlm_head,
     rng_for,
 )
-from bench.methods.layers import attended, embedded, fed_forward, layers_of, visible
+from bench.methods.layers import attended, attention_mask, embedded, fed_forward, layers_of
 from bench.methods.masking import NOT_CHOSEN, mean_surprise, places_of, surprise_of_rows
 from bench.methods.pooling import portable_of
 
@@ -130,7 +130,8 @@ class TSDAE(TorchMethod):
         return read, written
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts."""
+        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts.
+        """
         damaged, whole = batch.columns
         ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
         next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)
@@ -150,7 +151,7 @@ class TSDAE(TorchMethod):
         states_nTH = embedded(self.encoder, ids_nT)
         # padding is on the right, where nothing that counts looks
         earlier = torch.ones(T, T, dtype=torch.bool, device=ids_nT.device).tril()[None, None]
-        mask = visible(earlier, self.encoder, states_nTH.dtype)
+        mask = attention_mask(earlier, self.encoder, states_nTH.dtype)
         for layer, cross in zip(layers_of(self.encoder), self.cross, strict=True):
             states_nTH = fed_forward(layer, cross(attended(layer, states_nTH, mask), vectors_nH))
         return states_nTH

@@ -47,7 +47,8 @@ LOSSES = ("vicreg", "barlow")
 
 
 class UNSEE(TorchMethod):
-    """UNSEE: two dropout views are to be alike and their features uncorrelated, without any negatives.
+    """UNSEE: two dropout views are to be alike and their features uncorrelated, without any
+    negatives.
 
     Take it to study learning without negatives (VICReg, variant ``barlow`` for Barlow Twins).
 

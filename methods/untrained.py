@@ -14,7 +14,8 @@ class Untrained(TorchMethod):
     Example:
         bench run --method cls,last-avg,first-last-avg --backbone bert-base-uncased
 
-    Relations: PromptBERT in the setting "none" is the best of them; whitening and flow post-process them.
+    Relations: PromptBERT in the setting "none" is the best of them; whitening and flow post-process
+    them.
     """
 
     settings = ("none",)
@@ -56,7 +57,9 @@ class FirstLastAvg(Untrained):
 
 
 class EmbeddingLastAvg(Untrained):
-    """The mean over the tokens of the embedding layer and the last layer: the papers' 56.70 on BERT-base."""
+    """The mean over the tokens of the embedding layer and the last layer: the papers' 56.70 on
+    BERT-base.
+    """
 
     name, pooler = "embedding-last-avg", "avg_emb_last"
     summary = "mean over the tokens of embedding layer and last layer"

@@ -48,7 +48,8 @@ CHUNK, BATCH = (
 
 
 class Whitening(TorchMethod):
-    """Whitening: pooled vectors of a frozen encoder are made uncorrelated and of one scale, in one pass.
+    """Whitening: pooled vectors of a frozen encoder are made uncorrelated and of one scale, in one
+    pass.
 
     Take it as the cheapest improvement of an untrained encoder.
 
@@ -187,9 +188,11 @@ class Whitening(TorchMethod):
 
 
 class Moments:
-    """The mean (H) and covariance (H, H) of rows that come in blocks, in float64, without large sums that cancel.
+    """The mean (H) and covariance (H, H) of rows that come in blocks, in float64, without large
+    sums that cancel.
 
-    Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a further block.
+    Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a
+    further block.
     """
 
     def __init__(self, dimensions: int) -> None:

@@ -48,7 +48,8 @@ class Prefix:
 class Prompted(Transformer):
     """A transformer with a prompt.
 
-    The prompt is in ``prompted.safetensors`` and its description in ``prompted.json``, both in the model's own folder.
+    The prompt is in ``prompted.safetensors`` and its description in ``prompted.json``, both in the
+    model's own folder.
     """
 
     kind: str

@@ -126,7 +126,8 @@ class Templated(Transformer):
         }
 
     def row(self, sentence: str) -> tuple[list[int], int, list[int]]:
-        """Return the ids of the filled template, the place of its mask, and those of its learned vectors.
+        """Return the ids of the filled template, the place of its mask, and those of its learned
+        vectors.
 
         A sentence that is too long is cut.
         """
