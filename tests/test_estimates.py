@@ -12,8 +12,8 @@ from models import built
 from bench.backbones import Reference
 from bench.data.corpora import Corpus
 from bench.method import EncoderShape, TorchMethod, TrainingCost
+from bench.run.cards import STEP_SECONDS
 from bench.run.estimates import (
-    STEP_SECONDS,
     disk_bytes,
     encoding_seconds,
     estimate,

@@ -38,22 +38,20 @@ from bench.data.sets.fetch import Fetcher
 from bench.method.recipe import Value
 from bench.records import RunsFolder
 from bench.records.record import is_given_by_user
+from bench.run.cards import card_named, memory_here
 from bench.run.config import Plan, RunConfig
 from bench.run.estimates import (
     USABLE,
     Estimate,
-    card_named,
-    check_chunks,
     check_disk,
     disk_bytes,
     estimate,
     fitting_chunk,
     is_trained,
-    memory_here,
-    settled,
     speeds_of_earlier_runs,
 )
 from bench.run.execute import is_scored
+from bench.run.machine import check_chunks, settle_machine
 from bench.run.plan import PlannedRun, learns, make_all
 from bench.run.plugins import Registry, discover
 from bench.run.recipes import merge
@@ -76,7 +74,7 @@ def checked(plan: Plan, *, only_look: bool = False, ranks: Ranks | None = None) 
     DataFolder(plan.runs[0].data).check_root()
     return Plan(
         tuple(
-            settled(run, only_look=only_look, ranks=ranks)
+            settle_machine(run, only_look=only_look, ranks=ranks)
             for run in (plan.replaced(offline=True) if offline_now() else plan).runs
         ),
         plan.question,

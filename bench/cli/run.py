@@ -50,8 +50,8 @@ from bench.run.config import (
     with_recipes,
     write_plan,
 )
-from bench.run.estimates import is_launched
 from bench.run.execute import execute, follow, tokenised
+from bench.run.machine import is_launched
 from bench.run.plan import PlannedRun, with_value
 from bench.run.plugins import from_file
 from bench.score.suites import split_names, use_files

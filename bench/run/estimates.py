@@ -1,248 +1,71 @@
-"""What a command runs on, and what a run takes there: the device, the precision and the number of processes are settled before anything is
-planned; steps, seconds and memory are estimated from shapes and the speed of a device, or of a card that is not here.
+"""Estimate steps, seconds, memory and disk space of planned runs, from shapes and the speed of a
+device or a card.
 
-A training does 6 floating point operations for each trained parameter of the encoder's layers and each token, encoding does 2. ``bench run``,
-``bench search`` and ``bench reproduce`` plan with the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
+A training does 6 floating point operations for each weight of the encoder's layers and each token,
+encoding does 2. The method says which weights train and how many texts it encodes
+(:meth:`Method.training_cost`). ``bench run``, ``bench search`` and ``bench reproduce`` plan with
+the same functions. Nothing is trained; on a device that is here a few matrix products are timed.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from bench.base import devices
 from bench.base.errors import BenchError
-from bench.base.launched import launched
 from bench.base.paths import recorded_path
 from bench.base.text import size as printed_size
 from bench.method.budget import STEPS, budget_of, total_steps
 from bench.method.cost import EncoderShape, TrainingCost
 from bench.method.recipe import Recipe
 from bench.records import RunsFolder
-from bench.run.config import RunConfig, Target, series
+from bench.run.cards import STEP_SECONDS, card_named, memory_here, speed_of
 from bench.run.plan import PlannedRun
 
-if TYPE_CHECKING:
-    from bench.method.ranks import Ranks
-
-
-def settled(config: RunConfig, *, only_look: bool = False, ranks: Ranks | None = None) -> RunConfig:
-    """The config with a device, a precision and a number of processes. Raises BenchError for what this machine cannot do.
-
-    ``only_look``: for a plan, which may be for a card that is not here. ``ranks``: those of this process, which agree on one precision.
-    """
-    config = (
-        _settled_elsewhere(config) if config.target.elsewhere else _here(config, only_look, ranks)
-    )
-    for values in series(config.values):
-        budget = values.get("budget", "")
-        if "gpu" in budget and not config.device.startswith("cuda"):
-            raise BenchError(
-                f"--budget {budget}: this run is on {config.device}, which is not a GPU",
-                f"--budget {budget.replace('gpu-', '')}, or --device cuda",
-            )
-    return config
-
-
-def _here(config: RunConfig, only_look: bool, ranks: Ranks | None) -> RunConfig:
-    device = planned_device(config.device) if only_look else devices.choose_device(config.device)
-    if card_named(device) is not None:
-        precision = "bf16" if config.precision == "auto" else config.precision
-        return replace(config, device=device, precision=precision)
-    choose = partial(devices.choose_precision, config.precision, device)
-    precision = ranks.first(choose) if ranks else choose()  # the ranks of a run agree
-    count = process_count(config.target, device)
-    return replace(
-        config,
-        device=device,
-        precision=precision,
-        on="here" if count == 1 else f"torchrun:{count}",
-    )
-
-
-def _settled_elsewhere(config: RunConfig) -> RunConfig:
-    """From the options alone, never from this machine."""
-    if config.device not in ("auto", "cuda"):
-        raise BenchError(
-            f"--device {config.device} is about this machine",
-            "use --device cuda, or gpus=N in --on, to request GPUs; otherwise the runs use the CPU",
-        )
-    gpus, on = config.target.gpus or int(config.device == "cuda"), config.on
-    if gpus and not config.target.gpus:
-        on += f"{',' if ':' in on else ':'}gpus={gpus}"
-    device, precision = ("cuda", "bf16") if gpus else ("cpu", "fp32")
-    if config.precision != "auto":
-        precision = devices.choose_precision(config.precision, device)
-    return replace(config, device=device, precision=precision, on=on)
-
-
-def is_launched() -> bool:
-    """Was this process started as one of several, by torchrun or a similar launcher?"""
-    return launched() is not None
-
-
-def process_count(target: Target, device: str) -> int:
-    """How many processes train together. Raises BenchError for a number that is missing or too large."""
-    if (process := launched()) is not None:
-        return process.count
-    if target.name != "torchrun":
-        return 1
-    if device == "cpu" and target.gpus is not None:
-        return target.gpus
-    if device != "cuda":
-        raise BenchError(
-            f"--on torchrun on {device}: how many processes?",
-            "--device cuda --on torchrun:N, or --device cpu --on torchrun:2",
-        )
-    import torch
-
-    count = torch.cuda.device_count()
-    if (target.gpus or 0) > count:
-        raise BenchError(
-            f"--on torchrun:{target.gpus}: more processes than the {count} GPUs here",
-            f"--on torchrun:{count}",
-        )
-    return target.gpus or count
-
-
-def check_chunks(planned: Sequence[PlannedRun], chunk: int | str | None) -> None:
-    """Raises BenchError if a method that trains cannot split a batch."""
-    from bench.training.gradient import check_chunk
-
-    for run in planned:
-        if isinstance(chunk, int) and run.corpus is not None and run.plugin.cls.fitted != "pass":
-            check_chunk(run.plugin.cls, chunk)
-
-
-FILLED = 0.8  # of the longest sentence that a recipe allows, the length of an average one
-# encoded for each dev score
+FILLED = 0.8
+"""Length of an average sentence, as a share of the longest one that a recipe allows."""
 DEV_SENTENCES = {"STS-B dev": 3_000, "sts-dev-clean": 1_698, "captions dev": 2_250}
+"""Sentences that are encoded for each dev score."""
 OTHER_DEV_SENTENCES = 3_000
-# Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
-# at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
-VALUE, VALUE_AND_MOMENTS, GRADIENT = 4, 12, 4  # of a frozen or a trained parameter, in float32
-# Per token and layer, for each hidden and each inner number: of an encoder that trains or is frozen, in full or half precision.
+VALUE = 4
+"""Bytes of a parameter, in float32."""
+VALUE_AND_MOMENTS = 12
+"""Bytes of a trained parameter with AdamW's two moments."""
+GRADIENT = 4
+"""Bytes of a gradient."""
 STORED = {
     ("trained", "full"): (46, 8),
     ("trained", "half"): (40, 4),
     ("frozen", "full"): (41, 3),
     ("frozen", "half"): (37, 1),
 }
+"""Bytes of activations per token and layer, for each hidden and each inner number.
+
+The key says if the encoder trains, and in full or half precision. Counted by watching every tensor
+of a step (tests/training/test_memory_estimate.py): at the end of the forward pass there are no
+gradients yet, at the end of the backward pass no activations any more.
+"""
 ON_DISK = 2 * VALUE + 3 * VALUE_AND_MOMENTS
-"""Bytes of a trained parameter on the disk, at most, while it trains: two best checkpoints, two states to resume from, and one that is
-being written. One checkpoint stays."""
-PROCESS = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
-USABLE = 0.9  # of a device's memory: the rest is lost between blocks, or used by other processes
+"""Bytes of a trained parameter on the disk, at most, while it trains.
 
-
-# --- devices, and cards that a plan can be made for without having them ---
-
-
-@dataclass(frozen=True)
-class Card:
-    """A GPU, from its vendor's data sheet."""
-
-    name: str
-    gib: int  # memory
-    tflops: Mapping[str, float]  # dense peak by precision, without sparsity, accumulated in float32
-
-
-SHARE = 0.20
-"""The share of a card's published peak that a training step reaches. Assumed; no GPU was measured. One report to compare with: the
-authors of SimCSE trained their unsupervised BERT base, in fp16, "for less than 1 hour" on one RTX 3090 (their repository, issue 135);
-this share gives half an hour."""
-STEP_SECONDS = 0.015
-"""The shortest training step on a GPU, however small the batch: the time to start its kernels. Assumed."""
-EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
-"""The share of the measured speed of large matrix products that a training step reaches: from the built-in backbone on two CPU cores (at
-0.35, runs estimated at 140 s and 493 s took 227 s and 437 s). A GPU's share was never measured."""
-CARDS = {
-    # SXM; the data sheet prints twice that, with sparsity
-    "H100": Card("H100", 80, {"fp32": 67, "tf32": 494, "bf16": 989, "fp16": 989}),
-    "A100": Card("A100", 80, {"fp32": 19.5, "tf32": 156, "bf16": 312, "fp16": 312}),
-    # GA102 white paper, appendix A
-    "RTX3090": Card("RTX3090", 24, {"fp32": 35.6, "tf32": 35.6, "bf16": 71, "fp16": 71}),
-}
-
-
-def card_named(text: str) -> Card | None:
-    """The card that ``--device TEXT`` names: "A100", "cuda:A100", "RTX 3090", "3090"; None for anything else."""
-    plain = re.sub("[^A-Z0-9]", "", text.removeprefix("cuda:").upper())
-    return CARDS.get(plain) or CARDS.get(f"RTX{plain}")
-
-
-def planned_device(text: str) -> str:
-    """The device of a plan: one that is here, or "cuda:NAME" of a card that is not; "cuda" where there is none means an A100.
-
-    Raises BenchError for anything else.
-    """
-    if (card := card_named(text)) is not None:
-        return f"cuda:{card.name}"
-    try:
-        return devices.choose_device(text)
-    except BenchError as error:
-        if not re.fullmatch("cuda(:[0-9]+)?", text):
-            raise BenchError(
-                error.message, f"{error.hint}; a plan can also be for {', '.join(CARDS)}"
-            ) from None
-    return "cuda:A100"
-
-
-def speed_of(device: str, precision: str) -> tuple[float, str]:
-    """Floating point operations per second that a training step reaches, and the source of that number."""
-    if (card := card_named(device)) is not None:
-        return SHARE * card.tflops[precision] * 1e12, "time from its published speed"
-    return EFFICIENCY[precision] * matrix_speed(
-        precision, device
-    ), "time from arithmetic and measured matrix products"
-
-
-@lru_cache
-def matrix_speed(precision: str, device: str) -> float:
-    """Floating point operations per second of matrix products in a precision. A GPU's are queued before the wait, so that it is not idle
-    between them; a CPU's stop after half a second, since some compute bf16 and fp16 a hundred times slower than float32."""
-    import torch
-
-    from bench.method.passes import float32_products
-
-    kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
-    queued = device.startswith("cuda")
-    size, most = (8192, 20) if queued else (512, 100)
-    a = torch.ones(size, size, dtype=kind, device=device)
-    with float32_products(tf32=precision == "tf32"):
-        (a @ a)[0, 0].item()
-        began, count = time.perf_counter(), 0
-        while count < most and (queued or time.perf_counter() - began < 0.5):
-            product, count = a @ a, count + 1
-        product[0, 0].item()
-    return count * 2 * size**3 / (time.perf_counter() - began)
-
-
-def memory_here(device: str) -> int:
-    """Bytes of memory of a device or a card; for a CPU and for Apple's GPU, of the machine."""
-    if (card := card_named(device)) is not None:
-        return card.gib * 2**30
-    if device.startswith("cuda"):
-        import torch
-
-        return int(torch.cuda.get_device_properties(device).total_memory)
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-# --- a planned run ---
+Two best checkpoints, two states to resume from, and one that is being written. One checkpoint
+stays.
+"""
+PROCESS = {"cpu": 4e8, "cuda": 1e8}
+"""Bytes of Python and libraries in a process; of a GPU's scratch space."""
+USABLE = 0.9
+"""Usable share of a device's memory: the rest is lost between blocks, or used by other processes.
+"""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run takes. ``basis`` is the source of the seconds; None: not known."""
+    """The steps, time and memory of a planned run. None: not known."""
 
+    # the source of the seconds
     basis: str
     steps: int | None = None
     seconds: float | None = None
@@ -266,9 +89,10 @@ def estimate(
     device: str,
     chunk: int | None = None,
 ) -> Estimate:
-    """From the speed of an ``earlier`` run of the same method, setting and backbone, if there is one; else from arithmetic.
+    """Estimate a run from the speed of an ``earlier`` one, if there is one, else from arithmetic.
 
-    ``device``: as :func:`planned_device` says. ``chunk``: rows of a batch that are held at once.
+    ``earlier``: (method, setting, backbone) -> sentences per second. ``device``: as
+    :func:`planned_device` returns it. ``chunk``: rows of a batch that are held at once.
     """
     if run.corpus is None:
         return Estimate("nothing is trained")
@@ -299,9 +123,9 @@ def estimate(
 
 
 def known_steps(recipe: Recipe, rows: int | None) -> int | None:
-    """Optimiser steps; None if tokens or a clock decide, or a corpus whose size is not known yet.
+    """Return the optimiser steps for a corpus of ``rows`` (None: not known yet).
 
-    ``rows``: of the corpus. If they are not known (None), only a limit of steps gives a number.
+    None: tokens or a clock decide, or the rows are not known and no limit of steps is given.
     """
     if rows is None:
         budget = budget_of(recipe)
@@ -311,9 +135,13 @@ def known_steps(recipe: Recipe, rows: int | None) -> int | None:
 
 
 def trained_rows(recipe: Recipe, rows: int | None, steps: int) -> int:
-    """Rows of the corpus that this many steps see; the last batch of an epoch may be short."""
+    """Return the rows of the corpus that so many steps see; the last batch of an epoch may be
+    short.
+    """
     most = steps * int(recipe.batch_size)
-    return min(most, round(recipe.epochs * rows)) if rows and recipe.epochs is not None else most
+    if not rows or recipe.epochs is None:
+        return most
+    return min(most, round(recipe.epochs * rows))
 
 
 def training_seconds(
@@ -326,9 +154,9 @@ def training_seconds(
 ) -> float:
     """Return the seconds of so many steps, without dev scores.
 
-    For each weight of a layer and each token, forward and backward take 2 operations each, the gradient
-    of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``: floating point
-    operations per second.
+    For each weight of a layer and each token, forward and backward take 2 operations each, the
+    gradient of a weight that trains takes 2 more, and ``chunk`` a second forward pass. ``speed``:
+    floating point operations per second.
     """
     operations = 4 if run.plugin.cls.encoder_is_frozen else 6
     if chunk is not None and chunk < run.recipe.batch_size:
@@ -358,8 +186,8 @@ def encoding_seconds(run: PlannedRun, shape: EncoderShape, sentences: float, spe
 def memory_of(run: PlannedRun, shape: EncoderShape, device: str, chunk: int | None = None) -> int:
     """Return the bytes, at most, that a method takes while it trains.
 
-    ``chunk``: the rows of a batch that are held at once. While later ones are computed, the gradients of
-    earlier ones are held, too.
+    ``chunk``: the rows of a batch that are held at once. While later ones are computed, the
+    gradients of earlier ones are held, too.
     """
     rows = run.recipe.batch_size
     half = run.precision in ("bf16", "fp16")
@@ -393,9 +221,13 @@ def disk_bytes(runs: Sequence[PlannedRun]) -> int:
 
 
 def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
-    """Raises BenchError if training needs more space than the disk of the runs folder has; saved states of these runs count as there."""
+    """Raise BenchError if training needs more space than the disk of the runs folder has.
+
+    Saved states of these runs are there already and do not count again.
+    """
     pending = [run for run in runs if not is_trained(run, store)]
-    needed, folder = disk_bytes(pending), store.path.absolute()
+    needed = disk_bytes(pending)
+    folder = store.path.absolute()
     for run in pending:
         for file in (store.folder(run.run_id) / "state").rglob("*"):
             with suppress(OSError):  # another process may be at work there
@@ -410,7 +242,7 @@ def check_disk(runs: Sequence[PlannedRun], store: RunsFolder) -> None:
 
 
 def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
-    """Is there a finished record, of whatever suites?"""
+    """Say if there is a finished record, of whatever suites."""
     record = store.get(run.run_id, run.fingerprint)
     return record is not None and record.status == "finished"
 
@@ -418,7 +250,8 @@ def is_trained(run: PlannedRun, store: RunsFolder) -> bool:
 def fitting_chunk(run: PlannedRun, device: str) -> int | None:
     """Return the largest power of two for ``--chunk`` with which a run fits on a device.
 
-    None: not even one row fits, the method's batch cannot be split, or the encoder's sizes are not known.
+    None: not even one row fits, the method's batch cannot be split, or the encoder's sizes are not
+    known.
     """
     shape = shape_of(run)
     if shape is None or not run.plugin.cls.is_split():
@@ -431,12 +264,16 @@ def fitting_chunk(run: PlannedRun, device: str) -> int | None:
 
 
 def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
-    """(method, setting, backbone) -> sentences per second of a training on this device or card; every record is read once."""
-    card, speeds = card_named(device), dict[tuple[str, str, str], float]()
+    """Return (method, setting, backbone) -> sentences per second of trainings on this device or
+    card.
+    """
+    card = card_named(device)
     name = "" if card else devices.device_name(device)
+    speeds: dict[tuple[str, str, str], float] = {}
     for record in store.records()[0]:
         used = record.cost.device or ""
         fits = card.name in used.replace(" ", "") if card else used == name
-        if fits and (speed := record.cost.train_sentences_per_second):
+        speed = record.cost.train_sentences_per_second
+        if fits and speed:
             speeds.setdefault((record.method, record.setting, record.backbone), speed)
     return speeds

@@ -12,7 +12,8 @@ import pytest
 from commands import argv, bench, error_line, tree
 
 from bench.base.text import duration, size
-from bench.run.estimates import CARDS, USABLE
+from bench.run.cards import CARDS
+from bench.run.estimates import USABLE
 
 BERT = argv("run --method simcse,promcse --backbone bert-base-uncased --seeds 1-5 --dry-run")
 
