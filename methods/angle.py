@@ -2,14 +2,14 @@
 
 Pairs with a score; three terms, each with a weight and a scale of its own:
 
-    CoSENT(cos(x, y))  +  an in-batch contrast  +  CoSENT(d(x, y))        d = | x.y + b.c - a.d | /
-    (|x| |y|)
+    CoSENT(cos(x, y))  +  an in-batch contrast  +  CoSENT(d(x, y))
+    d = | x.y + b.c - a.d | / (|x| |y|)
 
 with the halves x = (a, b) and y = (c, d) of a vector as the real and imaginary parts of complex
-numbers. d is no angle: it grows with similarity, it equals sqrt(2) |cos(R x, y)| with R x = (a + b,
-b - a) / sqrt(2), and d(x, y) is not d(y, x). The paper puts the difference of two angles into the
-exponent, a higher pair's minus a lower one's; with d in their place that trains backwards. Here it
-is as the authors' code has it: the lower one's d minus the higher one's.
+numbers. d is no angle: it grows with similarity, it equals sqrt(2) |cos(R x, y)| with
+R x = (a + b, b - a) / sqrt(2), and d(x, y) is not d(y, x). The paper puts the difference of two
+angles into the exponent, a higher pair's minus a lower one's; with d in their place that trains
+backwards. Here it is as in the authors' code: the lower one's d minus the higher one's.
 
 The contrast is over all 2n sentences of a batch: each sentence of a pair with the highest score, 1,
 is to find its partner among the 2n - 1 others. Sentences of other pairs are candidates only, and

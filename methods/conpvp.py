@@ -3,17 +3,17 @@ Findings of EMNLP 2022).
 
 Three texts of one sentence x, one encoder f, the mask's state of the last layer:
 
-* anchor: x t1 .. tP [MASK] .   with t (P, H) learned vectors in the place of word embeddings;
+* anchor: x t1 .. tP [MASK] . with t (P, H) learned vectors in the place of word embeddings;
 * positive prototype: T+(x), a template drawn from those that keep the meaning;
 * negative prototype: T-(x), drawn independently from those that turn it round.
 
 v, c+, c- = head(f(text) - b(text)), where b is the state of the same sequence when only the
 template's tokens can be attended to (the paper's footnote points to PromptBERT's denoising; the
-code, which is followed, does this: `debias`). Eq. 1: InfoNCE of v_i with c+_i; in the denominator
-stand the cosines with the positive AND the negative prototypes of the whole batch. Nothing is
-detached: gradient reaches f and t through all three texts and all three biases.
+code, which is followed, does this: `debias`). Eq. 1: InfoNCE of v_i with c+_i; its denominator has
+the cosines with the positive AND the negative prototypes of the whole batch. Nothing is detached:
+gradient reaches f and t through all three texts and all three biases.
 
-What is scored is the anchor's mask state, not debiased and without head.
+The anchor's mask state is scored, not debiased and without head.
 """
 
 from __future__ import annotations

@@ -4,12 +4,11 @@ Wang, Zhang, Wu and Xu, ACL 2021).
 Two views of a sentence are made at the embedding layer, not in its text (section 3.2). With H
 features and T tokens:
 
-* feature-cutoff: int(rate x H) random features of the embedding layer's output are 0 for all tokens
-  of the sentence;
-* token-cutoff: the rows of int(rate x T) random tokens are 0;      * dropout: int(rate x T x H)
-  random entries are 0;
-* shuffle: the position ids of the tokens, special ones included, are permuted;      * none: the
-  sentence as it is.
+* feature-cutoff: int(rate x H) random features of the embedding output are 0 for all tokens;
+* token-cutoff: the rows of int(rate x T) random tokens are 0;
+* dropout: int(rate x T x H) random entries are 0;
+* shuffle: the position ids of the tokens, special ones included, are permuted;
+* none: the sentence as it is.
 
 The recipe for base models is a feature cut-off of 0.2 against shuffling, with the encoder's own
 dropout off. The loss is NT-Xent (eq. 1): each view's partner against the 2n - 2 other views of the
@@ -20,17 +19,17 @@ it.
 Supervised ("joint"), on premise a and hypothesis b with their NLI label, SBERT's classification is
 added:
 
-    o = softmax( W (u, v, |u - v|, max(u, v)^2) )        loss = cross-entropy + 0.15 x (NT-Xent of
-    a's views + NT-Xent of b's views)
+    o = softmax( W (u, v, |u - v|, max(u, v)^2) )
+    loss = cross-entropy + 0.15 x (NT-Xent of a's views + NT-Xent of b's views)
 
 with u and v the first views of a and b, as they are, W of shape (3, 4H), and the second views with
 a tenth of their tokens cut off; dropout is on. Variant `joint-unsup` is the unsupervised training
 that follows on such a run: shuffling against the sentence as it is. That is the row "ConSERT" among
 the supervised ones of the papers' tables.
 
-Unsupervised it trains on the very sentences that are scored, without labels: transductive. What is
-scored is the mean over tokens of the last two layers. While training the authors' code pools the
-last one only. Their Adam has no bias correction and eps 1e-6, which the harness's has not.
+Unsupervised it trains on the very sentences that are scored, without labels: transductive. The mean
+over tokens of the last two layers is scored. While training the authors' code pools the last one
+only. Their Adam has no bias correction and eps 1e-6; the harness's differs in both.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """CoSENT: a ranking loss on pairs of sentences with a score (Su, kexue.fm/archives/8847, 2022;
 Huang et al., IEEE/ACM TASLP 2024).
 
-    s_k = cos(x_k, y_k)        loss = log( 1 + sum over (i, j) with g_i < g_j of exp(scale (s_i -
-    s_j)) )
+    s_k = cos(x_k, y_k)
+    loss = log( 1 + sum over (i, j) with g_i < g_j of exp(scale (s_i - s_j)) )
 
 x_k, y_k are the two sentences of pair k, g_k is its score; only the order of the scores counts. It
 is one number for the whole batch, not a mean: it grows with the number of ordered pairs, and is 0
-without a gradient where all scores of a batch are equal.
+without a gradient if all scores of a batch are equal.
 
-What trains and is scored is the pooled vector without a head. AnglE and CLAIF put other losses on
-the same vectors.
+The pooled vector without a head trains and is scored. AnglE and CLAIF put other losses on the same
+vectors.
 """
 
 from __future__ import annotations

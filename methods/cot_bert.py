@@ -2,22 +2,22 @@
 ICANN 2024).
 
 A template has two masks, one for each stage of a chain of thought: `The sentence of "x" means
-[MASK] , so it can be summarized as [MASK] .` The last layer's state h(x, T) at the SECOND one
-stands for the sentence. Three templates of one sentence make an anchor, a positive and, by a
-negated template, a negative:
+[MASK] , so it can be summarized as [MASK] .` The last layer's state h(x, T) at the SECOND one is
+the sentence's vector. Three templates of one sentence make an anchor, a positive and, by a negated
+template, a negative:
 
-    z_k = head(h(x, T_k) - n_k(l))                                  k = 1 anchor, 2 positive, 3
-    negative row i of the logits: [ cos(z1_i, z2_j) | cos(z1_i, z3_j) | cos(z2_i, z3_j) ] / tau, j
-    over the batch; the target is column i
+    z_k = head(h(x, T_k) - n_k(l))              k = 1 anchor, 2 positive, 3 negative
+    row i of the logits: [ cos(z1_i, z2_j) | cos(z1_i, z3_j) | cos(z2_i, z3_j) ] / tau
+                                                j over the batch; the target is column i
 
-n_k(l) is what the template says around nothing ("denoising"): the same state with l tokens of
-padding, which can be attended to, in the place of a sentence of l tokens. RoBERTa counts no
-position at padding, so that what stands behind it is not shifted there; `position` is PromptBERT's
-way, which leaves the gap empty and shifts the positions.
+n_k(l) is the template's own part ("denoising"): the same state with l tokens of padding, which can
+be attended to, in the place of a sentence of l tokens. RoBERTa counts no position at padding, so
+that the text behind it is not shifted there; `position` is PromptBERT's way, which leaves the gap
+empty and shifts the positions.
 
 The authors compute n_k for every length up to 80 tokens in every step; here sentences of one length
-share a row, which is the same distribution. What is scored is h(x, T_1) without head and denoising,
-with a full stop behind the sentence; dev has none.
+share a row, which is the same distribution. h(x, T_1) is scored without head and denoising, with a
+full stop behind the sentence; dev has none.
 """
 
 from __future__ import annotations

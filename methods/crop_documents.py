@@ -1,5 +1,5 @@
 """Crops of documents as pairs (arXiv 2508.03453, 2025): two pieces of one text are to be nearer
-than those of two texts.
+than pieces of two texts.
 
 A text is cut at its full stops; a sentence counts if it has 100 to 250 characters. A pack is two
 counting sentences, the first ones from some sentence on, so that two packs may share one. Two

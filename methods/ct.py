@@ -5,10 +5,9 @@ Two copies f1, f2 of one pretrained encoder, with nothing shared, are trained to
 and to differ on two:
 
     z = f1(s) . f2(s')           the DOT product of means over the last layer's tokens, not divided
-    by anything loss = mean of -log sigmoid(z) where s' = s, and of -log(1 - sigmoid(z)) where s' is
-    another sentence
+    loss = mean of -log sigmoid(z) if s' = s, and of -log(1 - sigmoid(z)) if s' is another sentence
 
-(section 3). One positive stands beside 7 negatives; dropout is off. Dev scores both copies, and the
+(section 3). There is one positive for 7 negatives; dropout is off. Dev scores both copies, and the
 better one is the result: the checkpoint holds it alone, as ``encoder``, so that another method can
 start from it.
 """

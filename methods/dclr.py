@@ -2,20 +2,20 @@
 and Wen, ACL 2022).
 
 SimCSE's negatives are other sentences of the batch. Some of them mean the same as the anchor, and
-none lies where the vectors leave space free. So, with s_ij = cos(z_i, z_j+) / tau and z = head(CLS)
-while training:
+none fills the space that the vectors leave free. So, with s_ij = cos(z_i, z_j+) / tau and z =
+head(CLS) while training:
 
-* instance weighting: w_ij = 0 where a frozen, finished model C finds cos_C(i, j) above phi, else 1,
+* instance weighting: w_ij = 0 if a frozen, finished model C finds cos_C(i, j) above phi, else 1,
   and 1 for the positive;
 * noise negatives: K = times * B vectors n of N(0, 1), fresh in every step, which take four steps of
   size 1e-3 each along their normalised gradient of the cross-entropy of [s | cos(z, n) / tau]:
-  uphill, where they hurt most.
+  uphill, to hurt most.
 
-``loss`` says what is done with both. "code": the authors' code, in which w multiplies the LOGIT, so
-that a pair that is dropped stays with logit 0, followed by the mean binary cross-entropy of every
-one of the B (B + K) softmax values. "infonce": the paper, in which w multiplies the term exp(s_ij)
-of InfoNCE's denominator. "focal": the latter with the logits of Focal-InfoNCE (Hou and Li 2023), of
-which no code was published. What is scored is CLS without the head.
+``loss`` says how both are used. "code": the authors' code, in which w multiplies the LOGIT, so that
+a pair that is dropped stays with logit 0, followed by the mean binary cross-entropy of every one of
+the B (B + K) softmax values. "infonce": the paper, in which w multiplies the term exp(s_ij) of
+InfoNCE's denominator. "focal": the latter with the logits of Focal-InfoNCE (Hou and Li 2023), which
+has no published code. CLS is scored without the head.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A sentence filled into a template, and the whole tokenised once.
 
-So are templates read wherever no authors tokenised them in pieces: in most vocabularies the
+Templates are read like this if no authors tokenised them in pieces: in most vocabularies the
 characters on both sides of a gap can be one token (``."`` in a byte-level one), and the pieces of a
 SentencePiece vocabulary each begin with a blank of their own. A sentence that is too long is cut as
 text, behind one of its own tokens, and filled in again: the template is never cut.
 
-The templates of BERT's WordPiece, in which pieces and filled text agree, and of RoBERTa, whose
-authors' pieces are the method, stay in pieces (:mod:`methods.templates`).
+The templates of BERT's WordPiece, in which pieces and filled text agree, and of RoBERTa, for which
+the authors' pieces are the method, stay in pieces (:mod:`methods.templates`).
 """
 
 from __future__ import annotations

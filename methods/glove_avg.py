@@ -1,10 +1,10 @@
 """GloVe avg.: the mean of the vectors of a sentence's known words (Pennington et al. 2014; Reimers
 and Gurevych 2019).
 
-Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are
-skipped. A sentence without a known word is a zero vector, whose cosine counts as 0. The printed
-61.32 used 300-dimensional vectors and an unstated tokenisation, so that it is a reference, not a
-target for other vector files.
+Words are separated by white space, and looked up as written, then lower-cased; unknown ones are
+skipped. A sentence without a known word is a zero vector; its cosine counts as 0. The printed 61.32
+used 300-dimensional vectors and an unstated tokenisation, so that it is a reference, not a target
+for other vector files.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Glow on vectors: an invertible network whose output is to be standard normal. It knows no method.
+"""Glow on vectors: an invertible network that makes them standard normal. It knows no method.
 
-n vectors of C channels; H channels in all. Kingma and Dhariwal 2018, as BERT-flow has it for a
-vector in the place of an image: each step is
+n vectors of C channels; H channels in all. Kingma and Dhariwal 2018, as in BERT-flow for a vector
+in the place of an image: each step is
 
-    actnorm          y = (x + b) exp(3 a), one b and a a channel; started on data so that y has mean
-    0 and variance 1 permutation      of the channels, fixed coupling         y1 = x1;  y2 = x2 +
-    net(x1), additive, so without a change of volume
+    actnorm          y = (x + b) exp(3 a), one b and a a channel; started on data so that y has
+                     mean 0 and variance 1
+    permutation      of the channels, fixed
+    coupling         y1 = x1;  y2 = x2 + net(x1), additive, so without a change of volume
 
 and after each level but the last the second half of the channels is split off as it is. Only
 actnorm changes the volume.

@@ -6,12 +6,13 @@ as in SimCSE's eq. 5. A candidate of anchor i that the guide finds too near is l
 denominator; the own positive never is.
 
 * ``multicsr`` (Wang et al., NAACL 2024, arXiv 2310.10962): candidates are all positives and all
-  contradictions; out is what the guide finds above ``phi``, the own contradiction as well. The
-  authors' code keeps such a pair with the logit 0 and takes the binary cross-entropy of every
-  entry, as DCLR's does (``faithful``), with the guide's dropout on.
+  contradictions; left out are those that the guide rates above ``phi``, the own contradiction as
+  well. The authors' code keeps such a pair with the logit 0 and takes the binary cross-entropy of
+  every entry, as DCLR's does (``faithful``), with the guide's dropout on.
 * ``gist`` (Solatorio 2024, arXiv 2402.16829): candidates are also the other anchors and, seen from
-  the own positive, the other positives; out is what the guide finds nearer than the own pair less
-  ``margin``. The authors fine-tuned finished models with it; no recipe of theirs starts from BERT.
+  the own positive, the other positives; left out are those that the guide rates above the own pair
+  minus ``margin``. The authors fine-tuned finished models with it; no recipe of theirs starts from
+  BERT.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ Words are looked up in a file of word vectors, which are frozen; unknown ones ar
 bidirectional LSTM reads <s>, the known words and </s>, and a sentence's vector is the largest value
 of each of its 2 x 2,048 outputs over the words (section 3.2):
 
-    h_t = (forward LSTM, backward LSTM)      u = max over t of h_t      o = softmax( W3 W2 W1 (u, v,
-    |u - v|, u * v) )
+    h_t = (forward LSTM, backward LSTM)
+    u = max over t of h_t
+    o = softmax( W3 W2 W1 (u, v, |u - v|, u * v) )
 
 with W1 of shape (512, 4 x 4,096), W2 (512, 512), W3 (3, 512), with biases, and no activation
 between them. Cross-entropy over entailment, neutral, contradiction. The classifier is thrown away;

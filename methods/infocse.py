@@ -1,20 +1,21 @@
 """InfoCSE: Information-aggregated Contrastive Learning of Sentence Embeddings (Wu et al., Findings
 of EMNLP 2022).
 
-Unsupervised SimCSE, whose [CLS] is also to help with guessing masked words that can hardly be
-guessed without it:
+Unsupervised SimCSE; its [CLS] also helps to guess masked words that can hardly be guessed without
+it:
 
-    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1 [ CLS of
-    the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head -> mean surprise of the masked
-    tokens of both views loss = InfoNCE of head(CLS) + mlm_weight * this
+    x masked -> the first six layers of the start checkpoint, frozen -> states m_1 .. m_T-1
+    [ CLS of the encoder for x | m_1 .. m_T-1 ] -> two new layers -> LM head
+              -> mean surprise of the masked tokens of both views
+    loss = InfoNCE of head(CLS) + mlm_weight * this
 
-The head is DiffCSE's, with batch normalisation, and serves training only. A weight of 1e-5 is what
-the authors' scripts have: Adam rescales it away for what gets only this gradient (new layers, LM
-head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser, which was
-pretrained in the same way, and not BERT. Its own two head layers are read by the authors' code from
-a local folder alone; here, as in their script, the layers begin at random.
+The head is DiffCSE's, with batch normalisation, and serves training only. The weight of 1e-5 is
+that of the authors' scripts: Adam rescales it away for parameters with only this gradient (new
+layers, LM head), and the encoder feels 1e-5 of it. The start of the printed scores is Condenser,
+which was pretrained in the same way, and not BERT. Its own two head layers are read by the authors'
+code from a local folder alone; here, as in their script, the layers begin at random.
 
-What is scored is CLS without the head.
+CLS is scored without the head.
 """
 
 from __future__ import annotations

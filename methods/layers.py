@@ -1,4 +1,4 @@
-"""An encoder's layers, one by one: what a decoder that shares them, or layers on top of it, needs.
+"""An encoder's layers, one by one, for a decoder that shares them or for layers on top of it.
 
 It knows no method.
 

@@ -1,8 +1,7 @@
-"""Losses as pure functions of vectors.  They know no method.
+"""Losses as pure functions of vectors. They know no method.
 
-B anchors, C candidates, D dimensions.  The anchors may be some of the rows whose candidates are
-there, as in an evaluation by parts: C >= B, and the anchor of row i belongs to candidate ``offset``
-+ i.
+B anchors, C candidates, D dimensions. The anchors may be some of the rows only, as in an evaluation
+by parts: C >= B, and the anchor of row i belongs to candidate ``offset`` + i.
 """
 
 from __future__ import annotations

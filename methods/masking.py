@@ -1,8 +1,8 @@
 """Masked language modelling as an auxiliary task: which tokens are hidden, and the loss of guessing
 them.
 
-n sentences, T tokens, V vocabulary.  Nothing here knows a method.  Source: BERT (Devlin et al.
-2019) section 3.1, as SimCSE's authors use it beside a contrastive loss.
+n sentences, T tokens, V vocabulary. Nothing here knows a method. Source: BERT (Devlin et al. 2019)
+section 3.1, as SimCSE's authors add it to a contrastive loss.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ stays as it is). Dropout makes the views differ further. The loss is InfoNCE (eq
 views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau, the mean
 over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
 
-What is scored is what is trained. Every text is padded to exactly 50 tokens and cut to them, at
+The vector that is trained is scored. Every text is padded to exactly 50 tokens and cut to them, at
 test too, so that a vector depends on no other sentence. On BERT the authors' "mean" is the mean
 over all 50 positions, padding included; on RoBERTa they take [CLS]. Their literal "[MASK]" is kept
-on RoBERTa, whose own mask token is another.
+on RoBERTa, which has another mask token.
 """
 
 from __future__ import annotations

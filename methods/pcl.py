@@ -1,22 +1,23 @@
 """PCL, PeerCL: Peer-Contrastive Learning with Diverse Augmentations for Unsupervised Sentence
 Embeddings (Wu et al., EMNLP 2022).
 
-Two networks, student u and peer q, start from one checkpoint and both train; the student alone is
-what remains. Of a sentence each reads ten texts: the sentence (anchor), the sentence again
-(dropout), and twice, drawn anew, its words shuffled, reversed, some deleted and some repeated. So
-an anchor has nine positives:
+Two networks, student u and peer q, start from one checkpoint and both train; the student alone
+remains. Each reads ten texts of a sentence: the sentence (anchor), the sentence again (dropout),
+and twice, drawn anew, its words shuffled, reversed, some deleted and some repeated. So an anchor
+has nine positives:
 
-    a(X, Y)_i = [ cos(X_i0, Y_ik) / tau for k = 1..9 | cos(X_i0, Y_j0) / tau for j != i ]          B
-    + 8 entries loss = CE(u) + CE(q)                  anchors against the second views, InfoNCE +
-    BCE(u) + BCE(q)                with logits that are the VALUES of softmax a(X, X); target 1 for
-    the nine, 0 for others + KL(softmax a(q,u) || softmax a(u,q)) + KL(softmax a(q,q) || softmax
-    a(u,u))
+    a(X, Y)_i = [ cos(X_i0, Y_ik) / tau for k = 1..9 | cos(X_i0, Y_j0) / tau for j != i ]
+                                         B + 8 entries
+    loss = CE(u) + CE(q)                 anchors against the second views, InfoNCE
+         + BCE(u) + BCE(q)               with logits that are the VALUES of softmax a(X, X);
+                                         target 1 for the nine, 0 for others
+         + KL(softmax a(q,u) || softmax a(u,q)) + KL(softmax a(q,q) || softmax a(u,u))
 
-BCE and KL are means over all B (B + 8) entries, and gradients run into both networks: so the
-authors' code has it. The head is one for both, and serves training only. In that code the peer
-reads without an attention mask and through BERT's own pooling layer; here it reads as the student
-does, `faithful` has theirs. A step costs ten times as much as one of SimCSE: `--chunk` helps with
-memory. What is scored is the student's CLS without the head.
+BCE and KL are means over all B (B + 8) entries, and gradients run into both networks, as in the
+authors' code. The head is one for both, and serves training only. In that code the peer reads
+without an attention mask and through BERT's own pooling layer; here it reads as the student does,
+`faithful` has theirs. A step costs ten times as much as one of SimCSE: `--chunk` helps with memory.
+The student's CLS is scored without the head.
 """
 
 from __future__ import annotations

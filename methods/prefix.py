@@ -10,7 +10,7 @@ A.
 * :class:`InputPrompt`: P vectors before the word embeddings, processed by all layers as tokens are
   (Lester et al. 2021).
 
-Both leave P positions to the prompt: the sentence's first token stands at position P. Both give the
+Both leave P positions to the prompt: the sentence's first token has position P. Both give the
 states of the T tokens of the sentence, so that CLS stays at index 0 and poolers use the sentence's
 own mask.
 """

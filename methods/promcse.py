@@ -1,24 +1,25 @@
 """PromCSE: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and
 Energy-based Learning (Jiang, Zhang and Wang, Findings of EMNLP 2022).
 
-The pretrained encoder is frozen; what learns is a prompt and the head over CLS. Three parts:
+The pretrained encoder is frozen; a prompt and the head over CLS learn. Three parts:
 
 * the prompt, eq. 1: at every layer the sentence's tokens also attend to P slots of their own keys
   and values;
 * InfoNCE with cosines and temperature tau, as SimCSE: two dropout views of a sentence (dropout of
-  the frozen encoder and of the prompt), or NLI triplets whose contradictions join the negatives;
+  the frozen encoder and of the prompt), or NLI triplets; their contradictions join the negatives;
 * with `eh` (triplets only), eq. 11 and 12: an energy-based hinge loss. The nearest wrong candidate
-  (positives of others, all hard negatives) is to be farther than the own positive by a margin: L =
-  InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^)).
+  (positives of others, all hard negatives) is to be farther than the own positive by a margin:
+
+    L = InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^))
 
 With `mlm`, which the authors' README has for unsupervised RoBERTa, L also has a weight times the
-loss of guessing masked tokens behind the very same prompt; the weight falls while training (see
-dcpcse, whose paper says it).
+loss of guessing masked tokens behind the very same prompt; the weight falls while training (DCPCSE,
+section 2.2).
 
-What is scored is CLS of the last layer: without the head where training was unsupervised, with it
-where it was supervised.
+CLS of the last layer is scored: without the head if training was unsupervised, with it if it was
+supervised.
 
-Ablations of table 3 in our reading, for the authors' code has none: `layer-shared` (one pair of
+Ablations of table 3 in our reading, because the authors' code has none: `layer-shared` (one pair of
 keys and values for all layers), `input-layer` (P vectors before the word embeddings).
 """
 

@@ -2,7 +2,7 @@
 
 A sentence x is put into a template T (`This sentence of "x" means [MASK].`); h(x, T) is the mask's
 state in the last layer, and delta_T(l) the template's bias: the same state of the template with
-nothing in it, whose tail keeps the positions that it has behind a sentence of l tokens ("template
+nothing in it; its tail keeps the positions that it has behind a sentence of l tokens ("template
 denoising").
 
 * unsupervised: z1 = head(h(x, T1) - delta_T1(l)), z2 = head(h(x, T2) - delta_T2(l)), two templates
@@ -13,10 +13,10 @@ denoising").
   RoBERTa it is Linear + tanh of the difference.
 * none: h(x, T) of a backbone that nobody trained.
 
-What is scored is h(x, T1) without head in the unsupervised setting, and the debiased vector with
-head in the supervised one. Dev vectors are others than test vectors, as in the authors' code:
-unsupervised ones are debiased; no full stop is appended; and RoBERTa's first word has no leading
-blank, as in training.
+h(x, T1) is scored without head in the unsupervised setting, and the debiased vector with head in
+the supervised one. Dev vectors are others than test vectors, as in the authors' code: unsupervised
+ones are debiased; no full stop is appended; and RoBERTa's first word has no leading blank, as in
+training.
 """
 
 from __future__ import annotations

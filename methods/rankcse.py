@@ -1,23 +1,24 @@
 """RankCSE: Unsupervised Sentence Representations Learning via Learning to Rank (Liu et al., ACL
 2023, arXiv 2305.16726).
 
-SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), beside frozen teachers whose cosines T rank
-the sentences of the batch:
+SimCSE's two dropout views, S[i, j] = cos(z1_i, z2_j), and the cosines T of frozen teachers, which
+rank the sentences of the batch:
 
-    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)       P_i = softmax_j S[i, j] /
-    tau, Q_i = softmax_j S[j, i] / tau
+    L = CE(S / tau) + beta mean_i JS(P_i, Q_i) + gamma Rank(S, T)
+    P_i = softmax_j S[i, j] / tau, Q_i = softmax_j S[j, i] / tau
 
-    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j                without
-    the sentence itself ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k)
-    / tau2 ]    pi: from T's highest to its lowest
+    ListNet   - mean_i sum_j softmax(T_i / tau3)_j log softmax(S_i / tau2)_j
+              without the sentence itself
+    ListMLE   mean_i sum_k [ log sum_{l >= k} exp(S_i,pi(l) / tau2) - S_i,pi(k) / tau2 ]
+              pi: from T's highest to its lowest
 
-T is weight_1 times the cosines of the first teacher plus the rest of 1 times those of the second.
-What is scored is CLS without the head.
+T is weight_1 times the cosines of the first teacher plus (1 - weight_1) times the second's. CLS is
+scored without the head.
 
 The authors published no code. The equations are as recalled from the paper; the details are those
-of a community repository whose author is none of them (variant ``community`` for what it does
-otherwise). Its "Jensen-Shannon" term has no middle distribution left, so that it flattens the lists
-instead of making them agree.
+of a community repository by others (variant ``community`` for its own choices). Its
+"Jensen-Shannon" term has no middle distribution left, so that it flattens the lists instead of
+making them agree.
 """
 
 from __future__ import annotations

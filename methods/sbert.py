@@ -3,8 +3,8 @@ EMNLP 2019).
 
 The classification objective of section 3, on premise and hypothesis with their NLI label:
 
-    u, v = mean over the tokens of the last layer, one shared encoder        o = softmax( W (u, v,
-    |u - v|) )
+    u, v = mean over the tokens of the last layer, one shared encoder
+    o = softmax( W (u, v, |u - v|) )
 
 with W of shape (3, 3H) and cross-entropy over entailment, neutral, contradiction. W is thrown away;
 u is scored, by its cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a

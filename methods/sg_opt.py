@@ -1,16 +1,16 @@
 """SG-OPT: Self-Guided Contrastive Learning for BERT Sentence Representations (Kim, Yoo and Lee, ACL
 2021).
 
-Two copies of BERT, one of which stays as it was. The trained one gives CLS of the last layer, c_i.
+There are two copies of BERT; one stays as it was. The trained one gives CLS of the last layer, c_i.
 The frozen one gives the mean over tokens of every layer k = 0 .. L, h_ik: L + 1 positives, so that
 a sentence is its own guide and nothing is augmented. Both go through one head f, H - 4096 - GELU -
 4096 - GELU. The loss is the paper's L^opt3 (section 3.3), for every item i and layer k
 
-    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) ),   e^(a, b)
-    = exp(cos(f(a), f(b)) / tau)
+    -log( e^(c_i, h_ik) / (e^(c_i, h_ik) + sum over j != i and all m of e^(c_i, h_jm)) )
+    e^(a, b) = exp(cos(f(a), f(b)) / tau)
 
 averaged, plus lambda times the squared distance of BERT's parameters from their start (eq. 2). The
-embedding layer is frozen. What is scored is CLS of the trained copy, without the head.
+embedding layer is frozen. CLS of the trained copy is scored, without the head.
 """
 
 from __future__ import annotations

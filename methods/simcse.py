@@ -9,11 +9,11 @@ and temperature tau:
   join the negatives. Eq. 8's factor alpha on the anchor's own contradiction is
   exp(hard_negative_weight).
 
-What is scored is CLS without the head in the unsupervised setting ("MLP only during training",
-section 6.3) and with it in the supervised one. Confusing the two is the most frequent error in
+CLS is scored: without the head in the unsupervised setting ("MLP only during training", section
+6.3) and with it in the supervised one. Confusing the two is the most frequent error in
 reproductions: the recipe says which (`head_at_test`).
 
-Table 1 puts an edit of the text in dropout's place beside it: the second view is the sentence
+Table 1 also has an edit of the text in the place of dropout: the second view is the sentence
 without some of its words (`edit`). Variant `mlm` adds lambda times the masked language modelling of
 a masked copy of the same views (section 3.2). Variant `eh` is another paper's (methods/energy.py).
 """

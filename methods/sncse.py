@@ -1,18 +1,18 @@
 """SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative Samples (Wang
 et al., 2022).
 
-Three texts of one sentence x, each in a template whose mask's last state goes through a head
-(Linear + tanh, training only): z1 of T1(x), z2 of T2(x), and z3 of T2(not x), the soft negative:
-nearly the same words, another meaning.
+Three texts of one sentence x, each in a template; the mask's last state goes through a head (Linear
++ tanh, training only): z1 of T1(x), z2 of T2(x), and z3 of T2(not x), the soft negative: nearly the
+same words, another meaning.
 
-* InfoNCE of z1 with z2 against the batch; the negation stands in no denominator;
+* InfoNCE of z1 with z2 against the batch; the negation is in no denominator;
 * bidirectional margin loss: with d = cos(z1, z3) - cos(z1, z2), mean of relu(d + alpha) + relu(-d -
   beta), which keeps d between -beta and -alpha: the negation is less similar than the positive, but
   not much less;
 * loss = InfoNCE + lambda * margin loss.
 
-What is scored is the mask's state in T1, without head. The authors negate with a dependency parser;
-here a rule without one does (`negate`), so that scores need not be theirs.
+The mask's state in T1 is scored, without head. The authors negate with a dependency parser; here a
+rule without one does (`negate`), so that scores need not be theirs.
 """
 
 from __future__ import annotations

@@ -3,11 +3,10 @@ and DCPCSE's models as their authors released them (class BertForCL or RobertaFo
 repository).
 
 Such a checkpoint has three parts: the encoder; ``prefix_encoder.embedding.weight``, a (P, 2LH)
-table whose row p holds, layer by layer, H numbers of a key and H of a value, as
-:class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS, ``mlp.dense``. What is
-scored is CLS of the last layer: without the head where training was unsupervised, with it where it
-was supervised (PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has
-to.
+table; its row p holds, layer by layer, H numbers of a key and H of a value, as
+:class:`bench.methods.prefix.DeepPrefix` has it; and the head over CLS, ``mlp.dense``. CLS of the
+last layer is scored: without the head if training was unsupervised, with it if it was supervised
+(PromCSE README, pooler_type). The checkpoint does not say which, so the recipe has to.
 
 P positions, L layers, H hidden size.
 """

@@ -1,21 +1,20 @@
-"""Templates: a text around a sentence, with one mask token whose last state stands for the
-sentence.
+"""Templates: a text around a sentence, with one mask token; its last state is the sentence's
+vector.
 
 A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each
-learned vector that stands directly before the mask: ``This sentence of "{s}" means{m}.``  With
-BERT's WordPiece and on RoBERTa it is tokenised in three pieces, as the authors have it (what stands
-before the sentence, the sentence, what stands after it), and the ids are joined; with every other
-vocabulary the sentence is filled in and the text tokenised once (methods/filled.py). Either way the
-sentence is cut and never the template, and the template's own mask is known by its place, whatever
-the sentence itself contains.
+learned vector directly before the mask: ``This sentence of "{s}" means{m}.`` With BERT's WordPiece
+and on RoBERTa it is tokenised in three pieces, as the authors do (before the sentence, the
+sentence, after it), and the ids are joined; with every other vocabulary the sentence is filled in
+and the text tokenised once (methods/filled.py). Either way the sentence is cut and never the
+template, and the template's own mask is known by its place, whatever the sentence itself contains.
 
-What is a template's bias (its [MASK] state without a sentence), two answers:
+A template's bias (its [MASK] state without a sentence) is computed in two ways:
 
-* PromptBERT: the template with nothing in it, what follows the gap at the positions that it has
-  behind a sentence of l tokens: :func:`empty` and :func:`gaps`;
-* ConPVP: the same sequence, of which only the template's tokens can be attended to. They never see
-  the others, so that a pass over them alone, at their own positions, gives the same states:
-  :func:`only`.
+* PromptBERT: the template with nothing in it, and the part behind the gap at the positions that it
+  has behind a sentence of l tokens: :func:`empty` and :func:`gaps`;
+* ConPVP: the same sequence; only the template's tokens can be attended to. They never see the
+  others, so that a pass over them alone, at their own positions, gives the same states:
+  :func:`keep_tokens`.
 
 Shapes: n rows, T tokens (padded), H hidden size.
 """

@@ -1,5 +1,4 @@
-"""The first coordinates of a finished encoder's vectors, nothing trained: what a shorter vector is
-worth.
+"""The first coordinates of a finished encoder's vectors, to see how good a shorter vector is.
 
 Everything else is as in ``pretrained``. It says how much of a model survives the cut, whether it
 was trained for that (Matryoshka) or not: one row for each size.

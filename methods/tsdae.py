@@ -3,19 +3,19 @@ of EMNLP 2021).
 
 A sentence is damaged, encoded into one vector, and has to be rebuilt from that vector alone:
 
-    x~ = x with each word deleted with probability `deletion`; one at least stays s = CLS of the
-    encoder's last layer for x~                                  no head loss = - sum over t of log
-    p(x_t+1 | x_1..x_t, s) / number of tokens        one mean over the tokens of the batch, [SEP]
-    too
+    x~ = x with each word deleted with probability `deletion`; one at least stays
+    s = CLS of the encoder's last layer for x~, without a head
+    loss = - sum over t of log p(x_t+1 | x_1..x_t, s) / number of tokens
+                                     one mean over the tokens of the batch, [SEP] too
 
 The decoder is the encoder itself, with the same weights: its self-attention looks at earlier tokens
 only, and each layer gets a cross-attention behind it. This one attends to ONE vector, so that its
-softmax is 1 whatever query and key are: they never get a gradient and are left out. What remains is
+softmax is 1 whatever query and key are: they never get a gradient and are left out. Left is
 output(value(s)) at every position, then Add + LayerNorm. The words are guessed by the pretrained
-MLM head, whose matrix is that of the word embeddings.
+MLM head with the matrix of the word embeddings.
 
-Words are runs of letters and digits, and single other signs, where the authors take NLTK's: they
-differ in contractions. What is scored is CLS.
+Words are runs of letters and digits, and single other signs; the authors take NLTK's, which differ
+in contractions. CLS is scored.
 """
 
 from __future__ import annotations

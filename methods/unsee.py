@@ -1,20 +1,21 @@
 """UNSEE: Unsupervised Non-contrastive Sentence Embeddings (Cagatan, EACL 2024): does contrast
 matter at all?
 
-No sentence is a negative of another one. Two dropout views x1, x2 of the encoder, and t1, t2 of a
-target, which is a copy of the encoder that follows it, theta_t = m theta_t + (1 - m) theta, and
+No sentence is a negative of another one. There are two dropout views x1, x2 of the encoder, and
+t1, t2 of a target: a copy of the encoder that follows it, theta_t = m theta_t + (1 - m) theta, and
 gets no gradient; p is a predictor, for training only:
 
-    loss = D(p(x1), t2) + D(p(x2), t1) vicreg  D = 25 mse(p, t) + 25 (hinge(p) + hinge(t)) / 2 +
-    cov(p) + cov(t)     hinge = mean over features of relu(1 - deviation), cov = sum of the squared
-    covariances of different features / H        so that vectors do not collapse barlow  D = sum
-    over d of (c_dd - 1)^2 + 0.0051 sum of the other c^2           c = BN(p)^T BN(t) / B, one BN for
-    both
+    loss = D(p(x1), t2) + D(p(x2), t1)
+    vicreg  D = 25 mse(p, t) + 25 (hinge(p) + hinge(t)) / 2 + cov(p) + cov(t)
+            hinge = mean over features of relu(1 - deviation), so that vectors do not collapse
+            cov = sum of the squared covariances of different features / H
+    barlow  D = sum over d of (c_dd - 1)^2 + 0.0051 sum of the other c^2
+            c = BN(p)^T BN(t) / B, one BN for both
 
 (Bardes et al. 2022; Zbontar et al. 2021). Vectors are means over the last layer's tokens. The
 predictor has four blocks of Linear(H, 10H), BatchNorm, ReLU, Linear(10H, 10H), ReLU, Linear(10H,
 H): 283 million weights at base size, more than BERT. The target's dropout is on. It moves at the
-beginning of a step, which is what theirs does at the end of the one before.
+beginning of a step; theirs moves at the end of the one before.
 """
 
 from __future__ import annotations

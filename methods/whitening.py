@@ -5,8 +5,9 @@ A cosine presumes coordinates that are uncorrelated and of one scale. BERT's are
 are made so, with nothing trained: one pass over unlabelled sentences gives the mean mu and the
 covariance of their pooled vectors x (1, H), and
 
-    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), for which W^T C W = 1 y = (x - mu)
-    W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most variance
+    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), so that W^T C W = 1
+    y = (x - mu) W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most
+                                           variance
 
 y is scored, by its cosines; the signs of U's columns are free and change none of them. The encoder
 is as it comes.

@@ -9,8 +9,7 @@ n sentences, T tokens, P length of the prompt, H hidden size, L layers, A attent
 * kind "layer-shared": one pair for all layers, a (P, 2H) table;
 * kind "input-layer": P vectors before the word embeddings, a (P, H) table.
 
-The sentence's first token stands at position P. What comes out are the states of the sentence's own
-T tokens.
+The sentence's first token has position P. The output is the states of the sentence's own T tokens.
 """
 
 from __future__ import annotations
