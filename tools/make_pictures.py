@@ -1,6 +1,7 @@
 """The pictures of README and docs: ``python tools/make_pictures.py`` writes docs/pictures/.
 
-The terminal is the output of ``bench compare`` on the runs of leaderboards/v4 itself, the page that version's own, in Chromium (``dev`` extra).
+The terminal is the output of ``bench compare`` on the runs of leaderboards/v4 itself, the page that
+version's own, in Chromium (``dev`` extra).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ COLUMNS = 100
 
 
 def terminal() -> str:
-    """SVG of the command and what it prints."""
+    """Return an SVG of the command and its output."""
     environment = os.environ | {
         "COLUMNS": str(COLUMNS),
         "PYTHONPATH": str(ROOT),
@@ -73,7 +74,9 @@ def board(to: Path) -> None:
 
 
 def judged(runs: str) -> list[dict[str, Any]]:
-    """Rows of the unsupervised STS table of those runs on the built-in backbone, as ``--format json`` has them."""
+    """Return the rows of the unsupervised STS table on the built-in backbone, as ``--format json``
+    prints them.
+    """
     words = (
         "compare",
         "--runs",
