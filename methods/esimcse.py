@@ -108,7 +108,7 @@ class ESimCSE(TorchMethod):
         return self.assemble(cut), self.assemble(repeated)
 
     def prepare(self, batch: Batch) -> None:
-        """Move the copy before it encodes sentences for the queue: the order of the authors' code."""
+        """Move the copy before it encodes sentences for the queue, as in the authors' code."""
         if self.remembers():
             self.momentum.follow(self.encoder, self.recipe.momentum)
 

@@ -172,7 +172,7 @@ class InferSent(TorchMethod):
         return PADDING
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Return the table's rows for the known words of each sentence, separated by white space."""
+        """Return the table's rows for the known words of each sentence."""
         return [
             [self.words[word] + 1 for word in sentence.split() if word in self.words]
             for sentence in sentences

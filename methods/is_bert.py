@@ -125,7 +125,7 @@ class ISBert(TorchMethod):
         )
 
     def local_features(self, features: Features) -> Tensor:
-        """Return the tokens' local features, (n, T, 3 x channels); those at padding mean nothing."""
+        """Return the tokens' local features, (n, T, 3 x channels), meaningless at padding."""
         mask_nT1 = features["attention_mask"].unsqueeze(-1)
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
         return torch.cat(

@@ -160,7 +160,7 @@ def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:
 def split_guesses(
     views: tuple[Tensor, ...], mlm: bool
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Split views into the vectors and, with ``mlm``, the sums and counts of guesses behind them."""
+    """Split views into the vectors and, with ``mlm``, the sums and counts of guesses."""
     if mlm:
         return views[:-2], views[-2:]
     return views, ()

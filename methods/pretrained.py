@@ -533,7 +533,7 @@ class Pretrained(TorchMethod):
         )
 
     def write(self, folder: Path) -> None:
-        """Write the sentence-transformers model as it is, in float32 and with this maximum length."""
+        """Write the sentence-transformers model, in float32 and with this maximum length."""
         self.whole.save(str(folder), create_model_card=False)
 
 

@@ -199,7 +199,7 @@ def others(lists_BB: Tensor) -> Tensor:
 
 
 def list_net(logits_BL: Tensor, teacher_BL: Tensor) -> Tensor:
-    """Return the cross-entropy of two softmaxes over the same list: mean over the lists, in nats."""
+    """Return the cross-entropy of two softmaxes over one list: mean over the lists, in nats."""
     return -(teacher_BL.softmax(1) * logits_BL.log_softmax(1)).sum(1).mean()
 
 

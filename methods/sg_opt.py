@@ -53,7 +53,7 @@ def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Te
 
 
 def squared_distance(module: nn.Module, start: nn.Module) -> Tensor:
-    """Return the squared change since ``start``, summed over all parameters, in at least float32."""
+    """Return the squared change since ``start``, summed over all parameters."""
     pairs = zip(module.parameters(), start.parameters(), strict=True)
     changes = [(now - then).square().sum() for now, then in pairs if now.requires_grad]
     return torch.stack(changes).sum()

@@ -249,7 +249,7 @@ def wrap_filled(
     *,
     whole_template: bool,
 ) -> Features:
-    """Do as :func:`wrap_sentences` for templates that are filled with the text and tokenised once."""
+    """Do as :func:`wrap_sentences` for templates that are filled and tokenised once."""
     rows = filled_rows(cells, templates, backbone, longest, whole_template=whole_template)
     features = pad([row.ids for row in rows], int(backbone.tokenizer.pad_token_id or 0))
     n, T = features["input_ids"].shape

@@ -130,7 +130,7 @@ class TSDAE(TorchMethod):
         return read, written
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the (n,) sums over a sentence's tokens of their surprise, and their (n,) counts."""
+        """Return the surprise summed over a sentence's tokens and their number, both (n,)."""
         damaged, whole = batch.columns
         ids_nT, known_nT = whole["input_ids"], whole["attention_mask"]
         next_nT = ids_nT[:, 1:].masked_fill(known_nT[:, 1:] == 0, NOT_CHOSEN)

@@ -36,7 +36,7 @@ class EncoderShape:
 
     @property
     def layer_weights(self) -> int:
-        """Weights of all layers: four (H, H) maps of the attention and two (H, inner) ones in each."""
+        """Weights of all layers: four (H, H) maps of attention and two (H, inner) ones in each."""
         return self.layers * (4 * self.hidden**2 + 2 * self.hidden * self.inner)
 
     @property
