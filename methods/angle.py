@@ -146,7 +146,8 @@ class AnglE(CoSENT):
         return *super().views(batch), batch.columns[2]["texts"]
 
     def loss_of_pairs(self, x_nH: Tensor, y_nH: Tensor, scores_n: Tensor, *others: Tensor) -> Loss:
-        recipe, (texts_n2,) = self.recipe, others
+        recipe = self.recipe
+        (texts_n2,) = others
         if recipe.identical == "drop":
             first = first_of_batch(texts_n2)
             x_nH = x_nH[first]
@@ -158,10 +159,8 @@ class AnglE(CoSENT):
             "contrast": in_batch(x_nH, y_nH, scores_n >= 1, recipe.contrast_scale, texts_n2),
             "angle": order_loss(complex_similarity(x_nH, y_nH), scores_n, recipe.angle_scale),
         }
-        return Loss(
-            torch.stack([recipe[f"{name}_weight"] * part for name, part in parts.items()]).sum(),
-            parts,
-        )
+        weighted = [recipe[f"{name}_weight"] * part for name, part in parts.items()]
+        return Loss(torch.stack(weighted).sum(), parts)
 
     def embed(self, features: Features) -> Tensor:
         if self.recipe.pooler_at_test != BOTH:
@@ -187,8 +186,11 @@ def complex_similarity(x_nH: Tensor, y_nH: Tensor) -> Tensor:
 
     Source: AnglE loss.py angle_loss.
     """
-    x, y = (pad(normalized(z), (0, z.shape[1] % 2)) for z in (x_nH, y_nH))
-    (a, b), (c, d) = x.chunk(2, dim=1), y.chunk(2, dim=1)
+    odd = x_nH.shape[1] % 2
+    x = pad(normalized(x_nH), (0, odd))
+    y = pad(normalized(y_nH), (0, odd))
+    a, b = x.chunk(2, dim=1)
+    c, d = y.chunk(2, dim=1)
     return ((x * y).sum(1) + (b * c - a * d).sum(1)).abs()
 
 

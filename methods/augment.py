@@ -128,7 +128,7 @@ class DropHead:
     def __init__(self, encoder: Any, probability: float) -> None:
         self.probability, self.heads = probability, int(encoder.config.num_attention_heads)
         for layer in encoder.encoder.layer:
-            # what goes into the output projection are the heads' results behind one another
+            # the input of the output projection is the heads' results, one behind the other
             layer.attention.output.dense.register_forward_pre_hook(self)
 
     def __call__(

@@ -236,7 +236,7 @@ def two_stage(text: str, backbone: Backbone) -> Template:
 
 
 def check_two_stage(text: str, template: Template, backbone: Backbone) -> None:
-    """Raise BenchError for a template without room for the sentence, or without a mask behind it."""
+    """Raise BenchError for a template without room for a sentence, or no mask behind it."""
     if len(template) >= backbone.max_tokens or backbone.mask_id not in template.after:
         raise BenchError(
             f"the template {text} has {len(template)} tokens, "

@@ -155,8 +155,7 @@ class DCLR(TorchMethod):
             self.pooling: nn.Module = nn.Identity()
             self.judge: nn.Module = nn.Identity()
             return
-        # where the checkpoint has none, their library made up a new one for the model that is
-        # trained
+        # if the checkpoint has none, their library made a new one for the trained model
         self.pooling = Head.kept_by(backbone) or Head(backbone.hidden_size)
         judge = Head.kept_by(teacher)
         if judge is None:

@@ -96,15 +96,10 @@ class ESimCSE(TorchMethod):
         (ids,) = columns.values()
         specials = len(self.before) + len(self.after)
         cut = [row[: self.recipe.max_seq_length - specials] for row in ids]
-        repeated = [
-            repeat_tokens(
-                row,
-                self.recipe.repetition,
-                rng_for(self.context.seed, "repetition", int(number)),
-                around=specials,
-            )
-            for row, number in zip(cut, rows, strict=True)
-        ]
+        repeated = []
+        for row, number in zip(cut, rows, strict=True):
+            rng = rng_for(self.context.seed, "repetition", int(number))
+            repeated.append(repeat_tokens(row, self.recipe.repetition, rng, around=specials))
         return self.assemble(cut), self.assemble(repeated)
 
     def prepare(self, batch: Batch) -> None:
@@ -117,18 +112,20 @@ class ESimCSE(TorchMethod):
         queue.
         """
         z: Tensor = self.head(self.cls(join(batch.columns, self.pad_id)))  # one encoder pass
-        return *z.chunk(2), *([self.remembered(batch.columns[0])] if self.remembers() else [])
+        if not self.remembers():
+            return z.chunk(2)
+        return *z.chunk(2), self.remembered(batch.columns[0])
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z1, z2, *new = views
-        loss = info_nce(
-            z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature
-        )
+        candidates = torch.cat([z2, self.queue.vectors()])
+        loss = info_nce(z1, candidates, temperature=self.recipe.temperature)
         for vectors in new:
             self.queue.push(vectors)
         return Loss(loss)
 
     def remembers(self) -> bool:
+        """Say if the queue is used now."""
         return self.training and self.recipe.queue_size > 0
 
     @torch.no_grad()

@@ -45,9 +45,8 @@ class ActNorm(nn.Module):
         if start:
             with torch.no_grad():
                 self.shift.copy_(-x_nC.mean(0))
-                self.log_scale.copy_(
-                    -((x_nC + self.shift).square().mean(0).sqrt() + FLOOR).log() / SCALE
-                )
+                deviation_C = (x_nC + self.shift).square().mean(0).sqrt() + FLOOR
+                self.log_scale.copy_(-deviation_C.log() / SCALE)
         return (x_nC + self.shift) * (SCALE * self.log_scale).exp()
 
     def inverse(self, y_nC: Tensor) -> Tensor:
@@ -66,10 +65,8 @@ class CouplingNet(nn.Module):
 
     def __init__(self, inputs: int, width: int, outputs: int) -> None:
         super().__init__()
-        self.first, self.second = (
-            nn.Linear(inputs, width, bias=False),
-            nn.Linear(width, width, bias=False),
-        )
+        self.first = nn.Linear(inputs, width, bias=False)
+        self.second = nn.Linear(width, width, bias=False)
         self.norms = nn.ModuleList([ActNorm(width), ActNorm(width)])
         self.last = nn.Linear(width, outputs)
         self.log_scale = nn.Parameter(torch.zeros(outputs))
@@ -128,10 +125,10 @@ class Glow(nn.Module):
                 f"{channels} channels cannot be halved {levels - 1} times and still be coupled"
             )
         self.sizes = [channels // 2**level for level in range(levels)]
-        self.levels = nn.ModuleList(
-            nn.ModuleList(Step(size, width, fixed_order(size, permutation)) for _ in range(depth))
-            for size in self.sizes
-        )
+        self.levels = nn.ModuleList()
+        for size in self.sizes:
+            steps = [Step(size, width, fixed_order(size, permutation)) for _ in range(depth)]
+            self.levels.append(nn.ModuleList(steps))
 
     def forward(self, x_nH: Tensor, start: bool = False) -> Tensor:
         """Return z, (n, H): the parts that were split off, level by level, then the rest.

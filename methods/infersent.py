@@ -49,7 +49,7 @@ from bench.methods.travels import FOLDER
 
 CODE = "InferSent train_nli.py, before commit c752882"
 LABELS = 3
-FIRST, LAST = "<s>", "</s>"  # looked up like words; zero vectors where the file has none
+FIRST, LAST = "<s>", "</s>"  # looked up like words; zero vectors if the file has none
 PADDING = 0  # row of the table: zeros
 
 

@@ -46,7 +46,8 @@ from bench.methods.travels import FOLDER
 
 KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
 KINDS = ("deep", "layer-shared", "input-layer")
-SHORTEST = 3  # [CLS], a token, [SEP]: what must find room behind a prompt
+SHORTEST = 3
+"""Tokens that must have room behind a prompt: [CLS], a token, [SEP]."""
 INIT_STD = 0.02  # the library's initializer_range, which the authors' prefix and head start from
 
 

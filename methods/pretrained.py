@@ -188,8 +188,8 @@ class Pretrained(TorchMethod):
             self._choose_path()
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
-        # float32 also where the weights are stored in half precision, unless another is asked for:
-        # what is published is computed in it
+        # float32 even if the weights are stored in half precision, unless another is asked for:
+        # published scores are computed in it
         loaded = load_sentence_transformer(backbone, DTYPES[self.dtype], self.recipe.max_length)
         self.whole, self.limit = loaded.model, loaded.limit
         self.encoder = self.whole if loaded.transformer is None else loaded.transformer

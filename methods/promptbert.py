@@ -261,7 +261,7 @@ class PromptBERT(TorchMethod):
     def portable(self) -> Portable:
         bias = self.delta_by_length() if self.recipe.debias_at_test else None
         parts: dict[str, Any] = {"bias": bias}
-        if self.recipe.head_at_test and self.transforms:  # which stands before the subtraction
+        if self.recipe.head_at_test and self.transforms:  # before the subtraction
             parts = {"transform": self.head, "bias": None if bias is None else self.head(bias)}
         elif self.recipe.head_at_test:
             parts["head"] = self.head

@@ -212,7 +212,7 @@ def list_mle(logits_BL: Tensor, teacher_BL: Tensor, eps: float = 0.0) -> Tensor:
     order = teacher_BL.argsort(dim=1, descending=True, stable=True)
     logits = logits_BL.gather(1, order)
     logits = logits - logits.max(dim=1, keepdim=True).values
-    left_BL = logits.flip(1).logcumsumexp(1).flip(1)  # log of the sum of what is not drawn yet
+    left_BL = logits.flip(1).logcumsumexp(1).flip(1)  # log of the sum of items not drawn yet
     if eps:
         log_eps = torch.tensor(eps, dtype=logits.dtype, device=logits.device).log()
         left_BL = torch.logaddexp(left_BL, log_eps)

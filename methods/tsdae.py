@@ -148,7 +148,7 @@ class TSDAE(TorchMethod):
         """
         T = ids_nT.shape[1]
         states_nTH = embedded(self.encoder, ids_nT)
-        # padding is on the right, where nothing that counts looks
+        # padding is on the right, and no token looks there
         earlier = torch.ones(T, T, dtype=torch.bool, device=ids_nT.device).tril()[None, None]
         mask = attention_mask(earlier, self.encoder, states_nTH.dtype)
         for layer, cross in zip(layers_of(self.encoder), self.cross, strict=True):

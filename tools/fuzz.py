@@ -156,7 +156,7 @@ def evaluation(parse: Callable[[Found], object], encoding: str = "utf-8", column
     """Parse a file as one form, whatever it is, after the check that would recognise it."""
 
     def read(path: Path) -> None:
-        """Read a changed file and describe any problem, or return None: read, or refused in a line."""
+        """Read a changed file and describe any problem; None: read, or refused in a line."""
         form = Form(sha256="0" * 64, bytes=1)
         file = DataFile(
             path=path.name,

@@ -1,7 +1,7 @@
 """Replace absolute paths by names in the records and searches of a runs folder, or of a published
 version; scores stay as they are.
 
-python tools/hide_paths.py runs               # runs of a bench that still wrote paths, to be published
+python tools/hide_paths.py runs               # runs of a bench that still wrote paths
 python tools/hide_paths.py leaderboards/v4    # records, searches, pages, and the manifest's hashes
 
 Only texts change: no number, no hash of data, no prediction, no id. What else a file holds stays as
