@@ -48,9 +48,8 @@ from bench.methods.pooling import Head, portable_of
 from bench.methods.teachers import Teacher, teacher_cosines
 
 COMMUNITY = "RankCSE (community) run_rankcse.sh"
-NO_MIDDLE = (
-    1e-7  # what the community code's clamp makes of the logarithm of the middle distribution
-)
+NO_MIDDLE = 1e-7
+"""The logarithm of the middle distribution after the community code's clamp."""
 
 
 class RankCSE(TorchMethod):

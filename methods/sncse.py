@@ -121,8 +121,8 @@ class SNCSE(TorchMethod):
         self.templates = [
             Template.of(text, backbone) for text in (recipe.template_1, recipe.template_2)
         ]
-        # in training the text before the sentence is tokenised with its last blank, what is scored
-        # as one filled template
+        # in training, the text before the sentence is tokenised with its last blank; for scores,
+        # the template is filled first
         self.scored = Template.of(recipe.template_1, backbone, keep_blank=False)
         # a filled template has its blanks in its text
         self.blank = "" if self.scored.filling is not None else blank_before(recipe.template_1)
