@@ -136,7 +136,7 @@ class CoTBERT(TorchMethod):
         # RoBERTa: a blank at a template's end is a token of the training's templates, and not of
         # the test's; where a blank stands before the sentence, its first word has one at test alone
         self.scored = two_stage(recipe.anchor.rstrip(" "), backbone)
-        before, _ = recipe.anchor.split("{s}")
+        before, _, _ = recipe.anchor.partition("{s}")
         self.blank = " " if before.endswith(" ") else ""
         if self.scored.filling is not None:  # the text itself is filled in
             self.trains_on = "text"
@@ -225,7 +225,7 @@ def two_stage(text: str, backbone: Backbone) -> Template:
         made = Template.filled(text, backbone)
         check_two_stage(text, made, backbone)
         return made
-    first, last = text.split("{s}")
+    first, _, last = text.partition("{s}")
     opening, closing = backbone.special_tokens()
     before = (*opening, *backbone.ids([first.rstrip(" ")])[0])
     after = (*backbone.ids([last.replace("{m}", str(backbone.tokenizer.mask_token))])[0], *closing)
