@@ -140,8 +140,7 @@ class ConPVP(TorchMethod):
     """ConPVP: a learned prompt's [MASK] state, contrasted with prototypes that other templates
     give.
 
-    Take it to study learned prompts in an encoder that trains as well; PromptBERT is simpler and as
-    good here.
+    Take it to study learned prompts in an encoder that trains as well.
 
     Example:
         bench run --method conpvp --setting unsupervised --backbone bert-base-uncased

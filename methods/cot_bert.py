@@ -72,7 +72,7 @@ class CoTBERT(TorchMethod):
     """CoT-BERT: the last [MASK] of a template with two stages; a negated template gives hard
     negatives.
 
-    Take it as the strongest of the template methods, at one and a half times PromptBERT's cost.
+    Take it for a template with hard negatives by negation; it encodes three texts for each row.
 
     Example:
         bench run --method cot-bert --setting unsupervised --backbone bert-base-uncased

@@ -55,7 +55,8 @@ class CT(TorchMethod):
     Example:
         bench run --method ct --setting unsupervised --backbone bert-base-uncased
 
-    Relations: SimCSE reaches more with one encoder; SG-OPT keeps the second copy frozen.
+    Relations: SimCSE needs one encoder and negatives of the batch; SG-OPT keeps the second copy
+    frozen.
     """
 
     name = "ct"

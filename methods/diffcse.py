@@ -56,8 +56,7 @@ class DiffCSE(TorchMethod):
     """DiffCSE: SimCSE, and a discriminator that finds edited tokens with the help of the sentence's
     vector.
 
-    Take it if vectors should notice small edits; it costs about three times SimCSE and needs a
-    generator.
+    Take it if vectors should notice small edits; it trains a second encoder and reads a generator.
 
     Example:
         bench run --method diffcse --set generator=distilbert-base-uncased --backbone \\

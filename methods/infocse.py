@@ -56,7 +56,7 @@ class InfoCSE(TorchMethod):
     """InfoCSE: SimCSE, and masked words that are guessed from the sentence's vector and shallow
     states.
 
-    Take it if vectors should carry the words of a sentence; it costs about twice SimCSE.
+    Take it if vectors should carry the words of a sentence; masked copies are read, too.
 
     Example:
         bench run --method infocse --setting unsupervised --backbone bert-base-uncased

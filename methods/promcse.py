@@ -70,7 +70,7 @@ from bench.methods.prefix import (
 class PromCSE(TorchMethod):
     """PromCSE: contrastive learning of a deep prompt and a head; the encoder is frozen.
 
-    Take it if one encoder is to serve several tasks, or memory for gradients is short: 1 % of the
+    Take it if one encoder is to serve several tasks, or memory for gradients is short: few
     weights train.
 
     Example:

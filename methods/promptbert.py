@@ -69,8 +69,7 @@ class PromptBERT(TorchMethod):
     """PromptBERT: the state of [MASK] in a template around the sentence; two templates make two
     views.
 
-    Take it unsupervised with two templates, supervised with one, or untrained as the best pooling
-    of plain BERT.
+    Take it unsupervised with two templates, supervised with one, or with nothing trained.
 
     Example:
         bench run --method promptbert --setting unsupervised --backbone bert-base-uncased

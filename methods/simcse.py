@@ -64,7 +64,7 @@ EDITS = ("crop", "deletion", "one-word")
 class SimCSE(TorchMethod):
     """SimCSE: contrastive learning of two dropout views of a sentence, or of NLI triplets.
 
-    Take it first: it is the baseline of nearly every paper here, simple, fast and hard to beat.
+    Take it first: it is the baseline of nearly every paper here, and simple and fast.
 
     Example:
         bench run --method simcse --setting unsupervised --backbone bert-base-uncased

@@ -54,7 +54,7 @@ SCRIPT = "sentence-transformers 18f16f91 examples/unsupervised_learning/TSDAE/tr
 class TSDAE(TorchMethod):
     """TSDAE: a decoder has to write a sentence from the vector of a damaged copy.
 
-    Take it for domain text without pairs; it costs about twice SimCSE.
+    Take it for text of a domain without pairs.
 
     Example:
         bench run --method tsdae --corpus target --backbone bert-base-uncased

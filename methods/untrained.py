@@ -14,7 +14,7 @@ class Untrained(TorchMethod):
     Example:
         bench run --method cls,last-avg,first-last-avg --backbone bert-base-uncased
 
-    Relations: PromptBERT in the setting "none" is the best of them; whitening and flow post-process
+    Relations: PromptBERT in the setting "none" reads a template; whitening and flow post-process
     them.
     """
 

@@ -52,7 +52,7 @@ class Whitening(TorchMethod):
     """Whitening: pooled vectors of a frozen encoder are made uncorrelated and of one scale, in one
     pass.
 
-    Take it as the cheapest improvement of an untrained encoder.
+    Take it to post-process an untrained encoder in one pass.
 
     Example:
         bench run --method whitening --corpus target --backbone bert-base-uncased
