@@ -70,7 +70,8 @@ def cropped(words: Sequence[Ids], share: float, rng: np.random.Generator) -> lis
 def without_words(words: Sequence[Ids], count: int, rng: np.random.Generator) -> list[int]:
     """Leave out ``count`` of the words at random places; at least one stays."""
     lost = set(rng.permutation(len(words))[: min(count, len(words) - 1)].tolist())
-    return [token for i, word in enumerate(words) if i not in lost for token in word]
+    kept_words = [word for i, word in enumerate(words) if i not in lost]
+    return [token for word in kept_words for token in word]
 
 
 def mask_span(
