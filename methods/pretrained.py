@@ -513,7 +513,7 @@ class Pretrained(TorchMethod):
 
     def portable(self) -> Portable:
         if "prompt" in self.recipe or "prompts" in self.recipe or self.pooling == "last":
-            reason = "pools the last token" if self.pooling == "last" else "has its own prompt"
+            reason = "pools the last token" if self.pooling == "last" else "has a prompt of its own"
             raise BenchError(
                 f"this run {reason}, which an export does not carry yet",
                 "bench encode gives its vectors",
